@@ -1,0 +1,25 @@
+"""The errors users meet. Each message says what to do next and never contains a private value."""
+
+
+class PrivetError(ValueError):
+    """Base of all errors that Privet raises on purpose."""
+
+
+class SchemaError(PrivetError):
+    """The schema is wrong, or the data do not match it."""
+
+
+class BudgetError(PrivetError):
+    """A question would cost more than the ledger still holds, or a budget makes no sense."""
+
+
+class LeakError(PrivetError):
+    """A question was asked in a way that could reveal more than its price says."""
+
+
+class ReceiptError(PrivetError):
+    """A receipt does not add up."""
+
+
+class CapabilityError(PrivetError):
+    """This curator cannot answer this question; the message names one that can."""
