@@ -1,0 +1,168 @@
+"""What every classifier of the project shares: from data to a curator, from a grown tree to an estimator.
+
+A subclass is one algorithm. It says how it spends its budget in ``_grow``; all it sees of the records is a curator.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from privet.curators.base import Curator, Node
+from privet.errors import BudgetError, SchemaError
+from privet.privacy.ledger import Ledger, exact
+from privet.privacy.receipt import Receipt
+from privet.schema import Schema
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the tree classifiers: parameters ``schema``, ``epsilon`` and ``random_state``."""
+
+    schema: Schema | str | None
+    epsilon: float
+    random_state: Any
+
+    @abstractmethod
+    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Any:
+        """Ask ``curator`` private questions about ``start``, spending at most ``budget``; return a Tree."""
+
+    def _check_params(self) -> None:
+        """Raise for parameters that make no sense, before any record is read."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from a table and its labels, spending ``epsilon`` of the surrounding ledger, if there is one.
+
+        Wrong input is refused before anything is spent.
+        """
+        from privet.curators.memory import MemoryCurator
+        from privet.privacy.mechanisms import mechanisms
+
+        budget = exact(self.epsilon)
+        self._check_params()
+        ledger = Ledger.current() or Ledger(budget)
+        schema = self._resolved_schema(X, y)
+        curator = MemoryCurator(X, y, schema, ledger=ledger, mechanisms=mechanisms(self.random_state))
+        return self._fit(curator, budget)
+
+    def fit_curator(self, curator: Curator) -> Self:
+        """Learn from the records of any curator, spending ``epsilon`` of its ledger."""
+        budget = exact(self.epsilon)
+        self._check_params()
+        if self.schema is not None and self.schema != curator.schema:
+            raise SchemaError("The model's schema is not the curator's. Leave the model's out, or make them equal.")
+        if self.random_state is not None:
+            raise BudgetError("random_state has no effect here: a curator draws its own noise. Leave it out.")
+        return self._fit(curator, budget)
+
+    def _fit(self, curator: Curator, budget: Fraction) -> Self:
+        if curator.schema.classes is None:
+            raise SchemaError("A classifier needs a schema with classes; this one has a numeric target.")
+        start = curator.root(budget)
+        tree = self._grow(curator, start, budget)
+        path = start.scope.path
+        events = tuple(
+            event for event in curator.ledger.events if event.scope == path or event.scope.startswith(path + "/")
+        )
+        self.schema_ = curator.schema
+        self.tree_ = tree
+        self.privacy_ = Receipt(
+            claimed=budget,
+            spent=start.scope.spent,
+            delta=Fraction(0),
+            void=curator.void + (("exact values were read",) if start.scope.spent == math.inf else ()),
+            trust=curator.trust,
+            events=events,
+        )
+        self._set_fitted()
+        return self
+
+    def _set_fitted(self) -> None:
+        """The attributes scikit-learn expects, all of them from the public schema."""
+        self.classes_ = np.array(self.schema_.classes)
+        self.n_classes_ = len(self.classes_)
+        self.feature_names_in_ = np.array(self.schema_.names, dtype=object)
+        self.n_features_in_ = len(self.schema_.names)
+
+    def _resolved_schema(self, X: Any, y: Any) -> Schema:
+        if isinstance(self.schema, Schema):
+            return self.schema
+        if self.schema == "infer":
+            import warnings
+
+            from privet.draft import infer
+
+            warnings.warn(
+                "schema='infer' reads ranges, categories and classes off the records: the receipt is void. "
+                "Write a schema from public knowledge (privet schema draft helps).",
+                UserWarning,
+                stacklevel=3,
+            )
+            return infer(X, y)
+        raise SchemaError(
+            "A private model needs a public schema: the features' ranges or categories, and the classes. For example "
+            "Schema({'age': Numeric(0, 120), 'sex': Categorical(['f', 'm'])}, classes=['no', 'yes']); "
+            "`privet schema draft data.csv --label COLUMN` writes a draft to confirm. schema='infer' infers one "
+            "and gives no guarantee."
+        )
+
+    # -- prediction: post-processing of the released tree, free -------------------------------------------------
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The leaf that each row falls into, as a number of ``tree_.nodes``."""
+        from privet.curators.table import read_table
+
+        check_is_fitted(self, "tree_")
+        table = read_table(X, self.schema_)
+        # Every column is read, also where the tree does not use it: a table that does not fit the schema is refused.
+        columns = {f: table.column(name) for f, name in enumerate(self.schema_.names)}
+        return self.tree_.apply(columns, table.n_rows)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of each row's leaf."""
+        leaves = self.apply(X)
+        labels = np.array([node.label if node.is_leaf else -1 for node in self.tree_.nodes])
+        return self.classes_[labels[leaves]]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Each class's share of the noisy counts of a row's leaf; without counts 1 for its label, 0 for the rest."""
+        leaves = self.apply(X)
+        shares = np.zeros((len(self.tree_.nodes), self.n_classes_))
+        for i in self.tree_.leaves:
+            shares[i] = _shares(self.tree_.nodes[i], self.n_classes_)
+        return shares[leaves]
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of ``predict_proba``; minus infinity where a probability is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    # -- reading and keeping ----------------------------------------------------------------------------------
+
+    def export_text(self) -> str:
+        """The tree's rules as indented text."""
+        from privet.report.text import tree_text
+
+        check_is_fitted(self, "tree_")
+        return tree_text(self.tree_)
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model as JSON: parameters, schema, tree and receipt, nothing that was not released."""
+        from privet.persistence import save
+
+        check_is_fitted(self, "tree_")
+        save(self, path)
+
+
+def _shares(node: Any, n_classes: int) -> np.ndarray:
+    if node.counts is None:
+        return np.eye(n_classes)[node.label]
+    counts = np.maximum(np.array(node.counts, dtype=float), 0)
+    if counts.sum() == 0:
+        return np.full(n_classes, 1 / n_classes)
+    return counts / counts.sum()

@@ -1,0 +1,160 @@
+"""The private questions: what an algorithm may ask of the records behind the curtain.
+
+A curator holds records, a ledger and mechanisms. Public structure (which nodes there are, how they are split) is
+free, because it follows from answers that were already paid for. Every other question is charged to the scopes of
+the nodes it concerns before it is answered; a refused question leaves everything as it was. Nodes are handles
+that only a curator makes: whether two of them hold disjoint records is decided by how they came about (``split``,
+``parts``, ``copies``), never by what an algorithm says.
+
+No question needs exact data at hand: ``tally`` and ``choose`` ask for linear maps of histograms, noised or selected
+from, so they can be answered on one machine, in streams, on masked sums and on secret shares. docs/architecture.md
+walks every system of the project through them.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from privet.errors import CapabilityError, LeakError
+from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.sensitivity import Score
+from privet.schema import Schema
+from privet.tree.candidates import Candidates, Choice, Split
+from privet.tree.grid import Grid
+
+Budget = Fraction | Mapping["Node", Fraction]
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A handle to a set of records. Only curators make nodes, and each knows its own."""
+
+    scope: Scope
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Which counts to ask for: one table for each of ``tables``, cell by cell where the split has a part.
+
+    ``tables`` empty asks for the node's own count. ``by_class`` counts each class apart, at no extra price: a record
+    has one class.
+    """
+
+    tables: tuple[Split, ...] = ()
+    by_class: bool = True
+
+
+class Curator(ABC):
+    """Holds the records and answers private questions about them.
+
+    ``capabilities`` names the private questions it can answer; asking another raises ``CapabilityError``.
+    ``trust`` says in one sentence who has to be trusted with what. ``void`` lists reasons why no guarantee holds.
+    """
+
+    schema: Schema
+    ledger: Ledger
+    trust: str
+    void: tuple[str, ...] = ()
+    capabilities: frozenset[str] = frozenset()
+
+    # -- public structure: free -------------------------------------------------------------------------------
+
+    def root(self, limit: Fraction | float = math.inf) -> Node:
+        """The node of all records, as a scope that may spend up to ``limit``.
+
+        Refused if the ledger has less left. Every call opens a new scope: what roots spend adds up.
+        """
+        raise NotImplementedError
+
+    def grid(self, grid: Grid) -> None:
+        """Set the public cells of the features. They may be refined later; then histograms are counted anew."""
+        raise NotImplementedError
+
+    def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
+        """Split nodes by public rules. The children of one node are disjoint: they pay in parallel."""
+        raise NotImplementedError
+
+    def parts(self, node: Node, n: int) -> list[Node]:
+        """Draw for each record, independently, one of ``n`` disjoint parts: they pay in parallel."""
+        raise NotImplementedError
+
+    def copies(self, node: Node, n: int) -> list[Node]:
+        """The same records ``n`` times over: what the copies pay adds up."""
+        raise NotImplementedError
+
+    def advance(self, released: Any) -> None:
+        """Add a released function of the features to each record's score (boosting)."""
+        self._cannot("advance")
+
+    # -- private questions: each node pays its own budget -------------------------------------------------------
+
+    def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
+        """Noisy counts for each node: integers, possibly negative, (cells, classes) or (cells,).
+
+        Costs ``budget`` on each node's scope. Two-sided geometric noise on exact integers; a record is in one
+        cell of each table, so the L1 sensitivity is the number of tables.
+        """
+        self._cannot("tally")
+
+    def choose(
+        self,
+        candidates: Mapping[Node, Candidates],
+        score: Score,
+        budget: Budget,
+        *,
+        mechanism: str = "permute_and_flip",
+        hidden: bool = False,
+    ) -> dict[Node, Choice]:
+        """Pick one candidate for each node.
+
+        Costs ``budget`` on each node's scope; nodes that this curator split apart are disjoint, so a level costs
+        it once. Selection on exact integer scores, lemma L1 with ``score.sensitivity``; each candidate's public
+        prior is added to its score, which cancels in every comparison of neighbouring datasets and is free.
+        ``hidden`` keeps the choice on secret shares, for curators that have them.
+        """
+        self._cannot("choose")
+
+    def choose_each(self, candidates: Mapping[Node, Candidates], score: Score, budget: Budget) -> Any:
+        """One private choice for each owner (LocalRNM of paper 001)."""
+        self._cannot("choose_each")
+
+    def owner_sum(self, nodes: Sequence[Node], features: Sequence[int], statistic: str, budget: Budget) -> Any:
+        """A noisy sum of the owners' local statistics (budget saving of paper 002)."""
+        self._cannot("owner_sum")
+
+    def quantiles(
+        self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction
+    ) -> dict[int, list[float]]:
+        """Noisy quantiles of numeric features, points of the public grid.
+
+        Costs ``budget`` in all, shared evenly by the features and probabilities. The exponential mechanism over the
+        cuts, each weighted by the width of its cell, with the quantile score.
+        """
+        self._cannot("quantiles")
+
+    def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
+        """Exact histograms, at the price of infinity: for published variants whose claim does not hold."""
+        self._cannot("peek")
+
+    # -- for curators ------------------------------------------------------------------------------------------
+
+    def _cannot(self, question: str) -> NoReturn:
+        raise CapabilityError(
+            f"{type(self).__name__} cannot answer {question!r}; it can answer: "
+            f"{', '.join(sorted(self.capabilities)) or 'nothing'}. See docs/architecture.md for which curator can."
+        )
+
+
+def budgets(nodes: Sequence[Node], budget: Budget) -> list[Fraction]:
+    """Each node's own budget, exact and positive."""
+    each = [budget[node] if isinstance(budget, Mapping) else budget for node in nodes]
+    if not all(isinstance(amount, Fraction) and amount > 0 for amount in each):
+        raise LeakError("A budget must be a positive Fraction: floats do not add up exactly.")
+    return each

@@ -1,0 +1,241 @@
+"""What all curators share that can count exactly in one place: charge first, count, then noise or selection.
+
+A subclass says how to count (``_histograms``) and how to route records; everything private happens here.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from privet.curators.base import Budget, Curator, Node, Tally, budgets
+from privet.errors import LeakError
+from privet.privacy.ledger import Ledger
+from privet.privacy.mechanisms import Mechanisms, scale_for
+from privet.privacy.receipt import Event
+from privet.privacy.sensitivity import CorrectCount, Quantile, Score, tally_sensitivity
+from privet.schema import Schema
+from privet.tree.candidates import Candidates, Choice, Splits
+from privet.tree.grid import Grid
+
+
+class CentralCurator(Curator):
+    """A trusted curator: it sees all records, and what leaves it has been paid for."""
+
+    capabilities = frozenset({"tally", "choose", "quantiles", "peek"})
+    trust = "The machine that trained the model saw all records; nobody else had to."
+
+    def __init__(self, schema: Schema, ledger: Ledger, mechanisms: Mechanisms) -> None:
+        self.schema = schema
+        self.ledger = ledger
+        self._mechanisms = mechanisms
+        self._grid: Grid | None = None
+        reasons = []
+        if schema.unconfirmed:
+            reasons.append(f"schema inferred from the data: {', '.join(schema.unconfirmed)}")
+        if mechanisms.reproducible:
+            reasons.append("random_state: the noise can be reproduced")
+        self.void = tuple(reasons)
+
+    @abstractmethod
+    def _histograms(self, nodes: Sequence[Node]) -> np.ndarray:
+        """Exact counts, int64 of shape (nodes, cells of the grid, classes)."""
+
+    @abstractmethod
+    def _totals(self, nodes: Sequence[Node]) -> np.ndarray:
+        """Exact class counts, int64 of shape (nodes, classes)."""
+
+    @abstractmethod
+    def _own(self, nodes: Sequence[Node]) -> None:
+        """Raise LeakError unless this curator made all these nodes."""
+
+    def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
+        nodes = list(tallies)
+        self._own(nodes)
+        answers, events, scales = {}, [], []
+        for (node, tally), amount in zip(tallies.items(), budgets(nodes, budget)):
+            sensitivity = tally_sensitivity(len(tally.tables))
+            scale = scale_for(sensitivity, amount)
+            lemma = f"tally({sensitivity})"
+            event = Event(node.scope.path, "tally", "geometric", Fraction(sensitivity), scale, amount, lemma)
+            events.append((node.scope, event))
+            scales.append(scale)
+        self.ledger.charge(events)
+        exact = self._exact_tallies(tallies)
+        # One call for all nodes that share a scale: a level, as a rule.
+        for scale in dict.fromkeys(scales):
+            together = [node for node, own in zip(nodes, scales) if own == scale]
+            flat = np.concatenate([exact[node].ravel() for node in together])
+            noisy = self._mechanisms.geometric(flat, scale)
+            ends = np.cumsum([exact[node].size for node in together])[:-1]
+            for node, values in zip(together, np.split(noisy, ends)):
+                answers[node] = values.reshape(exact[node].shape)
+        return {node: answers[node] for node in nodes}
+
+    def _exact_tallies(self, tallies: Mapping[Node, Tally]) -> dict[Node, np.ndarray]:
+        plain = [node for node, tally in tallies.items() if not tally.tables]
+        tables = [node for node, tally in tallies.items() if tally.tables]
+        exact: dict[Node, np.ndarray] = {}
+        if plain:
+            for node, counts in zip(plain, self._totals(plain)):
+                exact[node] = counts[None, :] if tallies[node].by_class else counts.sum(keepdims=True)
+        if tables:
+            grid = self._cells()
+            for node, histogram in zip(tables, self._histograms(tables)):
+                counts = np.concatenate(
+                    [
+                        _grouped(histogram[grid.offsets[split.feature] : grid.offsets[split.feature + 1]], split.part)
+                        for split in tallies[node].tables
+                    ]
+                )
+                exact[node] = counts if tallies[node].by_class else counts.sum(axis=1)
+        return exact
+
+    def choose(
+        self,
+        candidates: Mapping[Node, Candidates],
+        score: Score,
+        budget: Budget,
+        *,
+        mechanism: str = "permute_and_flip",
+        hidden: bool = False,
+    ) -> dict[Node, Choice]:
+        if hidden:
+            self._cannot("choose(hidden=True)")
+        nodes = list(candidates)
+        self._own(nodes)
+        for options in candidates.values():
+            if len(options) == 0:
+                raise LeakError("A choice needs at least one candidate.")
+            if options.labelled and not isinstance(score, CorrectCount):
+                raise LeakError("Labels are chosen by their correct count: another score has no proof.")
+        scales = [scale_for(score.sensitivity, amount) for amount in budgets(nodes, budget)]
+        self.ledger.charge(
+            (
+                node.scope,
+                Event(
+                    node.scope.path,
+                    _question(candidates[node]),
+                    mechanism,
+                    Fraction(score.sensitivity),
+                    scale,
+                    amount,
+                    score.lemma,
+                ),
+            )
+            for node, scale, amount in zip(nodes, scales, budgets(nodes, budget))
+        )
+        scores = self._scores(candidates, score)
+        offset = [
+            exact + np.rint(options.log_prior() * scale).astype(np.int64)
+            for exact, options, scale in zip(scores, candidates.values(), scales)
+        ]
+        winners = self._mechanisms.select(mechanism, offset, scales)
+        return {node: candidates[node].choice(winner) for node, winner in zip(nodes, winners)}
+
+    def _scores(self, candidates: Mapping[Node, Candidates], score: Score) -> list[np.ndarray]:
+        """Exact integer scores of every candidate of every node."""
+        nodes = list(candidates)
+        if all(options.splits is None for options in candidates.values()):
+            return [totals if options.labelled else score.of(totals[None, :])[None]
+                    for options, totals in zip(candidates.values(), self._totals(nodes))]
+        scores = []
+        for options, histogram in zip(candidates.values(), self._histograms(nodes)):
+            first = self._cells().offsets[1]
+            totals = histogram[:first].sum(axis=0)  # every record is in one cell of the first feature
+            assert options.splits is not None
+            left = left_counts(options.splits, histogram)[options.indices]
+            children = np.stack([left, totals - left], axis=1)
+            stop = totals[None, :]
+            if options.labelled:
+                pairs = children[:, 0, :, None] + children[:, 1, None, :]
+                scores.append(np.concatenate([pairs.ravel(), stop.ravel() if options.stop else stop[:, :0].ravel()]))
+            else:
+                own = score.of(children)
+                scores.append(np.append(own, score.of(stop)) if options.stop else own)
+        return scores
+
+    def quantiles(
+        self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction
+    ) -> dict[int, list[float]]:
+        self._own([node])
+        grid = self._cells()
+        for f in features:
+            if grid.features[f].cuts is None or not len(grid.features[f].cuts):  # type: ignore[arg-type]
+                raise LeakError(f"Column {grid.features[f].name!r} has no cut points, so it has no quantiles to ask for.")
+        share = budgets([node], budget)[0] / (len(features) * len(probs))
+        scores = [Quantile(p.numerator, p.denominator) for p in probs]
+        scales = [scale_for(score.sensitivity, share) for score in scores]
+        path = node.scope.path
+        self.ledger.charge(
+            (
+                node.scope,
+                Event(path, "quantile", "exponential", Fraction(score.sensitivity), scale, share, score.lemma),
+            )
+            for _ in features
+            for score, scale in zip(scores, scales)
+        )
+        histogram = self._histograms([node])[0].sum(axis=-1)
+        answers = {}
+        for f in features:
+            cuts = grid.features[f].cuts
+            assert cuts is not None
+            counts = histogram[grid.offsets[f] : grid.offsets[f] + len(cuts) + 1]
+            left = np.cumsum(counts)[:-1]
+            sides = np.stack([left, counts.sum() - left], axis=1)
+            log_width = np.log(_widths(cuts, self.schema.features[grid.features[f].name]))  # type: ignore[arg-type]
+            vectors = [score.of(sides) + np.rint(log_width * scale).astype(np.int64)
+                       for score, scale in zip(scores, scales)]
+            answers[f] = sorted(float(cuts[i]) for i in self._mechanisms.select("exponential", vectors, scales))
+        return answers
+
+    def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
+        self._own(nodes)
+        self.ledger.charge(
+            (node.scope, Event(node.scope.path, "peek", "peek", Fraction(0), 0.0, math.inf, "peek")) for node in nodes
+        )
+        return dict(zip(nodes, self._histograms(nodes)))
+
+    def _cells(self) -> Grid:
+        if self._grid is None:
+            raise LeakError("Set the curator's grid before asking about cells.")
+        return self._grid
+
+
+def left_counts(splits: Splits, histogram: np.ndarray) -> np.ndarray:
+    """The class counts of every split's left child: a public linear map of the node's histogram."""
+    up_to = np.concatenate([np.zeros((1, histogram.shape[1]), np.int64), np.cumsum(histogram, axis=0)])
+    runs = up_to[splits.last + 1] - up_to[splits.first]
+    extra = splits.extra >= 0
+    if extra.any():
+        runs[extra] += histogram[splits.extra[extra]]
+    offsets = splits.grid.offsets
+    subsets = [
+        masks.astype(np.int64) @ histogram[offsets[f] : offsets[f + 1]] for f, masks in splits.subsets
+    ]
+    return np.concatenate([runs, *subsets])
+
+
+def _grouped(counts: np.ndarray, part: bytes) -> np.ndarray:
+    """Counts of a feature's cells added up by part."""
+    parts = np.frombuffer(part, dtype=np.uint8)
+    grouped = np.zeros((int(parts.max()) + 1, counts.shape[1]), dtype=np.int64)
+    np.add.at(grouped, parts, counts)
+    return grouped
+
+
+def _widths(cuts: np.ndarray, feature: object) -> np.ndarray:
+    """How much of the range each cut stands for: half of the two cells beside it, in units of the widest."""
+    edges = np.concatenate([[feature.low], cuts, [feature.high]]).astype(float)  # type: ignore[attr-defined]
+    widths = (edges[2:] - edges[:-2]) / 2
+    return np.maximum(widths, np.finfo(float).tiny) / max(widths.max(), np.finfo(float).tiny)
+
+
+def _question(options: Candidates) -> str:
+    if options.splits is None:
+        return "choose a label"
+    return "choose a split with its labels" if options.labelled else "choose a split"

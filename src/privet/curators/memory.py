@@ -1,0 +1,234 @@
+"""The in-memory curator: one machine, all records as compact integer columns.
+
+A record is a row of cell numbers, one byte for each feature with at most 256 cells and two for the others. A node
+is a list of row numbers. All histograms of a level are counted in one pass over the rows of the smaller
+siblings; the largest sibling is its parent's histogram less the others'. All sums are exact integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from privet.curators import kernels
+from privet.curators.base import Node
+from privet.curators.central import CentralCurator
+from privet.curators.table import Table, check_lengths, read_labels, read_table
+from privet.errors import LeakError, SchemaError
+from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
+from privet.privacy.samplers import draw_parts
+from privet.schema import Schema
+from privet.tree.candidates import Split
+from privet.tree.grid import Grid
+
+
+@dataclass
+class _Held:
+    """What the curator knows of a node: its rows (None: all), and its histogram once counted."""
+
+    rows: np.ndarray | None
+    parent: _Held | None = None
+    children: list[_Held] = field(default_factory=list)
+    histogram: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Features whose cell numbers share a width: a row-major matrix, one column for each."""
+
+    features: np.ndarray
+    cells: np.ndarray
+
+
+class MemoryCurator(CentralCurator):
+    """Holds a table and its labels in memory and answers private questions about them.
+
+    ``ledger`` is charged for every answer; by default one without a limit that only keeps count.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        schema: Schema,
+        *,
+        ledger: Ledger | None = None,
+        mechanisms: Mechanisms | None = None,
+    ) -> None:
+        self._table: Table = read_table(X, schema)
+        self._labels = read_labels(y, schema)
+        check_lengths(self._table, self._labels)
+        if self._table.n_rows >= 2**31:
+            raise SchemaError("The in-memory curator holds at most 2,147,483,647 records.")
+        super().__init__(schema, ledger or Ledger(math.inf), mechanisms or SecureMechanisms())
+        self._held: WeakKeyDictionary[Node, _Held] = WeakKeyDictionary()
+        self._blocks: list[_Block] = []
+
+    # -- public structure ---------------------------------------------------------------------------------------
+
+    def root(self, limit: Fraction | float = math.inf) -> Node:
+        return self._open([self.ledger.open("fit", limit)], [_Held(None)])[0]
+
+    def grid(self, grid: Grid) -> None:
+        sizes = np.diff(grid.offsets)
+        self._blocks = [
+            self._fill(grid, features, width)
+            for features, width in (
+                (np.flatnonzero(sizes <= 256), np.uint8),
+                (np.flatnonzero(sizes > 256), np.uint16),
+            )
+            if len(features)
+        ]
+        self._grid = grid
+        for held in self._held.values():
+            held.histogram = None
+
+    def _fill(self, grid: Grid, features: np.ndarray, width: type) -> _Block:
+        cells = np.empty((self._table.n_rows, len(features)), dtype=width)
+        missing = np.array([grid.features[f].special for f in features])
+        if self._table.matrix is not None and len(features) == len(grid.features):
+            flags = kernels.cut_matrix(self._table.matrix, [c.cuts for c in grid.features], cells, missing)
+            for name, flag in zip(self.schema.names, flags):
+                _refuse(name, flag)
+            return _Block(features, cells)
+        for column, f in enumerate(features):
+            name, cuts = grid.features[f].name, grid.features[f].cuts
+            if cuts is None:
+                cells[:, column] = self._table.codes(name)
+            else:
+                values = self._table.numeric(name)
+                _refuse(name, kernels.cut_column(values, cuts, cells[:, column], bool(missing[column])))
+        return _Block(features, cells)
+
+    def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
+        self._own(list(splits))
+        children = {}
+        for node, split in splits.items():
+            held = self._held[node]
+            column = self._column(split.feature)
+            part = np.frombuffer(split.part, dtype=np.uint8)
+            if len(part) != self._cells().features[split.feature].n_cells:
+                raise LeakError("A split must say for every cell of its feature where it goes.")
+            rows = kernels.partition(column, part, split.n_children, held.rows)
+            held.children = [_Held(part_rows, held) for part_rows in rows]
+            children[node] = self._open(node.scope.split(split.n_children), held.children)
+        return children
+
+    def parts(self, node: Node, n: int) -> list[Node]:
+        self._own([node])
+        held = self._held[node]
+        rows = np.arange(self._table.n_rows, dtype=np.int32) if held.rows is None else held.rows
+        drawn = draw_parts(len(rows), n, self._mechanisms)
+        return list(self._open(node.scope.split(n, "parts"), [_Held(rows[drawn == i]) for i in range(n)]))
+
+    def copies(self, node: Node, n: int) -> list[Node]:
+        self._own([node])
+        held = self._held[node]
+        return [self._open([node.scope.copy()], [_Held(held.rows)])[0] for _ in range(n)]
+
+    def _open(self, scopes: Sequence[Scope], held: Sequence[_Held]) -> tuple[Node, ...]:
+        nodes = tuple(Node(scope) for scope in scopes)
+        self._held.update(zip(nodes, held))
+        return nodes
+
+    def _column(self, feature: int) -> np.ndarray:
+        self._cells()
+        for block in self._blocks:
+            where = np.searchsorted(block.features, feature)
+            if where < len(block.features) and block.features[where] == feature:
+                return block.cells[:, where]
+        raise LeakError("There is no such feature.")
+
+    # -- exact counts, behind the curtain ------------------------------------------------------------------------
+
+    def _own(self, nodes: Sequence[Node]) -> None:
+        if not all(node in self._held for node in nodes):
+            raise LeakError("This node is not one of this curator's.")
+
+    def _totals(self, nodes: Sequence[Node]) -> np.ndarray:
+        n_classes = self._n_classes
+        return np.stack([np.bincount(self._labels_of(node), minlength=n_classes) for node in nodes])
+
+    def _labels_of(self, node: Node) -> np.ndarray:
+        rows = self._held[node].rows
+        return self._labels if rows is None else self._labels[rows]
+
+    def _histograms(self, nodes: Sequence[Node]) -> np.ndarray:
+        asked = [self._held[node] for node in nodes]
+        by_subtraction = [_largest_sibling(held) for held in asked if _is_last_unknown(held, asked)]
+        to_count = [
+            held for held in asked if held.histogram is None and not any(held is other for other in by_subtraction)
+        ]
+        for held, histogram in zip(to_count, self._count(to_count)):
+            held.histogram = histogram
+        for held in by_subtraction:
+            family = held.parent.children  # type: ignore[union-attr]
+            others = [sibling.histogram for sibling in family if sibling is not held]
+            held.histogram = held.parent.histogram - sum(others)  # type: ignore[union-attr]
+        for held in asked:
+            # A parent whose children are all known is not asked again as a rule; it would be counted anew.
+            if held.parent is not None and all(s.histogram is not None for s in held.parent.children):
+                held.parent.histogram = None
+        return np.stack([held.histogram for held in asked])  # type: ignore[misc]
+
+    def _count(self, to_count: Sequence[_Held]) -> np.ndarray:
+        """Count these nodes' histograms, all in one pass over their rows."""
+        grid = self._cells()
+        counts = np.zeros((len(to_count), grid.n_cells, self._n_classes), dtype=np.int64)
+        if not to_count:
+            return counts
+        if len(to_count) == 1 and to_count[0].rows is None:
+            rows, starts = None, np.array([0, self._table.n_rows], dtype=np.int64)
+        else:
+            everything = np.arange(0 if all(h.rows is not None for h in to_count) else self._table.n_rows, dtype=np.int32)
+            lists = [everything if held.rows is None else held.rows for held in to_count]
+            rows = np.concatenate(lists)
+            starts = np.concatenate([[0], np.cumsum([len(part) for part in lists], dtype=np.int64)])
+        for block in self._blocks:
+            sizes = np.diff(grid.offsets)[block.features]
+            offsets = np.concatenate([[0], np.cumsum(sizes)])
+            own = kernels.histograms(
+                block.cells, offsets[:-1], int(offsets[-1]), self._labels, self._n_classes, rows, starts
+            )
+            if len(self._blocks) == 1:
+                return own
+            for f, start, size in zip(block.features, offsets, sizes):
+                counts[:, grid.offsets[f] : grid.offsets[f + 1]] = own[:, start : start + size]
+        return counts
+
+    @property
+    def _n_classes(self) -> int:
+        assert self.schema.classes is not None
+        return len(self.schema.classes)
+
+
+def _is_last_unknown(held: _Held, asked: Sequence[_Held]) -> bool:
+    """Whether this node is the largest of a family that is asked for, or known, as a whole."""
+    if held.histogram is not None or held.parent is None or held.parent.histogram is None:
+        return False
+    asked_ids = {id(other) for other in asked}
+    family = held.parent.children
+    return all(s.histogram is not None or id(s) in asked_ids for s in family) and held is _largest_sibling(held)
+
+
+def _largest_sibling(held: _Held) -> _Held:
+    assert held.parent is not None
+    unknown = [sibling for sibling in held.parent.children if sibling.histogram is None]
+    return max(unknown, key=lambda sibling: len(sibling.rows))  # type: ignore[arg-type]
+
+
+def _refuse(name: str, flag: int) -> None:
+    if flag & 1:
+        raise SchemaError(
+            f"Column {name!r} contains NaN (missing values), which its schema does not allow. "
+            "Declare it with missing=True, or fill the gaps with a public rule."
+        )
+    if flag & 2:
+        raise SchemaError(f"Column {name!r} contains infinity. Replace it by an end of the column's range.")

@@ -1,0 +1,85 @@
+"""Models as JSON files: readable, safe to load from strangers, and free of anything that was not released."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from privet.errors import PrivetError
+from privet.privacy.receipt import Receipt
+from privet.schema import Schema
+from privet.tree.tree import Tree
+
+FORMAT = "privet-model-1"
+LARGEST_FILE = 256 * 2**20
+
+# The classes that can be saved, by name: loading looks up names here and imports nothing else.
+MODELS = {"PrivateTreeClassifier": "privet.algorithms.private_tree"}
+
+
+def to_dict(model: Any) -> dict[str, Any]:
+    """A fitted model as plain data."""
+    params = {name: value for name, value in model.get_params(deep=False).items() if name != "schema"}
+    params["random_state"] = None  # whether a seed was used is on the receipt; its value would reveal the noise
+    return {
+        "format": FORMAT,
+        "model": type(model).__name__,
+        "params": params,
+        "schema": model.schema_.to_dict(),
+        "tree": model.tree_.to_dict(),
+        "receipt": model.privacy_.to_dict(),
+    }
+
+
+def from_dict(data: Any) -> Any:
+    """The model that ``to_dict`` described, checked: a malformed one is an error, whatever it says."""
+    import importlib
+
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise PrivetError(f"This is not a model of Privet: its format is not {FORMAT!r}.")
+    try:
+        name, params = data["model"], dict(data["params"])
+        schema, tree, receipt = data["schema"], data["tree"], data["receipt"]
+    except (KeyError, TypeError, ValueError):
+        raise PrivetError("This model file is not whole: a part is missing.") from None
+    if name not in MODELS:
+        raise PrivetError(f"This version of Privet has no model called {name!r}.")
+    cls = getattr(importlib.import_module(MODELS[name]), name)
+    known = set(cls._get_param_names()) - {"schema"}
+    if not set(params) <= known or not all(isinstance(v, str | int | float | bool | None) for v in params.values()):
+        raise PrivetError("This model file has parameters that its class does not know.")
+    model = cls(**params)
+    model.schema = model.schema_ = Schema.from_dict(schema)
+    model.tree_ = Tree.from_dict(tree, model.schema_)
+    model.privacy_ = Receipt.from_dict(receipt)
+    model._set_fitted()
+    return model
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write the model to a file, whole or not at all."""
+    path = Path(path)
+    text = json.dumps(to_dict(model), indent=1, allow_nan=False)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that ``save`` wrote. Safe on files from strangers: it runs nothing that the file says."""
+    path = Path(path)
+    if path.stat().st_size > LARGEST_FILE:
+        raise PrivetError(f"{path} is larger than any model of Privet.")
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise PrivetError(f"{path} is not a model of Privet: it is not JSON.") from None
+    return from_dict(data)

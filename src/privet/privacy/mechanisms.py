@@ -1,0 +1,138 @@
+"""The mechanisms: the only code that draws noise.
+
+``SecureMechanisms`` uses OpenDP's exact samplers and the operating system's randomness. ``SeededMechanisms`` draws
+from the same laws with a NumPy generator: reproducible, for research, and the receipt is void. Both see exact
+numbers, so only curators may hold one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+
+
+def scale_for(sensitivity: int | Fraction, budget: Fraction) -> float:
+    """A noise scale that costs at most ``budget``: sensitivity / budget, rounded up.
+
+    The step of 2^-50 above the exact quotient leaves room for OpenDP's own upward rounding, which the
+    mechanisms check. A budget too large for any float gives the smallest positive scale.
+    """
+    exact = Fraction(sensitivity) / budget
+    try:
+        scale = float(exact * (1 + Fraction(1, 2**50)))
+    except OverflowError:
+        from privet.errors import BudgetError
+
+        raise BudgetError("This share of the budget is too small for any noise; raise epsilon.") from None
+    while scale == 0 or Fraction(scale) < exact:
+        scale = math.nextafter(scale, math.inf)
+    return scale
+
+
+class Mechanisms(Protocol):
+    """What a curator needs: selections and additive noise, all on exact integers."""
+
+    reproducible: bool
+
+    def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
+        """For each vector of scores the index of the winner; noise of its scale, in the scores' units."""
+        ...
+
+    def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
+        """Each integer plus two-sided geometric noise: P(k) proportional to exp(-|k| / scale)."""
+        ...
+
+
+class SecureMechanisms:
+    """OpenDP's samplers: exact arithmetic, operating system randomness."""
+
+    reproducible = False
+
+    def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
+        calls = [(_noisy_max(mechanism, scale), score) for score, scale in zip(scores, scales)]
+        # OpenDP runs outside Python's global lock, so the nodes of a level are drawn side by side.
+        if sum(map(len, scores)) < 2_000:
+            return [measurement(score) for measurement, score in calls]
+        return list(_pool().map(lambda call: call[0](call[1]), calls))
+
+    def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
+        dp = _opendp()
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+        noisy = dp.m.make_laplace(*space, scale=scale)(np.ascontiguousarray(values, dtype=np.int64).ravel())
+        return np.array(noisy, dtype=np.int64).reshape(values.shape)
+
+
+class SeededMechanisms:
+    """The same laws from a NumPy generator: reproducible, and therefore no guarantee at all."""
+
+    reproducible = True
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self.generator = generator
+
+    def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
+        draw = {
+            "permute_and_flip": self.generator.standard_exponential,
+            "exponential": self.generator.gumbel,
+        }[mechanism]
+        # Subtracting the largest score first keeps the noise from drowning in rounding.
+        return [
+            int(np.argmax((score - score.max()) / scale + draw(size=len(score))))
+            for score, scale in zip(scores, scales)
+        ]
+
+    def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
+        p = -math.expm1(-1 / scale)
+        if p >= 1:
+            return np.array(values, dtype=np.int64)
+        shape = np.shape(values)
+        return values + self.generator.geometric(p, shape) - self.generator.geometric(p, shape)
+
+
+def mechanisms(random_state: int | np.random.Generator | np.random.RandomState | None) -> Mechanisms:
+    """Secure unless a seed is given."""
+    if random_state is None:
+        return SecureMechanisms()
+    if isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(2**31))
+    return SeededMechanisms(np.random.default_rng(random_state))
+
+
+@cache
+def _opendp() -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    return dp
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(thread_name_prefix="privet-opendp")
+
+
+def _noisy_max(mechanism: str, scale: float) -> Any:
+    """OpenDP's noisy max: exponential noise is permute-and-flip, Gumbel noise the exponential mechanism."""
+    dp = _opendp()
+    # The metric's promise only matters for OpenDP's own `map`; curators charge by the lemma of the score.
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=True)
+    measure = {
+        "permute_and_flip": dp.max_divergence,
+        "exponential": dp.zero_concentrated_divergence,
+    }[mechanism]()
+    return dp.m.make_noisy_max(*space, measure, scale=scale)
+
+
+def opendp_cost(mechanism: str, sensitivity: int, scale: float) -> float:
+    """What OpenDP itself says the mechanism costs (pure epsilon), for cross-checks of our receipts."""
+    dp = _opendp()
+    if mechanism == "geometric":
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+        return float(dp.m.make_laplace(*space, scale=scale).map(sensitivity))
+    return float(_noisy_max(mechanism, scale).map(sensitivity))

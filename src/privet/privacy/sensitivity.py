@@ -1,0 +1,285 @@
+"""The proven constants: how far one record can move each score, each with its proof.
+
+A score is what a selection maximises. It is computed here, in exact integers (fixed point with
+``FRACTION_BITS`` bits where it is not whole by nature), from the exact counts of a candidate's children, and it
+comes with ``sensitivity``: the range rho of lemma L1 (docs/theory.md), the largest difference between the
+changes of any two candidates when one record is added. Every score but the quantiles is monotone: adding a
+record moves all candidates in the same direction, so rho is the largest change of one.
+
+Only scores of this file may be asked for; ``tests/privacy/test_sensitivity.py`` searches all small datasets for a
+change larger than the constant and finds none, and finds one when the constant is lowered.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from privet.errors import LeakError, ReceiptError
+
+FRACTION_BITS = 8
+ONE = 1 << FRACTION_BITS
+
+
+class Score(Protocol):
+    """A score with a proven sensitivity. ``of`` maps children's statistics to exact integers."""
+
+    @property
+    def lemma(self) -> str: ...
+    @property
+    def sensitivity(self) -> int: ...
+    @property
+    def monotone(self) -> bool: ...
+    def of(self, children: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Gini:
+    """Minus the children's count-weighted Gini impurity, in units of 2^-8: sensitivity 2.
+
+    A child with counts c and size n contributes g = n - sum(c^2)/n. Add a record of class k: with N = n + 1,
+    g grows by 1 + (sum c^2 / n) - (sum c^2 + 2 c_k + 1)/N. By Cauchy-Schwarz that is at least 0 (lemma L3), and
+    since sum c^2 <= n^2, at most 1 + n - (n^2 + 1)/N = 2(N-1)/N < 2 (the extreme is a pure child of another
+    class). The floor of the fixed-point quotient keeps both ends, which are integers: a value that grows by
+    d in [0, 2 * 2^8] has a floor that grows by an integer in the same interval. Only one child changes.
+    """
+
+    lemma = "gini"
+    sensitivity = 2 * ONE
+    monotone = True
+
+    def of(self, children: np.ndarray) -> np.ndarray:
+        n = _sizes(children)
+        squares = (children * children).sum(axis=-1)
+        impurity = ((n * n - squares) << FRACTION_BITS) // np.maximum(n, 1)
+        return -impurity.sum(axis=-1)
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """Minus a public mixture of errors and half the Gini impurity, in units of 2^-8: sensitivity 1.
+
+    A child contributes (256 - weight) * errors + weight * g/2 with errors = n - max(c) and g as for ``Gini``. One more
+    record adds 0 or 1 to the errors (n grows by 1 and max(c) by 0 or 1) and between 0 and 1 to g/2, so between 0 and
+    256 to the mixture. The first term is whole, and the floor of the second keeps the bounds. Gini sees progress that
+    does not change any label yet; errors are what counts in the end.
+    """
+
+    weight: int
+    sensitivity = ONE
+    monotone = True
+
+    @property
+    def lemma(self) -> str:
+        return f"mixed({self.weight})"
+
+    def of(self, children: np.ndarray) -> np.ndarray:
+        if not 0 <= self.weight <= ONE:
+            raise LeakError("The weight of a mixed score is between 0 and 256.")
+        n = _sizes(children)
+        errors = n - children.max(axis=-1)
+        squares = (children * children).sum(axis=-1)
+        impurity = self.weight * (n * n - squares) // (2 * np.maximum(n, 1))
+        return -((ONE - self.weight) * errors + impurity).sum(axis=-1)
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """Minus the children's count-weighted entropy in nats, in units of 2^-8: sensitivity 1 + ln(cap).
+
+    A child contributes h(n) - sum h(c) with h(x) = x ln x up to the public ``cap`` and its tangent (slope
+    1 + ln cap) beyond. Here h is the running sum of integer steps d(x), each the step of x ln x rounded up; x ln x
+    is convex, so the steps never fall, and beyond the cap they stay at ceil(2^8 (1 + ln cap)). Adding a record of
+    class k changes the child by d(n) - d(c_k): at least 0 because c_k <= n, at most the largest step, because the
+    first step, 1 ln 1 - 0, is 0. So the integer score is exactly monotone.
+    """
+
+    cap: int
+    monotone = True
+
+    @property
+    def lemma(self) -> str:
+        return f"entropy({self.cap})"
+
+    @property
+    def sensitivity(self) -> int:
+        return math.ceil(ONE * (1 + math.log(self.cap)) * (1 + 1e-12))
+
+    def of(self, children: np.ndarray) -> np.ndarray:
+        h = _entropy_table(self.cap)
+        beyond = np.maximum(children - self.cap, 0)
+        parts = h[np.minimum(children, self.cap)] + beyond * self.sensitivity
+        n = children.sum(axis=-1)
+        whole = h[np.minimum(n, self.cap)] + np.maximum(n - self.cap, 0) * self.sensitivity
+        return -(whole - parts.sum(axis=-1)).sum(axis=-1)
+
+
+@lru_cache(maxsize=4)
+def _entropy_table(cap: int) -> np.ndarray:
+    x = np.arange(1, cap + 1, dtype=np.float64)
+    xlogx = np.concatenate([[0.0], x * np.log(x)])
+    steps = np.ceil(np.diff(xlogx) * ONE).astype(np.int64)
+    # Rounding of the floats must not let a step fall, nor exceed the slope of the tangent.
+    steps = np.minimum(np.maximum.accumulate(np.maximum(steps, 0)), Entropy(cap).sensitivity)
+    return np.concatenate([[0], np.cumsum(steps)])
+
+
+@dataclass(frozen=True)
+class RootGini:
+    """Minus the children's sum of 2*sqrt(a*b), two classes, counts clipped at ``cap``: sensitivity 2*sqrt(cap).
+
+    With a, b <= cap the term never falls when a or b grows, and grows by at most 2*sqrt(b) *
+    (sqrt(a+1) - sqrt(a)) <= 2*sqrt(cap). Clipping is inside the score: no record is dropped. The integer root
+    rounds down: a value that grows by d has a floor that grows by at most ceil(d).
+    """
+
+    cap: int
+    monotone = True
+
+    @property
+    def lemma(self) -> str:
+        return f"root_gini({self.cap})"
+
+    @property
+    def sensitivity(self) -> int:
+        square = 4 * ONE * ONE * self.cap
+        root = math.isqrt(square)
+        return root + (root * root < square)
+
+    def of(self, children: np.ndarray) -> np.ndarray:
+        if children.shape[-1] != 2:
+            raise LeakError("The root-Gini score is for two classes.")
+        clipped = np.minimum(children, self.cap)
+        return -_isqrt(4 * ONE * ONE * clipped[..., 0] * clipped[..., 1]).sum(axis=-1)
+
+
+def _sizes(children: np.ndarray) -> np.ndarray:
+    """The children's sizes, which must leave room for 2^8 times their square in 63 bits."""
+    n = children.sum(axis=-1)
+    if n.size and int(n.max()) >= 1 << 27:
+        raise LeakError("Gini scores are exact up to 134 million records; choose by correct count beyond.")
+    return n
+
+
+def _isqrt(x: np.ndarray) -> np.ndarray:
+    root = np.sqrt(x.astype(np.float64)).astype(np.int64)
+    root -= root * root > x
+    return root + ((root + 1) * (root + 1) <= x)
+
+
+@dataclass(frozen=True)
+class CorrectCount:
+    """Records whose class is their child's label: sensitivity 1.
+
+    With the labels fixed (chosen together with the split), the score is a count of records: one more record adds
+    0 or 1. With each child's best label, it is a sum of maxima of such counts: a maximum of terms that grow
+    by 0 or 1 grows by 0 or 1, and only one child changes.
+    """
+
+    lemma = "correct_count"
+    sensitivity = 1
+    monotone = True
+
+    def of(self, children: np.ndarray) -> np.ndarray:
+        return children.max(axis=-1).sum(axis=-1)
+
+
+@dataclass(frozen=True)
+class SquaredError:
+    """Minus the children's sum of squared deviations of integer targets in [0, span]: sensitivity span^2.
+
+    A child is given as (n, sum t, sum t^2). With mean m before, a record t adds n/(n+1) * (t - m)^2, between 0
+    and span^2. The floor of the exact quotient keeps both ends. Written without the square of the
+    sum, which could overflow: with sum = q*n + r, sum^2/n = q^2 n + 2 q r + r^2/n.
+    """
+
+    span: int
+    monotone = True
+
+    @property
+    def lemma(self) -> str:
+        return f"squared_error({self.span})"
+
+    @property
+    def sensitivity(self) -> int:
+        return self.span * self.span
+
+    def of(self, children: np.ndarray) -> np.ndarray:
+        n, total, squares = (children[..., i] for i in range(3))
+        safe = np.maximum(n, 1)
+        q, r = np.divmod(total, safe)
+        error = squares - q * q * n - 2 * q * r + (-(r * r)) // safe
+        return -error.sum(axis=-1)
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """Minus |(1-p) L - p R| in units of the denominator of p = numerator / denominator, not monotone.
+
+    L and R are the records on the two sides of a candidate point. A record at x adds 1-p to v = (1-p)L - pR for
+    the points at or above x and takes p from the others, and v never falls from one point to the next. If a point
+    below x has v > 0, so have all points above, and the changes of -|v| lie in [-max(p, 1-p), p]; if a point
+    above has v < 0, so have all below, and they lie in [-max(p, 1-p), 1-p]. So rho = 2 max(p, 1-p): 2 for the
+    median in its units, where p = 1/2 counts as -|L - R|.
+    """
+
+    numerator: int
+    denominator: int
+    monotone = False
+
+    @property
+    def lemma(self) -> str:
+        return f"quantile({self.numerator}/{self.denominator})"
+
+    @property
+    def sensitivity(self) -> int:
+        return 2 * max(self.numerator, self.denominator - self.numerator)
+
+    def of(self, children: np.ndarray) -> np.ndarray:
+        """``children`` holds L and R in its last axis."""
+        return -np.abs((self.denominator - self.numerator) * children[..., 0] - self.numerator * children[..., 1])
+
+
+MEDIAN = Quantile(1, 2)
+
+
+def tally_sensitivity(tables: int) -> int:
+    """A record is in one cell of each of ``tables`` tables of counts: its L1 effect is their number.
+
+    No table at all asks for the node's own count or class counts, where a record is in one cell.
+    """
+    return max(1, tables)
+
+
+def proven(lemma: str) -> Fraction:
+    """The smallest sensitivity that the named lemma allows; used to re-check receipts."""
+    match = re.fullmatch(r"([a-z_]+)(?:\((\d{1,18})(?:/(\d{1,18}))?\))?", lemma)
+    if match is None:
+        raise ReceiptError("A receipt names a lemma that does not exist.")
+    name, *numbers = match.groups()
+    args = [int(number) for number in numbers if number is not None]
+    try:
+        if name == "tally":
+            return Fraction(tally_sensitivity(*args) if args else 1)
+        if name == "peek":
+            return Fraction(0)
+        return Fraction(_SCORES[name](*args).sensitivity)
+    except (KeyError, TypeError, ValueError):
+        raise ReceiptError(f"A receipt names the lemma {lemma!r}, which does not exist.") from None
+
+
+_SCORES: dict[str, type] = {
+    "gini": Gini,
+    "mixed": Mixed,
+    "entropy": Entropy,
+    "root_gini": RootGini,
+    "correct_count": CorrectCount,
+    "squared_error": SquaredError,
+    "quantile": Quantile,
+}

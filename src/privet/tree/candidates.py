@@ -1,0 +1,150 @@
+"""Candidates: the public list of answers that a node's private choice is made from.
+
+Every split sends each cell of one feature to one side, so the class counts of its children are a public linear map
+of the feature's histogram. That is what lets every curator evaluate it: on exact counts, on streamed ones, on
+masked sums and on secret shares alike. Which candidates there are, in which order and with which prior may depend
+on the schema and on released answers only, never on records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from privet.tree.grid import Grid
+
+
+@dataclass(frozen=True)
+class Split:
+    """Send the records in cell c of ``feature`` to child ``part[c]``."""
+
+    feature: int
+    part: bytes
+
+    @property
+    def n_children(self) -> int:
+        return max(self.part) + 1
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One answer: a split or none, with a label for each child (or for the node itself) or none."""
+
+    split: Split | None
+    labels: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Binary splits, as arrays. The first ``len(first)`` send a run of cells to the left, with or without one
+    more cell (the missing values'); the rest, a subset of the cells of one categorical feature.
+
+    ``first``, ``last``: flat cell numbers of the run, both included; ``extra``: one more flat cell, or -1.
+    ``subsets``: for each feature a boolean matrix, subsets by cells.
+    ``log_prior``: a public log-weight for each split: how likely it seemed before any record was seen.
+    """
+
+    grid: Grid
+    feature: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    extra: np.ndarray
+    subsets: tuple[tuple[int, np.ndarray], ...]
+    log_prior: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    def left_cells(self, index: int) -> np.ndarray:
+        """Which cells of its feature split ``index`` sends to the left."""
+        f = int(self.feature[index])
+        if index < len(self.first):
+            left = np.zeros(self.grid.features[f].n_cells, dtype=bool)
+            start = self.grid.offsets[f]
+            left[self.first[index] - start : self.last[index] - start + 1] = True
+            if self.extra[index] >= 0:
+                left[self.extra[index] - start] = True
+            return left
+        index -= len(self.first)
+        for _, masks in self.subsets:
+            if index < len(masks):
+                return masks[index]
+            index -= len(masks)
+        raise IndexError("no such split")
+
+    def split(self, index: int) -> Split:
+        f = int(self.feature[index])
+        return Split(f, (~self.left_cells(index)).astype(np.uint8).tobytes())
+
+    @cached_property
+    def n_runs(self) -> int:
+        return len(self.first)
+
+    def allowed_within(self, reachable: np.ndarray) -> np.ndarray:
+        """Which splits separate anything inside a node that only the flat cells ``reachable`` can reach.
+
+        A public question: what a node can hold follows from the released splits above it.
+        """
+        counts = np.concatenate([[0], np.cumsum(reachable)])
+        offsets = self.grid.offsets
+        of_feature = (counts[offsets[1:]] - counts[offsets[:-1]])[self.feature]
+        left = np.empty(len(self), dtype=np.int64)
+        runs = self.n_runs
+        left[:runs] = counts[self.last + 1] - counts[self.first]
+        left[:runs] += np.where(self.extra >= 0, reachable[self.extra], 0)
+        at = runs
+        for f, masks in self.subsets:
+            left[at : at + len(masks)] = masks @ reachable[offsets[f] : offsets[f + 1]].astype(np.int64)
+            at += len(masks)
+        return (left > 0) & (left < of_feature)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What one node may answer.
+
+    Each allowed split (``allowed`` None: all), with ``labelled`` once for every labelling of its two children; and,
+    with ``stop``, not splitting, with ``labelled`` once for every label. ``splits`` None leaves the labels alone.
+    ``stop_log_prior`` is the log-weight of each stopping candidate.
+    """
+
+    splits: Splits | None
+    n_classes: int
+    allowed: np.ndarray | None = None
+    labelled: bool = False
+    stop: bool = False
+    stop_log_prior: float = 0.0
+
+    @cached_property
+    def indices(self) -> np.ndarray:
+        """The splits' numbers, in the order in which they are candidates."""
+        if self.splits is None:
+            return np.empty(0, dtype=np.int64)
+        return np.arange(len(self.splits)) if self.allowed is None else np.flatnonzero(self.allowed)
+
+    @property
+    def labellings(self) -> int:
+        return self.n_classes**2 if self.labelled else 1
+
+    @property
+    def stops(self) -> int:
+        return (self.n_classes if self.labelled else 1) if self.stop else 0
+
+    def __len__(self) -> int:
+        return len(self.indices) * self.labellings + self.stops
+
+    def log_prior(self) -> np.ndarray:
+        of_splits = self.splits.log_prior[self.indices] if self.splits is not None else np.empty(0)
+        return np.concatenate([np.repeat(of_splits, self.labellings), np.full(self.stops, self.stop_log_prior)])
+
+    def choice(self, index: int) -> Choice:
+        """What the candidate with this number says."""
+        which, labelling = divmod(index, self.labellings)
+        if which < len(self.indices):
+            assert self.splits is not None
+            labels = divmod(labelling, self.n_classes) if self.labelled else None
+            return Choice(self.splits.split(int(self.indices[which])), labels)
+        stop = index - len(self.indices) * self.labellings
+        return Choice(None, (stop,) if self.labelled else None)
