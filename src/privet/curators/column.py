@@ -19,7 +19,7 @@ Kind = Literal["text", "booleans", "numbers", "nothing"]
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.unsignedinteger[Any]]
 
-_FEW = 8
+_FEW = 24
 """Up to here one vectorised comparison per category is the quickest way to encode numbers."""
 
 
@@ -135,7 +135,7 @@ def kind_of_column(column: Any, where: str) -> Kind:
     if isinstance(column, np.ndarray):
         if column.dtype.kind == "b":
             return "booleans"
-        if column.dtype.kind == "f" and np.isnan(column).all():
+        if column.dtype.kind == "f" and np.isnan(column[:1]).all() and np.isnan(column).all():
             return "nothing"
         if column.dtype.kind in "fiu":
             return "numbers"
@@ -248,8 +248,8 @@ def _dictionary_codes(column: Any, values: tuple[Value, ...], where: str) -> Cod
 
 
 def _boolean_codes(column: npt.NDArray[Any], values: tuple[Value, ...]) -> Codes:
-    lookup = [values.index(value) if value in values else len(values) for value in (False, True)]
-    return np.array(lookup, np.uint8)[column.astype(np.uint8)]
+    no, yes = (np.uint8(values.index(value) if value in values else len(values)) for value in (False, True))
+    return np.where(column, yes, no)
 
 
 def _number_codes(column: npt.NDArray[Any], values: tuple[Value, ...]) -> Codes:
@@ -295,16 +295,18 @@ def _holdable(values: tuple[Value, ...], dtype: np.dtype[Any]) -> tuple[npt.NDAr
 
 def _object_codes(column: npt.NDArray[Any], values: tuple[Value, ...], where: str) -> Codes:
     """Objects that Arrow cannot take as one type, such as integers beyond 64 bits: by hashing."""
-    kind, types = (
-        kind_of(values),
-        {"text": str, "booleans": (bool, np.bool_), "numbers": (int, float, np.number)},
-    )
+    kind = kind_of(values)
+    allowed: dict[str, tuple[type, ...]] = {
+        "text": (str,),
+        "booleans": (bool, np.bool_),
+        "numbers": (int, float, np.number),
+    }
     lookup: dict[Any, int] = {value: index for index, value in enumerate(values)}
     codes = np.full(len(column), len(values), code_dtype(values))
     for row, value in enumerate(column):
         if _is_missing(value):
             continue
-        if not isinstance(value, types[kind]) or (kind == "numbers" and isinstance(value, bool)):
+        if not isinstance(value, allowed[kind]) or (kind == "numbers" and isinstance(value, bool)):
             raise SchemaError(f"{where} must hold {kind} only, as the schema lists; it mixes types")
         codes[row] = lookup.get(value, len(values))
     return codes

@@ -101,7 +101,7 @@ def read_labels(y: Any, schema: Schema) -> Codes:
     """Classes as indices into ``schema.classes``; a missing or unlisted one is an error."""
     if schema.classes is None:
         raise SchemaError("the schema has no classes, so these labels cannot be read; give it some")
-    column = open_column(_one_dimensional(y), "the label")
+    column = open_column(one_dimensional(y), "the label")
     codes = encode(column, schema.classes, "the label")
     if (codes == len(schema.classes)).any():
         if has_missing(column):
@@ -114,7 +114,7 @@ def read_targets(y: Any, schema: Schema) -> Floats:
     """Regression targets, clamped to ``schema.target``; NaN and infinity are errors."""
     if schema.target is None:
         raise SchemaError("the schema has no target range, so these targets cannot be read; give it one")
-    targets = numbers(open_column(_one_dimensional(y), "the target"), "the target")
+    targets = numbers(open_column(one_dimensional(y), "the target"), "the target")
     _check_finite(targets, "the target", missing=False)
     return np.clip(targets, *schema.target)
 
@@ -308,7 +308,7 @@ def _check_finite(values: Floats, where: str, *, missing: bool) -> None:
         raise SchemaError(f"{where} contains infinity; replace it by a number")
 
 
-def _one_dimensional(y: Any) -> Any:
+def one_dimensional(y: Any) -> Any:
     """Labels as one column; a single column of a table is accepted with scikit-learn's warning."""
     if y is None:
         raise SchemaError("y is missing: this needs a label for each record; y cannot be None")
