@@ -2,3 +2,65 @@
 
 Names are loaded on first use, so that ``import privet`` stays quick.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from privet.algorithms.private_tree import PrivateTreeClassifier
+    from privet.curators.memory import MemoryCurator
+    from privet.errors import BudgetError, LeakError, PrivetError, ReceiptError, SchemaError
+    from privet.persistence import load
+    from privet.privacy.ledger import Ledger
+    from privet.privacy.receipt import Receipt
+    from privet.schema import Categorical, Numeric, Schema
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "BudgetError": "privet.errors",
+    "Categorical": "privet.schema",
+    "LeakError": "privet.errors",
+    "Ledger": "privet.privacy.ledger",
+    "MemoryCurator": "privet.curators.memory",
+    "Numeric": "privet.schema",
+    "PrivateTreeClassifier": "privet.algorithms.private_tree",
+    "PrivetError": "privet.errors",
+    "Receipt": "privet.privacy.receipt",
+    "ReceiptError": "privet.errors",
+    "Schema": "privet.schema",
+    "SchemaError": "privet.errors",
+    "load": "privet.persistence",
+}
+
+__all__ = [  # noqa: RUF022 - what people look for first comes first
+    "PrivateTreeClassifier",
+    "Schema",
+    "Numeric",
+    "Categorical",
+    "Ledger",
+    "Receipt",
+    "MemoryCurator",
+    "load",
+    "PrivetError",
+    "SchemaError",
+    "BudgetError",
+    "LeakError",
+    "ReceiptError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("privet.datasets")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'privet' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -15,7 +15,7 @@ import numpy as np
 from privet.curators.base import Budget, Curator, Node, Tally, budgets
 from privet.errors import LeakError
 from privet.privacy.ledger import Ledger
-from privet.privacy.mechanisms import Mechanisms, scale_for
+from privet.privacy.mechanisms import Mechanisms, scale_for, selection_scale
 from privet.privacy.receipt import Event
 from privet.privacy.sensitivity import CorrectCount, Quantile, Score, tally_sensitivity
 from privet.schema import Schema
@@ -88,7 +88,10 @@ class CentralCurator(Curator):
             for node, histogram in zip(tables, self._histograms(tables)):
                 counts = np.concatenate(
                     [
-                        _grouped(histogram[grid.offsets[split.feature] : grid.offsets[split.feature + 1]], split.part)
+                        _grouped(
+                            histogram[grid.offsets[split.feature] : grid.offsets[split.feature + 1]],
+                            split.part,
+                        )
                         for split in tallies[node].tables
                     ]
                 )
@@ -113,7 +116,7 @@ class CentralCurator(Curator):
                 raise LeakError("A choice needs at least one candidate.")
             if options.labelled and not isinstance(score, CorrectCount):
                 raise LeakError("Labels are chosen by their correct count: another score has no proof.")
-        scales = [scale_for(score.sensitivity, amount) for amount in budgets(nodes, budget)]
+        scales = [selection_scale(score.sensitivity, amount) for amount in budgets(nodes, budget)]
         self.ledger.charge(
             (
                 node.scope,
@@ -141,8 +144,10 @@ class CentralCurator(Curator):
         """Exact integer scores of every candidate of every node."""
         nodes = list(candidates)
         if all(options.splits is None for options in candidates.values()):
-            return [totals if options.labelled else score.of(totals[None, :])[None]
-                    for options, totals in zip(candidates.values(), self._totals(nodes))]
+            return [
+                totals if options.labelled else score.of(totals[None, :])[None]
+                for options, totals in zip(candidates.values(), self._totals(nodes))
+            ]
         scores = []
         for options, histogram in zip(candidates.values(), self._histograms(nodes)):
             first = self._cells().offsets[1]
@@ -153,7 +158,9 @@ class CentralCurator(Curator):
             stop = totals[None, :]
             if options.labelled:
                 pairs = children[:, 0, :, None] + children[:, 1, None, :]
-                scores.append(np.concatenate([pairs.ravel(), stop.ravel() if options.stop else stop[:, :0].ravel()]))
+                scores.append(
+                    np.concatenate([pairs.ravel(), stop.ravel() if options.stop else stop[:, :0].ravel()])
+                )
             else:
                 own = score.of(children)
                 scores.append(np.append(own, score.of(stop)) if options.stop else own)
@@ -166,7 +173,9 @@ class CentralCurator(Curator):
         grid = self._cells()
         for f in features:
             if grid.features[f].cuts is None or not len(grid.features[f].cuts):  # type: ignore[arg-type]
-                raise LeakError(f"Column {grid.features[f].name!r} has no cut points, so it has no quantiles to ask for.")
+                raise LeakError(
+                    f"Column {grid.features[f].name!r} has no cut points, so it has no quantiles to ask for."
+                )
         share = budgets([node], budget)[0] / (len(features) * len(probs))
         scores = [Quantile(p.numerator, p.denominator) for p in probs]
         scales = [scale_for(score.sensitivity, share) for score in scores]
@@ -174,7 +183,9 @@ class CentralCurator(Curator):
         self.ledger.charge(
             (
                 node.scope,
-                Event(path, "quantile", "exponential", Fraction(score.sensitivity), scale, share, score.lemma),
+                Event(
+                    path, "quantile", "exponential", Fraction(score.sensitivity), scale, share, score.lemma
+                ),
             )
             for _ in features
             for score, scale in zip(scores, scales)
@@ -188,15 +199,20 @@ class CentralCurator(Curator):
             left = np.cumsum(counts)[:-1]
             sides = np.stack([left, counts.sum() - left], axis=1)
             log_width = np.log(_widths(cuts, self.schema.features[grid.features[f].name]))  # type: ignore[arg-type]
-            vectors = [score.of(sides) + np.rint(log_width * scale).astype(np.int64)
-                       for score, scale in zip(scores, scales)]
-            answers[f] = sorted(float(cuts[i]) for i in self._mechanisms.select("exponential", vectors, scales))
+            vectors = [
+                score.of(sides) + np.rint(log_width * scale).astype(np.int64)
+                for score, scale in zip(scores, scales)
+            ]
+            answers[f] = sorted(
+                float(cuts[i]) for i in self._mechanisms.select("exponential", vectors, scales)
+            )
         return answers
 
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
         self._own(nodes)
         self.ledger.charge(
-            (node.scope, Event(node.scope.path, "peek", "peek", Fraction(0), 0.0, math.inf, "peek")) for node in nodes
+            (node.scope, Event(node.scope.path, "peek", "peek", Fraction(0), 0.0, math.inf, "peek"))
+            for node in nodes
         )
         return dict(zip(nodes, self._histograms(nodes)))
 
@@ -214,9 +230,7 @@ def left_counts(splits: Splits, histogram: np.ndarray) -> np.ndarray:
     if extra.any():
         runs[extra] += histogram[splits.extra[extra]]
     offsets = splits.grid.offsets
-    subsets = [
-        masks.astype(np.int64) @ histogram[offsets[f] : offsets[f + 1]] for f, masks in splits.subsets
-    ]
+    subsets = [masks.astype(np.int64) @ histogram[offsets[f] : offsets[f + 1]] for f, masks in splits.subsets]
     return np.concatenate([runs, *subsets])
 
 

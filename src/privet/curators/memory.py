@@ -125,7 +125,7 @@ class MemoryCurator(CentralCurator):
         self._own([node])
         held = self._held[node]
         rows = np.arange(self._table.n_rows, dtype=np.int32) if held.rows is None else held.rows
-        drawn = draw_parts(len(rows), n, self._mechanisms)
+        drawn = draw_parts(len(rows), n, self._mechanisms.generator)
         return list(self._open(node.scope.split(n, "parts"), [_Held(rows[drawn == i]) for i in range(n)]))
 
     def copies(self, node: Node, n: int) -> list[Node]:
@@ -164,7 +164,9 @@ class MemoryCurator(CentralCurator):
         asked = [self._held[node] for node in nodes]
         by_subtraction = [_largest_sibling(held) for held in asked if _is_last_unknown(held, asked)]
         to_count = [
-            held for held in asked if held.histogram is None and not any(held is other for other in by_subtraction)
+            held
+            for held in asked
+            if held.histogram is None and not any(held is other for other in by_subtraction)
         ]
         for held, histogram in zip(to_count, self._count(to_count)):
             held.histogram = histogram
@@ -187,7 +189,9 @@ class MemoryCurator(CentralCurator):
         if len(to_count) == 1 and to_count[0].rows is None:
             rows, starts = None, np.array([0, self._table.n_rows], dtype=np.int64)
         else:
-            everything = np.arange(0 if all(h.rows is not None for h in to_count) else self._table.n_rows, dtype=np.int32)
+            everything = np.arange(
+                0 if all(h.rows is not None for h in to_count) else self._table.n_rows, dtype=np.int32
+            )
             lists = [everything if held.rows is None else held.rows for held in to_count]
             rows = np.concatenate(lists)
             starts = np.concatenate([[0], np.cumsum([len(part) for part in lists], dtype=np.int64)])
@@ -215,7 +219,9 @@ def _is_last_unknown(held: _Held, asked: Sequence[_Held]) -> bool:
         return False
     asked_ids = {id(other) for other in asked}
     family = held.parent.children
-    return all(s.histogram is not None or id(s) in asked_ids for s in family) and held is _largest_sibling(held)
+    return all(s.histogram is not None or id(s) in asked_ids for s in family) and held is _largest_sibling(
+        held
+    )
 
 
 def _largest_sibling(held: _Held) -> _Held:

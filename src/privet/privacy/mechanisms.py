@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from privet.privacy.samplers import survivors
+
 
 def scale_for(sensitivity: int | Fraction, budget: Fraction) -> float:
     """A noise scale that costs at most ``budget``: sensitivity / budget, rounded up.
@@ -35,10 +37,21 @@ def scale_for(sensitivity: int | Fraction, budget: Fraction) -> float:
     return scale
 
 
+def selection_scale(sensitivity: int | Fraction, budget: Fraction) -> float:
+    """``scale_for`` rounded up further, to 24 significant bits.
+
+    It costs a ten-millionth more noise, and makes the scale a whole number of small units, which ``flip_whole_scales``
+    needs.
+    """
+    mantissa, exponent = math.frexp(scale_for(sensitivity, budget))
+    return math.ldexp(math.ceil(mantissa * 2**24), exponent - 24)
+
+
 class Mechanisms(Protocol):
     """What a curator needs: selections and additive noise, all on exact integers."""
 
     reproducible: bool
+    generator: np.random.Generator | None  # what a reproducible one draws from
 
     def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
         """For each vector of scores the index of the winner; noise of its scale, in the scores' units."""
@@ -53,13 +66,31 @@ class SecureMechanisms:
     """OpenDP's samplers: exact arithmetic, operating system randomness."""
 
     reproducible = False
+    generator = None
 
     def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
-        calls = [(_noisy_max(mechanism, scale), score) for score, scale in zip(scores, scales)]
         # OpenDP runs outside Python's global lock, so the nodes of a level are drawn side by side.
+        draw = self._permute_and_flip if mechanism == "permute_and_flip" else self._exponential
         if sum(map(len, scores)) < 2_000:
-            return [measurement(score) for measurement, score in calls]
-        return list(_pool().map(lambda call: call[0](call[1]), calls))
+            return list(map(draw, scores, scales))
+        return list(_pool().map(draw, scores, scales))
+
+    def _permute_and_flip(self, scores: np.ndarray, scale: float) -> int:
+        """Exactly permute-and-flip; OpenDP's, on the candidates that survive the whole scales below the best.
+
+        Permute-and-flip tosses a coin for each candidate with chance exp(-gap / scale) and picks evenly among
+        those that came up. Such a coin is one of chance 1/e for every whole scale in the gap, and one for the
+        rest. The first are tossed here for all candidates at once; the second, and the picking, are OpenDP's.
+        """
+        gaps, unit = _in_small_units(scores, scale)
+        if unit is None:
+            return _noisy_max("permute_and_flip", scale)(scores)
+        whole, rest = np.divmod(gaps, unit)
+        alive = survivors(whole)
+        return int(alive[_noisy_max("permute_and_flip", float(unit))(-rest[alive])])
+
+    def _exponential(self, scores: np.ndarray, scale: float) -> int:
+        return _noisy_max("exponential", scale)(scores)
 
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
         dp = _opendp()
@@ -102,6 +133,18 @@ def mechanisms(random_state: int | np.random.Generator | np.random.RandomState |
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))
     return SeededMechanisms(np.random.default_rng(random_state))
+
+
+def _in_small_units(scores: np.ndarray, scale: float) -> tuple[np.ndarray, int | None]:
+    """How far each score is below the best, and the scale, both in units that make the scale whole.
+
+    The unit is None where these numbers would not fit in 62 bits.
+    """
+    gaps = int(scores.max()) - scores
+    unit, per_score = scale.as_integer_ratio()
+    if int(gaps.max()) * per_score >= 2**62 or unit >= 2**53:
+        return gaps, None
+    return gaps * per_score, unit
 
 
 @cache

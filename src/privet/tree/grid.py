@@ -8,13 +8,19 @@ value and, if the schema allows, one for all others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from privet.schema import Categorical, Numeric, Schema
+
+
+OCTAVES = 16
+"""How often the geometric cuts halve the distance to an end of the range."""
+
+FEW_INTEGERS = 32
+"""Integer features with at most this many steps are cut at each, evenly weighted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +31,7 @@ class Cells:
     cuts: np.ndarray | None
     n_cells: int
     special: bool  # the last cell is for missing or unlisted values
+    mass: np.ndarray | None = None  # a numeric feature's public prior: the weight of each cut, adding up to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,57 +49,44 @@ class Grid:
         return int(self.offsets[-1])
 
 
-def grid_of(schema: Schema, cuts: Sequence[np.ndarray | None]) -> Grid:
-    """The grid with these cuts for the numeric features (None for the categorical ones)."""
-    return Grid(tuple(_cells(name, schema.features[name], points) for name, points in zip(schema.names, cuts)))
-
-
-def public_grid(schema: Schema, max_cells: int) -> Grid:
+def public_grid(schema: Schema, max_cells: int = 256) -> Grid:
     """The grid that the schema's ranges alone determine, at most ``max_cells`` for each numeric feature."""
-    return grid_of(
-        schema,
-        [
-            numeric_cuts(feature, max_cells) if isinstance(feature, Numeric) else None
-            for feature in schema.features.values()
-        ],
-    )
+    return Grid(tuple(_cells(name, feature, max_cells) for name, feature in schema.features.items()))
 
 
-def _cells(name: str, feature: Numeric | Categorical, cuts: np.ndarray | None) -> Cells:
+def _cells(name: str, feature: Numeric | Categorical, max_cells: int) -> Cells:
     if isinstance(feature, Categorical):
         return Cells(name, None, len(feature.values) + feature.other, feature.other)
-    assert cuts is not None
-    return Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing)
+    cuts, mass = numeric_cuts(feature, max_cells - 1 - feature.missing)
+    return Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing, mass)
 
 
-def numeric_cuts(feature: Numeric, max_cells: int) -> np.ndarray:
-    """Public cut points of one numeric feature, increasing, all inside its range.
+def numeric_cuts(feature: Numeric, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Public cut points of a numeric feature, increasing, all inside its range, and the prior weight of each.
 
-    An integer feature with few values is cut between all of them. Otherwise half of the cuts are evenly spaced,
-    and a quarter closes in geometrically on each end of the range, because long-tailed features (incomes, capital
-    gains) have nearly all their records close to one end of it. A ``log`` feature is evenly spaced in the
-    logarithm.
+    An integer feature with few values is cut between all of them. Otherwise half of the cuts are evenly spaced, and
+    half close in geometrically on the ends of the range, and on zero where that is inside, because long-tailed features
+    (incomes, capital gains) have nearly all their records there. A ``log`` feature is spaced evenly in the logarithm.
     """
     low, high = float(feature.low), float(feature.high)
-    if feature.integer and high - low < max_cells:
-        return np.arange(low, high)
-    if feature.log:
-        return _distinct(_logarithmic(low, high, max_cells - 1), feature)
-    n_tail = (max_cells - 1) // 4
-    even = low + (high - low) * np.arange(1, max_cells - 2 * n_tail) / (max_cells - 2 * n_tail)
-    # Each step of a tail is the same factor smaller; the last is a 2^-12 part of the range.
-    tail = (high - low) * (even[0] - low) / (high - low) * 2.0 ** (-np.arange(1, n_tail + 1) * 10 / max(n_tail, 1))
-    return _distinct(np.concatenate([low + tail, even, high - tail]), feature)
-
-
-def _logarithmic(low: float, high: float, n: int) -> np.ndarray:
-    # From zero, the smallest cut is a millionth of the range.
-    start = low if low > 0 else high * 1e-6
-    return np.geomspace(start, high, n + 2)[1:-1]
-
-
-def _distinct(cuts: np.ndarray, feature: Numeric) -> np.ndarray:
+    if feature.integer and high - low <= FEW_INTEGERS:
+        families = [np.arange(low, high)]
+    elif feature.log:
+        start = low if low > 0 else high * 2.0**-OCTAVES
+        families = [np.geomspace(start, high, most + 2)[1:-1]]
+    else:
+        families = [low + (high - low) * np.arange(1, most // 2 + 1) / (most // 2 + 1)]
+        ends = 4 if low < 0 < high else 2
+        each = (most - most // 2) // ends
+        steps = 2.0 ** (-OCTAVES * np.arange(1, each + 1) / each)
+        families += [np.concatenate([low + (high - low) * steps, high - (high - low) * steps])]
+        if ends == 4:
+            families[1] = np.concatenate([families[1], low * steps, high * steps])
+    points = np.concatenate(families)
+    mass = np.concatenate([np.full(len(family), 1 / (len(families) * max(len(family), 1))) for family in families])
     if feature.integer:
-        cuts = np.floor(cuts)  # "age <= 34" reads better than "age <= 34.5", and cuts the same
-    cuts = np.unique(cuts)
-    return cuts[(cuts >= feature.low) & (cuts < feature.high)]
+        points = np.floor(points)  # "age <= 34" reads better than "age <= 34.5", and cuts the same
+    inside = (points >= low) & (points < high)
+    cuts, which = np.unique(points[inside], return_inverse=True)
+    mass = np.bincount(which, mass[inside], minlength=len(cuts))
+    return cuts, mass / mass.sum() if len(mass) else mass
