@@ -45,6 +45,8 @@ def open_column(data: Any, where: str) -> Any:
     if not isinstance(series, nw.Series):
         return _open_array(from_list(data, where), where)
     native = series.to_native()
+    if isinstance(native, pa.ChunkedArray):
+        return native
     if isinstance(getattr(native, "dtype", None), np.dtype):
         return _open_array(native.to_numpy(), where)
     # Not narwhals' to_arrow for pandas: it turns Arrow strings into objects and back.
@@ -173,6 +175,8 @@ def attempt(function: Callable[..., Any], *args: Any) -> Any:
 
 def _open_array(array: npt.NDArray[Any], where: str) -> Any:
     kind = array.dtype.kind
+    if array.ndim != 1:
+        raise SchemaError(f"{where} must be one-dimensional, with one value per record")
     if kind in "fiub":
         return array if array.dtype.itemsize <= 8 else array.astype(np.float64)
     if kind == "c":
@@ -248,8 +252,9 @@ def _dictionary_codes(column: Any, values: tuple[Value, ...], where: str) -> Cod
 
 
 def _boolean_codes(column: npt.NDArray[Any], values: tuple[Value, ...]) -> Codes:
-    no, yes = (np.uint8(values.index(value) if value in values else len(values)) for value in (False, True))
-    return np.where(column, yes, no)
+    no, yes = (values.index(value) if value in values else len(values) for value in (False, True))
+    # Arithmetic modulo 256, which is quicker than choosing.
+    return column.astype(np.uint8) * np.uint8((yes - no) % 256) + np.uint8(no)
 
 
 def _number_codes(column: npt.NDArray[Any], values: tuple[Value, ...]) -> Codes:

@@ -150,8 +150,7 @@ def open_frame(X: Any) -> Any:
 
     if isinstance(X, pa.RecordBatch):
         X = pa.Table.from_batches([X])
-    names = list(getattr(X, "columns", ()))
-    if len(set(map(str, names))) < len(names) and not isinstance(X, pa.Table):
+    if hasattr(X, "iloc") and X.ndim == 2 and not X.columns.is_unique:  # pandas, before narwhals objects
         raise SchemaError("X has several columns of the same name; rename them")
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
@@ -208,12 +207,13 @@ def csv_header(path: Path) -> list[str]:
     """The column names of a CSV file."""
 
     def first_line() -> list[str]:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        # A wrong byte further down is some column's problem, and reported as such.
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             return next(csv.reader(file), [])
 
     names = attempt(first_line)
     if not names:
-        raise SchemaError(f"{path} has no header line in UTF-8")
+        raise SchemaError(f"{path} has no header line")
     if len(set(names)) < len(names):
         raise SchemaError(f"{path} has several columns of the same name, or no header; rename them")
     return list(names)
@@ -221,37 +221,26 @@ def csv_header(path: Path) -> list[str]:
 
 def csv_columns(path: Path, types: dict[str, Any]) -> Any:
     """Columns of a CSV file as the given Arrow types. Text is kept as it is, empty fields included."""
+    import pyarrow as pa
     import pyarrow.csv as pc
 
     parse = pc.ParseOptions(newlines_in_values=True)
 
-    def read(names: list[str]) -> Any:
+    def read(types: dict[str, Any]) -> Any:
         convert = pc.ConvertOptions(
-            column_types={name: types[name] for name in names},
-            include_columns=names,
-            strings_can_be_null=False,
+            column_types=types, include_columns=list(types), strings_can_be_null=False
         )
         return pc.read_csv(path, parse_options=parse, convert_options=convert)
 
-    table = attempt(read, list(types))
-    if table is None:
-        # Arrow's message has the value and not always the name; this is slow but happens only once.
-        for name, kind in types.items():
-            if attempt(read, [name]) is None and attempt(csv_columns, path, {name: pa_string()}) is not None:
-                raise SchemaError(
-                    f"column {name!r} of {path} has fields that are not of type {kind}; mend them"
-                )
-        raise SchemaError(
-            f"{path} is not valid CSV: lines differ in their number of fields, or are not UTF-8"
-        )
-    return table
-
-
-def pa_string() -> Any:
-    """Arrow's text type."""
-    import pyarrow as pa
-
-    return pa.string()
+    table = attempt(read, types)
+    if table is not None:
+        return table
+    # Arrow's message has the value and not always the name; finding the name is slow but happens once.
+    for name, kind in types.items():
+        if attempt(read, {name: kind}) is None and attempt(read, {name: pa.binary()}) is not None:
+            wanted = {pa.string(): "UTF-8 text", pa.bool_(): "true or false"}.get(kind, "a number")
+            raise SchemaError(f"column {name!r} of {path} has fields that are not {wanted}; mend them")
+    raise SchemaError(f"{path} is not valid CSV: some lines have more or fewer fields than the header")
 
 
 def parquet_columns(path: Path, names: Sequence[str] | None = None) -> Any:
