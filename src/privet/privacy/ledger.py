@@ -19,9 +19,12 @@ import threading
 from collections.abc import Iterable
 from fractions import Fraction
 from types import TracebackType
+from typing import ClassVar
 
-from privet.errors import BudgetError
-from privet.privacy.receipt import Event
+import numpy as np
+
+from privet.errors import BudgetError, LeakError
+from privet.privacy.receipt import PARALLEL, Event
 
 Amount = Fraction | float  # a float only for infinity
 
@@ -32,7 +35,7 @@ def exact(amount: Fraction | float | int | str, name: str = "epsilon") -> Fracti
     >>> exact(0.1) * 3 == exact(0.3)
     True
     """
-    if isinstance(amount, bool) or amount is None:
+    if isinstance(amount, bool | np.bool_) or amount is None:
         raise BudgetError(f"{name} must be a positive number, not {amount!r}.")
     try:
         value = amount if isinstance(amount, Fraction) else Fraction(repr(float(amount)))
@@ -53,52 +56,75 @@ class Scope:
         self._parent = parent
         self._group = group  # the parent's group that this scope is in
         self._groups: list[Amount] = []  # the largest spending in each group opened below
+        self._root: Scope = self if parent is None else parent._root
+        # One lock for the whole tree: two threads that open groups at once must not get the same one.
+        self._lock: threading.RLock = threading.RLock() if parent is None else parent._lock
 
     def split(self, n: int, kind: str = "split") -> list[Scope]:
         """Open ``n`` scopes over disjoint records: together they cost the largest of them."""
+        if kind not in PARALLEL:
+            raise LeakError(f"Disjoint records come from one of {', '.join(PARALLEL)}, not from {kind!r}.")
         group = self._open()
         return [Scope(f"{self.path}/{kind}{group}:{i}", self, group, math.inf) for i in range(n)]
 
     def copy(self, name: str = "copy", limit: Amount = math.inf) -> Scope:
         """Open a scope over the same records: what it spends adds to everything else."""
+        if name in PARALLEL or not (name.isascii() and name.isalpha() and name.islower()):
+            raise LeakError(f"A scope's name is made of small letters and is none of {', '.join(PARALLEL)}.")
+        if math.isnan(limit):
+            raise BudgetError("A scope's limit must be a number.")
         group = self._open()
         return Scope(f"{self.path}/{name}{group}:0", self, group, limit)
 
     @property
     def remaining(self) -> Amount:
         """What can still be charged here without breaking a limit on the way to the root."""
-        # A charge may hide behind a dearer sibling, so the limits above bind only through the difference.
-        slack, room = Fraction(0), _minus(self.limit, self.spent)
-        scope = self
-        while scope._parent is not None:
-            slack += _minus(scope._parent._groups[scope._group], scope.spent, both_infinite=0)
-            scope = scope._parent
-            room = min(room, _minus(scope.limit, scope.spent) + slack)
-        return room
+        with self._lock:
+            # A charge may hide behind a dearer sibling, so the limits above bind only through the difference.
+            slack: Amount = Fraction(0)
+            room = _minus(self.limit, self.spent)
+            scope = self
+            while scope._parent is not None:
+                slack += _minus(scope._parent._groups[scope._group], scope.spent, both_infinite=Fraction(0))
+                scope = scope._parent
+                room = min(room, _minus(scope.limit, scope.spent) + slack)
+            return room
 
     def _open(self) -> int:
-        self._groups.append(Fraction(0))
-        return len(self._groups) - 1
+        with self._lock:
+            self._groups.append(Fraction(0))
+            return len(self._groups) - 1
 
-    def _raise_to(self, spent: Amount) -> None:
-        """Set this scope's spending, larger than before, and carry the increase to the root."""
-        scope: Scope | None = self
-        while scope is not None:
-            scope.spent = spent
+    def _raise_to(self, spent: Amount, undo: list[tuple[Scope, Amount, Amount]]) -> None:
+        """Set this scope's spending, larger than before, and carry the increase to the root.
+
+        ``undo`` collects each scope with what it and its group had spent before.
+        """
+        scope = self
+        while True:
             parent = scope._parent
-            if parent is None or spent <= parent._groups[scope._group]:
+            group = Fraction(0) if parent is None else parent._groups[scope._group]
+            undo.append((scope, scope.spent, group))
+            scope.spent = spent
+            if parent is None or spent <= group:
                 return
-            spent = parent.spent + (spent - parent._groups[scope._group])
-            parent._groups[scope._group] = scope.spent
+            parent._groups[scope._group] = spent
+            spent = parent.spent + (spent - group)
             scope = parent
+
+    def _restore(self, spent: Amount, group: Amount) -> None:
+        self.spent = spent
+        if self._parent is not None:
+            self._parent._groups[self._group] = group
 
 
 class Ledger:
     """A total budget that several fits on the same records share.
 
     ``total`` is an epsilon (pure differential privacy, add or remove one record). Inside ``with
-    Ledger(total):`` every fit in this process charges this ledger, on whatever thread it runs; a fit that
-    asks for more than is left is refused before it starts and costs nothing.
+    Ledger(total):`` every fit in this process charges this ledger, on whatever thread it runs (a thread that
+    opened a ledger of its own charges that one); a fit that asks for more than is left is refused before it
+    starts and costs nothing.
 
     >>> with Ledger(0.3) as ledger:
     ...     for _ in range(3):
@@ -108,14 +134,15 @@ class Ledger:
     (True, Fraction(0, 1))
     """
 
-    _active: list[Ledger] = []  # the ledgers of the enclosing ``with`` statements, innermost last
+    # The ledgers of the enclosing ``with`` statements and the threads that opened them, innermost last.
+    _active: ClassVar[list[tuple[int, Ledger]]] = []
     _environment = "PRIVET_LEDGER_PROCESS"  # tells worker processes that a ledger is open elsewhere
+    _inherited: ClassVar[str | None] = None  # what it said before this process opened a ledger
 
     def __init__(self, total: Fraction | float) -> None:
         self.total: Amount = math.inf if total == math.inf else exact(total, "the ledger's total")
         self.root = Scope("", None, 0, self.total)
         self.events: list[Event] = []
-        self._lock = threading.RLock()
         self._process = os.getpid()
 
     @property
@@ -128,8 +155,8 @@ class Ledger:
 
     def open(self, name: str, limit: Amount) -> Scope:
         """Open a scope over all records that may spend up to ``limit``; refuse if so much is not left."""
-        with self._lock:
-            self._same_process()
+        self._same_process()
+        with self.root._lock:
             if limit > self.remaining:
                 raise BudgetError(
                     f"This fit may spend epsilon {show(limit)}, but the ledger has {show(self.remaining)} left of "
@@ -140,24 +167,29 @@ class Ledger:
     def charge(self, charges: Iterable[tuple[Scope, Event]]) -> None:
         """Charge all of them, or none and raise: called before the answer is computed."""
         charges = list(charges)
-        with self._lock:
-            self._same_process()
-            before = {}
-            for scope, event in charges:
-                if event.charged < 0:
-                    raise BudgetError("A charge cannot be negative.")
-                if event.charged > scope.remaining:
-                    for touched, state in reversed(before.items()):
-                        touched.spent, touched._groups = state
-                    raise BudgetError(
-                        f"{event.question} would cost {show(event.charged)} where {show(scope.remaining)} is left."
-                    )
-                above: Scope | None = scope
-                while above is not None:
-                    before.setdefault(above, (above.spent, list(above._groups)))
-                    above = above._parent
-                scope._raise_to(scope.spent + event.charged)
-            self.events.extend(event for _, event in charges)
+        self._same_process()
+        for scope, event in charges:
+            if scope._root is not self.root:
+                raise LeakError("A scope of another ledger cannot be charged here: its limits would not see it.")
+            if not (event.charged == math.inf or (isinstance(event.charged, Fraction | int) and event.charged >= 0)):
+                raise BudgetError("A charge must be an exact fraction, not negative, or infinity.")
+        undo: list[tuple[Scope, Amount, Amount]] = []
+        with self.root._lock:
+            n_events = len(self.events)
+            try:
+                for scope, event in charges:
+                    left = scope.remaining
+                    if event.charged > left:
+                        raise BudgetError(
+                            f"{event.question} would cost {show(event.charged)} where {show(left)} is left."
+                        )
+                    scope._raise_to(scope.spent + event.charged, undo)
+                    self.events.append(event)
+            except BaseException:  # an interrupt, too, must not leave half a batch behind
+                for scope, spent, group in reversed(undo):
+                    scope._restore(spent, group)
+                del self.events[n_events:]
+                raise
 
     def _same_process(self) -> None:
         if os.getpid() != self._process:
@@ -167,25 +199,45 @@ class Ledger:
             )
 
     def __enter__(self) -> Ledger:
-        if Ledger._active and Ledger._active[-1]._process != os.getpid():
-            Ledger._active.clear()
-        Ledger._active.append(self)
-        os.environ[self._environment] = str(self._process)
+        if Ledger._active and Ledger._active[-1][1]._process != os.getpid():
+            Ledger._active.clear()  # inherited by a fork: those are the parent's
+        if not Ledger._active:
+            Ledger._inherited = os.environ.get(self._environment)
+        Ledger._active.append((threading.get_ident(), self))
+        os.environ[self._environment] = str(os.getpid())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        Ledger._active.remove(self)
+        for i in reversed(range(len(Ledger._active))):
+            if Ledger._active[i] == (threading.get_ident(), self):
+                del Ledger._active[i]
+                break
         if not Ledger._active:
-            os.environ.pop(self._environment, None)
+            if Ledger._inherited is None:
+                os.environ.pop(self._environment, None)
+            else:
+                os.environ[self._environment] = Ledger._inherited
 
     @classmethod
     def current(cls) -> Ledger | None:
-        """The ledger of the innermost ``with`` statement, or None."""
-        if cls._active:
-            cls._active[-1]._same_process()
-            return cls._active[-1]
+        """The ledger that a fit on this thread charges, or None.
+
+        It is the one that this thread opened last; a thread that opened none charges the innermost of the
+        only thread that did.
+        """
+        active = list(cls._active)
+        if active:
+            own = [ledger for thread, ledger in active if thread == threading.get_ident()]
+            if not own and len({thread for thread, _ in active}) > 1:
+                raise BudgetError(
+                    "Several threads have opened a ledger and this one has not, so it is not clear which to charge. "
+                    "Open the ledger in the thread that fits: with ledger: ..."
+                )
+            ledger = own[-1] if own else active[-1][1]
+            ledger._same_process()
+            return ledger
         if os.environ.get(cls._environment, str(os.getpid())) != str(os.getpid()):
             raise BudgetError(
                 "A ledger is open in the parent process and cannot be charged from a worker process. "

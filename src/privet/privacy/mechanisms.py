@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,8 +39,8 @@ def scale_for(sensitivity: int | Fraction, budget: Fraction) -> float:
 def selection_scale(sensitivity: int | Fraction, budget: Fraction) -> float:
     """``scale_for`` rounded up further, to 24 significant bits.
 
-    It costs a ten-millionth more noise, and makes the scale a whole number of small units, which ``flip_whole_scales``
-    needs.
+    It costs a ten-millionth more noise, and makes the scale a whole number of small units, which lets
+    ``SecureMechanisms`` count the whole scales between two scores.
     """
     mantissa, exponent = math.frexp(scale_for(sensitivity, budget))
     return math.ldexp(math.ceil(mantissa * 2**24), exponent - 24)
@@ -69,18 +68,16 @@ class SecureMechanisms:
     generator = None
 
     def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
-        # OpenDP runs outside Python's global lock, so the nodes of a level are drawn side by side.
         draw = self._permute_and_flip if mechanism == "permute_and_flip" else self._exponential
-        if sum(map(len, scores)) < 2_000:
-            return list(map(draw, scores, scales))
-        return list(_pool().map(draw, scores, scales))
+        return [draw(score, scale) for score, scale in zip(scores, scales)]
 
     def _permute_and_flip(self, scores: np.ndarray, scale: float) -> int:
         """Exactly permute-and-flip; OpenDP's, on the candidates that survive the whole scales below the best.
 
         Permute-and-flip tosses a coin for each candidate with chance exp(-gap / scale) and picks evenly among
-        those that came up. Such a coin is one of chance 1/e for every whole scale in the gap, and one for the
-        rest. The first are tossed here for all candidates at once; the second, and the picking, are OpenDP's.
+        those that came up. Such a coin is one for the whole scales in the gap and one for the rest. The first are
+        tossed here, for all candidates at once; the second, and the picking, are OpenDP's, which takes a microsecond
+        or two for each candidate.
         """
         gaps, unit = _in_small_units(scores, scale)
         if unit is None:
@@ -155,11 +152,7 @@ def _opendp() -> Any:
     return dp
 
 
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(thread_name_prefix="privet-opendp")
-
-
+@lru_cache(maxsize=256)
 def _noisy_max(mechanism: str, scale: float) -> Any:
     """OpenDP's noisy max: exponential noise is permute-and-flip, Gumbel noise the exponential mechanism."""
     dp = _opendp()

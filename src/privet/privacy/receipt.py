@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -25,7 +24,14 @@ NEIGHBOURS = "add or remove one"
 
 # A scope's path names, step by step, how its records were taken: groups of these kinds hold disjoint records.
 PARALLEL = ("split", "parts")
-_STEP = re.compile(r"([a-z]+)(\d+):(\d+)")
+_STEP = re.compile(r"([a-z]+)(?:0|[1-9][0-9]*):(?:0|[1-9][0-9]*)")
+
+# A lemma speaks about additive noise, about no noise at all or, as every score's does, about a selection.
+SELECTIONS = ("permute_and_flip", "exponential")
+_MECHANISMS = {"tally": ("geometric",), "peek": ("peek",)}
+
+# Sums of fractions stay fast, and printable, as long as their common denominator has fewer bits.
+_DENOMINATOR_BITS = 14_000
 
 
 @dataclass(frozen=True)
@@ -93,14 +99,26 @@ class Receipt:
         return math.inf if self.void else self.spent
 
     def verify(self) -> bool:
-        """True if every event costs no more than it was charged and the charges add up; raises otherwise."""
+        """True if every event costs no more than it was charged and the charges add up; raises otherwise.
+
+        What cannot be seen here: whether the curator did what the events say. A forger who rewrites several
+        fields so that they agree again (another lemma with its sensitivity and charge, other paths with their
+        sum, an event and its share of the sum left out) has written another receipt.
+        """
         from privet.privacy.sensitivity import proven
 
+        if self.unit != UNIT or self.neighbours != NEIGHBOURS or self.delta != 0:
+            raise ReceiptError(f"The lemmas prove a pure epsilon for {UNIT!r} and {NEIGHBOURS!r}, nothing else.")
         for i, event in enumerate(self.events):
             where = f"Event {i} ({event.question})"
             if event.mechanism not in COSTS:
                 raise ReceiptError(f"{where} names the unknown mechanism {event.mechanism!r}.")
-            if event.sensitivity < proven(event.lemma):
+            if not 0 <= event.scale < math.inf or not event.charged >= 0:
+                raise ReceiptError(f"{where} has a noise scale or a charge that makes no sense.")
+            smallest = proven(event.lemma)
+            if event.mechanism not in _MECHANISMS.get(event.lemma.partition("(")[0], SELECTIONS):
+                raise ReceiptError(f"{where} uses a lemma that does not speak about its mechanism.")
+            if event.sensitivity < smallest:
                 raise ReceiptError(f"{where} uses a smaller sensitivity than its lemma proves.")
             if event.cost > event.charged:
                 raise ReceiptError(f"{where} costs more than it was charged.")
@@ -136,7 +154,7 @@ class Receipt:
                 claimed=_amount(data["claimed"]),
                 spent=_amount(data["spent"]),
                 delta=_fraction(data["delta"]),
-                void=tuple(_text(reason) for reason in data["void"]),
+                void=tuple(_text(reason) for reason in _list(data["void"])),
                 trust=_text(data["trust"]),
                 unit=_text(data["unit"]),
                 neighbours=_text(data["neighbours"]),
@@ -146,11 +164,11 @@ class Receipt:
                         question=_text(event["question"]),
                         mechanism=_text(event["mechanism"]),
                         sensitivity=_fraction(event["sensitivity"]),
-                        scale=float(event["scale"]),
+                        scale=_scale(event["scale"]),
                         charged=_amount(event["charged"]),
                         lemma=_text(event["lemma"]),
                     )
-                    for event in data["events"]
+                    for event in _list(data["events"])
                 ),
             )
             epsilon = _amount(data["epsilon"])
@@ -169,7 +187,7 @@ class Receipt:
     def from_json(cls, text: str) -> Receipt:
         try:
             data = json.loads(text)
-        except ValueError:
+        except (TypeError, ValueError, RecursionError):
             raise ReceiptError("This is not a receipt: it is not JSON.") from None
         return cls.from_dict(data)
 
@@ -187,25 +205,55 @@ def add_up(events: tuple[Event, ...] | list[Event]) -> Amount:
     >>> add_up([half, replace(half, scope="/split0:0"), replace(half, scope="/split0:1")])
     Fraction(1, 1)
     """
-    spent: dict[tuple[str, ...], Amount] = defaultdict(Fraction)
+    root = _Spending()
     for event in events:
-        steps = tuple(event.scope.split("/")[1:])
-        for depth, step in enumerate(steps):
-            if not _STEP.fullmatch(step):
-                raise ReceiptError("An event's scope is not a path of the ledger.")
-            spent[steps[:depth]] += 0  # every scope on the way exists, charged or not
-        spent[steps] += event.charged
-    groups: dict[tuple[str, ...], dict[str, Amount]] = defaultdict(lambda: defaultdict(Fraction))
-    for path in sorted(spent, key=len, reverse=True):  # deepest first: a scope is complete before its parent
-        spent[path] += sum(groups[path].values(), Fraction(0))
-        if path:
-            group, _ = path[-1].split(":")
-            siblings = groups[path[:-1]]
-            if group.startswith(PARALLEL):
-                siblings[group] = max(siblings[group], spent[path])
+        top, *steps = event.scope.split("/")
+        scope = root
+        for step in steps:
+            if step not in scope.below:
+                if not _STEP.fullmatch(step):
+                    top = step
+                    break
+                scope.below[step] = _Spending()
+            scope = scope.below[step]
+        if top:
+            raise ReceiptError("An event's scope is not a path of the ledger.")
+        scope.charges.append(event.charged)
+    if any(event.charged == math.inf for event in events):
+        return math.inf
+    unit = 1  # all charges are whole multiples of 1 / unit
+    for denominator in {Fraction(event.charged).denominator for event in events}:
+        unit = math.lcm(unit, denominator)
+        if unit.bit_length() > _DENOMINATOR_BITS:
+            raise ReceiptError("The charges' denominators are too large to add up.")
+    scopes = [root]
+    for scope in scopes:
+        scopes.extend(scope.below.values())
+    for scope in reversed(scopes):  # a scope is complete before its parent
+        scope.add_up(unit)
+    return Fraction(root.spent, unit)
+
+
+class _Spending:
+    """A scope while a list of events is added up."""
+
+    __slots__ = ("below", "charges", "spent")
+
+    def __init__(self) -> None:
+        self.charges: list[Amount] = []
+        self.below: dict[str, _Spending] = {}
+
+    def add_up(self, unit: int) -> None:
+        self.spent = sum(int(charge * unit) for charge in self.charges)
+        parallel: dict[str, int] = {}
+        for step, scope in self.below.items():
+            group, _, _ = step.partition(":")
+            if group.rstrip("0123456789") in PARALLEL:
+                parallel[group] = max(parallel.get(group, 0), scope.spent)
             else:
-                siblings[group] += spent[path]
-    return spent[()]
+                self.spent += scope.spent
+        self.spent += sum(parallel.values())
+        self.below.clear()
 
 
 def _plain(value: object) -> object:
@@ -222,9 +270,22 @@ def _text(value: object) -> str:
     return value
 
 
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("list expected")
+    return value
+
+
+def _scale(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ValueError("noise scale expected")
+    return float(value)
+
+
 def _fraction(value: object) -> Fraction:
+    """Nothing in a receipt is negative."""
     text = _text(value)
-    if len(text) > 10_000 or not re.fullmatch(r"-?\d+(/\d+)?", text):
+    if len(text) > 10_000 or not re.fullmatch(r"[0-9]+(/[0-9]+)?", text):
         raise ValueError("fraction expected")
     return Fraction(text)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from decimal import Decimal, localcontext
+from functools import cache
 
 import numpy as np
 
@@ -18,35 +20,37 @@ def draw_parts(n_records: int, n_parts: int, generator: np.random.Generator | No
     return _uniform(n_records, n_parts)
 
 
-def survivors(tosses: np.ndarray) -> np.ndarray:
-    """The numbers of those that win all their ``tosses`` of a coin with chance 1/e; no tosses are won at once.
+def survivors(gaps: np.ndarray) -> np.ndarray:
+    """The numbers of those whose coin, of chance exactly exp(-gap) for a whole gap >= 0, comes up.
 
-    Each toss is the exact sampler of Canonne, Kamath and Steinke (2020): count how long coins of chance 1, 1/2, 1/3, ...
-    keep coming up; the chance that the count of tosses until the first failure is odd is 1/e.
+    A coin comes up if a uniform number in [0, 1) is below its chance. Both are compared by 64 binary digits; in the one
+    case in 2^64 where these are equal, by the next 64, and so on. So the chance is exact, and nearly always one word
+    of randomness decides.
     """
-    alive = np.arange(len(tosses))
-    done = []
-    toss = 0
-    while len(alive):
-        ready = tosses[alive] <= toss
-        done.append(alive[ready])
-        alive = alive[~ready]
-        alive = alive[_one_in_e(len(alive))]
-        toss += 1
-    return np.sort(np.concatenate(done)) if done else alive
+    words = np.frombuffer(os.urandom(8 * len(gaps)), dtype=np.uint64)
+    chances = np.array([_digits_of_exp(k, 0) if k else 0 for k in range(64)], dtype=np.uint64)
+    thresholds = chances[np.minimum(gaps, 63)]
+    up = (words < thresholds) | (gaps == 0)
+    for i in np.flatnonzero((words == thresholds) & (gaps != 0)):
+        up[i] = _below(int(gaps[i]))
+    return np.flatnonzero(up)
 
 
-def _one_in_e(n: int) -> np.ndarray:
-    """``n`` independent coins that come up with chance exactly 1/e."""
-    came_up = np.zeros(n, dtype=bool)
-    waiting = np.arange(n)
-    k = 2  # the coin of chance 1/1 always comes up
-    while len(waiting):
-        again = _uniform(len(waiting), k) == 0
-        came_up[waiting[~again]] = k % 2 == 1
-        waiting = waiting[again]
-        k += 1
-    return came_up
+def _below(gap: int) -> bool:
+    """Whether more digits of a uniform number are below those of exp(-gap), the first 64 being equal."""
+    place = 1
+    while (digits := _digits_of_exp(gap, place)) == (word := int.from_bytes(os.urandom(8), "little")):
+        place += 1
+    return word < digits
+
+
+@cache
+def _digits_of_exp(gap: int, place: int) -> int:
+    """Binary digits 64 * place to 64 * place + 63 after the point of exp(-gap)."""
+    if gap > 64 * (place + 1):  # exp(-gap) < 2^-gap: these digits are all zero
+        return 0
+    with localcontext(prec=60 + 20 * (place + 1) + gap):
+        return int(Decimal(-gap).exp() * 2 ** (64 * (place + 1))) % 2**64
 
 
 def _uniform(n: int, below: int) -> np.ndarray:
