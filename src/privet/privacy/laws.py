@@ -8,9 +8,9 @@ import numpy as np
 def log_permute_and_flip(scores: np.ndarray, scale: float) -> np.ndarray:
     """Log-probabilities of permute-and-flip (noisy max with exponential noise).
 
-    With p_j = exp((q_j - max q) / scale), candidate r wins with probability
-    p_r * integral over u in [0, 1] of the product over j != r of (1 - p_j u). The integrand is a polynomial of degree
-    k - 1, which Gauss-Legendre quadrature with k/2 points integrates exactly; all terms are positive.
+    With p_j = exp((q_j - max q) / scale), candidate r wins with probability p_r * integral over u in [0, 1]
+    of the product over j != r of (1 - p_j u). The integrand is a polynomial of degree k - 1, which
+    Gauss-Legendre quadrature with k/2 points integrates exactly; all terms are positive.
 
     >>> np.exp(log_permute_and_flip(np.array([0, 0]), 1.0)).round(12).tolist()
     [0.5, 0.5]

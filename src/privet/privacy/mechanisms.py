@@ -1,8 +1,8 @@
 """The mechanisms: the only code that draws noise.
 
-``SecureMechanisms`` uses OpenDP's exact samplers and the operating system's randomness. ``SeededMechanisms`` draws
-from the same laws with a NumPy generator: reproducible, for research, and the receipt is void. Both see exact
-numbers, so only curators may hold one.
+``SecureMechanisms`` uses OpenDP's exact samplers and the operating system's randomness. ``SeededMechanisms``
+draws from the same laws with a NumPy generator: reproducible, for research, and the receipt is void. Both see
+exact numbers, so only curators may hold one.
 """
 
 from __future__ import annotations
@@ -15,22 +15,28 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from privet.errors import BudgetError
 from privet.privacy.samplers import survivors
+
+# Up to here noise fits in 64-bit integers, together with exact scores and public priors: it exceeds 2^62 with
+# a chance of exp(-1024), and a prior's logarithm, at least -709, stays below 2^62 in the scores' units.
+MAX_SCALE = 2.0**52
 
 
 def scale_for(sensitivity: int | Fraction, budget: Fraction) -> float:
     """A noise scale that costs at most ``budget``: sensitivity / budget, rounded up.
 
     The step of 2^-50 above the exact quotient leaves room for OpenDP's own upward rounding, which the
-    mechanisms check. A budget too large for any float gives the smallest positive scale.
+    mechanisms check. A budget too large for any float gives the smallest positive scale: no noise, in effect.
+    A budget too small for 64-bit integers is refused.
     """
     exact = Fraction(sensitivity) / budget
-    try:
-        scale = float(exact * (1 + Fraction(1, 2**50)))
-    except OverflowError:
-        from privet.errors import BudgetError
-
-        raise BudgetError("This share of the budget is too small for any noise; raise epsilon.") from None
+    if exact * (1 + Fraction(1, 2**50)) > Fraction(MAX_SCALE):
+        raise BudgetError(
+            "This share of the budget is too small: its noise would not fit in 64-bit integers. "
+            "Raise epsilon or ask fewer questions."
+        )
+    scale = float(exact * (1 + Fraction(1, 2**50)))
     while scale == 0 or Fraction(scale) < exact:
         scale = math.nextafter(scale, math.inf)
     return scale
@@ -49,8 +55,12 @@ def selection_scale(sensitivity: int | Fraction, budget: Fraction) -> float:
 class Mechanisms(Protocol):
     """What a curator needs: selections and additive noise, all on exact integers."""
 
-    reproducible: bool
-    generator: np.random.Generator | None  # what a reproducible one draws from
+    @property
+    def reproducible(self) -> bool: ...
+    @property
+    def generator(self) -> np.random.Generator | None:
+        """What a reproducible one draws from."""
+        ...
 
     def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
         """For each vector of scores the index of the winner; noise of its scale, in the scores' units."""
@@ -68,6 +78,7 @@ class SecureMechanisms:
     generator = None
 
     def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
+        _check(scales)
         draw = self._permute_and_flip if mechanism == "permute_and_flip" else self._exponential
         return [draw(score, scale) for score, scale in zip(scores, scales)]
 
@@ -75,9 +86,9 @@ class SecureMechanisms:
         """Exactly permute-and-flip; OpenDP's, on the candidates that survive the whole scales below the best.
 
         Permute-and-flip tosses a coin for each candidate with chance exp(-gap / scale) and picks evenly among
-        those that came up. Such a coin is one for the whole scales in the gap and one for the rest. The first are
-        tossed here, for all candidates at once; the second, and the picking, are OpenDP's, which takes a microsecond
-        or two for each candidate.
+        those that came up. Such a coin is one for the whole scales in the gap and one for the rest. The first
+        are tossed here, for all candidates at once; the second, and the picking, are OpenDP's, which takes a
+        microsecond or two for each candidate.
         """
         gaps, unit = _in_small_units(scores, scale)
         if unit is None:
@@ -90,6 +101,7 @@ class SecureMechanisms:
         return _noisy_max("exponential", scale)(scores)
 
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
+        _check([scale])
         dp = _opendp()
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
         noisy = dp.m.make_laplace(*space, scale=scale)(np.ascontiguousarray(values, dtype=np.int64).ravel())
@@ -105,17 +117,20 @@ class SeededMechanisms:
         self.generator = generator
 
     def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
-        draw = {
+        _check(scales)
+        draw: Any = {
             "permute_and_flip": self.generator.standard_exponential,
             "exponential": self.generator.gumbel,
         }[mechanism]
         # Subtracting the largest score first keeps the noise from drowning in rounding.
-        return [
-            int(np.argmax((score - score.max()) / scale + draw(size=len(score))))
-            for score, scale in zip(scores, scales)
-        ]
+        with np.errstate(over="ignore"):  # a gap of infinitely many scales never wins
+            return [
+                int(np.argmax((score - score.max()) / scale + draw(size=len(score))))
+                for score, scale in zip(scores, scales)
+            ]
 
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
+        _check([scale])
         p = -math.expm1(-1 / scale)
         if p >= 1:
             return np.array(values, dtype=np.int64)
@@ -132,6 +147,12 @@ def mechanisms(random_state: int | np.random.Generator | np.random.RandomState |
     return SeededMechanisms(np.random.default_rng(random_state))
 
 
+def _check(scales: Sequence[float]) -> None:
+    """OpenDP takes a scale of 0 for no noise at all; here it is a mistake."""
+    if not all(0 < scale <= MAX_SCALE for scale in scales):
+        raise BudgetError("A noise scale must be positive and at most 2^52; take it from scale_for.")
+
+
 def _in_small_units(scores: np.ndarray, scale: float) -> tuple[np.ndarray, int | None]:
     """How far each score is below the best, and the scale, both in units that make the scale whole.
 
@@ -139,7 +160,7 @@ def _in_small_units(scores: np.ndarray, scale: float) -> tuple[np.ndarray, int |
     """
     gaps = int(scores.max()) - scores
     unit, per_score = scale.as_integer_ratio()
-    if int(gaps.max()) * per_score >= 2**62 or unit >= 2**53:
+    if max(1, int(gaps.max())) * per_score >= 2**62 or unit >= 2**53:
         return gaps, None
     return gaps * per_score, unit
 
@@ -166,9 +187,15 @@ def _noisy_max(mechanism: str, scale: float) -> Any:
 
 
 def opendp_cost(mechanism: str, sensitivity: int, scale: float) -> float:
-    """What OpenDP itself says the mechanism costs (pure epsilon), for cross-checks of our receipts."""
+    """What OpenDP itself says the mechanism costs (pure epsilon), for cross-checks of our receipts.
+
+    OpenDP states Gumbel selection, which is the exponential mechanism, in zCDP only: rho =
+    (sensitivity/scale)^2 / 8. That is the rho of a mechanism whose log-probabilities range over epsilon, so
+    epsilon is read back as sqrt(8 rho).
+    """
     dp = _opendp()
     if mechanism == "geometric":
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
         return float(dp.m.make_laplace(*space, scale=scale).map(sensitivity))
-    return float(_noisy_max(mechanism, scale).map(sensitivity))
+    cost = float(_noisy_max(mechanism, scale).map(sensitivity))
+    return math.nextafter(math.sqrt(8 * cost), math.inf) if mechanism == "exponential" else cost

@@ -81,8 +81,8 @@ class Receipt:
     """What a release cost.
 
     ``claimed`` is the paper's or the user's word, ``spent`` what the events add up to, ``epsilon`` the
-    guarantee that holds: ``spent``, or infinity if ``void`` gives a reason why nothing holds. ``trust`` says who
-    had to be trusted with what.
+    guarantee that holds: ``spent``, or infinity if ``void`` gives a reason why nothing holds. ``trust`` says
+    who had to be trusted with what.
     """
 
     claimed: Amount
@@ -108,7 +108,9 @@ class Receipt:
         from privet.privacy.sensitivity import proven
 
         if self.unit != UNIT or self.neighbours != NEIGHBOURS or self.delta != 0:
-            raise ReceiptError(f"The lemmas prove a pure epsilon for {UNIT!r} and {NEIGHBOURS!r}, nothing else.")
+            raise ReceiptError(
+                f"The lemmas prove a pure epsilon for {UNIT!r} and {NEIGHBOURS!r}, nothing else."
+            )
         for i, event in enumerate(self.events):
             where = f"Event {i} ({event.question})"
             if event.mechanism not in COSTS:
@@ -175,7 +177,9 @@ class Receipt:
         except ReceiptError:
             raise
         except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError, AttributeError):
-            raise ReceiptError("This is not a whole receipt: a field is missing or has the wrong form.") from None
+            raise ReceiptError(
+                "This is not a whole receipt: a field is missing or has the wrong form."
+            ) from None
         if epsilon != receipt.epsilon:
             raise ReceiptError("The receipt's epsilon is not what its spent and void fields give.")
         return receipt

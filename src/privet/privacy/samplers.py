@@ -12,8 +12,8 @@ import numpy as np
 def draw_parts(n_records: int, n_parts: int, generator: np.random.Generator | None = None) -> np.ndarray:
     """For each record, independently, one of ``n_parts`` with equal probability.
 
-    Independent draws are what makes the parts' costs parallel (docs/theory.md): dealing the rows out in order or in
-    equal chunks would let one inserted record move others from part to part.
+    Independent draws are what makes the parts' costs parallel (docs/theory.md): dealing the rows out in order
+    or in equal chunks would let one inserted record move others from part to part.
     """
     if generator is not None:
         return generator.integers(n_parts, size=n_records)
@@ -23,9 +23,9 @@ def draw_parts(n_records: int, n_parts: int, generator: np.random.Generator | No
 def survivors(gaps: np.ndarray) -> np.ndarray:
     """The numbers of those whose coin, of chance exactly exp(-gap) for a whole gap >= 0, comes up.
 
-    A coin comes up if a uniform number in [0, 1) is below its chance. Both are compared by 64 binary digits; in the one
-    case in 2^64 where these are equal, by the next 64, and so on. So the chance is exact, and nearly always one word
-    of randomness decides.
+    A coin comes up if a uniform number in [0, 1) is below its chance. Both are compared by 64 binary digits;
+    in the one case in 2^64 where these are equal, by the next 64, and so on. So the chance is exact, and
+    nearly always one word of randomness decides.
     """
     words = np.frombuffer(os.urandom(8 * len(gaps)), dtype=np.uint64)
     chances = np.array([_digits_of_exp(k, 0) if k else 0 for k in range(64)], dtype=np.uint64)
