@@ -18,7 +18,7 @@ from privet.curators.base import Curator, Node
 from privet.errors import BudgetError, SchemaError
 from privet.privacy.ledger import Ledger, exact
 from privet.privacy.receipt import Receipt
-from privet.schema import Schema
+from privet.schema import Numeric, Schema
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):
@@ -103,7 +103,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 UserWarning,
                 stacklevel=3,
             )
-            return infer(X, y)
+            return infer(X, y, task="classification")
         raise SchemaError(
             "A private model needs a public schema: the features' ranges or categories, and the classes. For example "
             "Schema({'age': Numeric(0, 120), 'sex': Categorical(['f', 'm'])}, classes=['no', 'yes']); "
@@ -120,7 +120,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "tree_")
         table = read_table(X, self.schema_)
         # Every column is read, also where the tree does not use it: a table that does not fit the schema is refused.
-        columns = {f: table.column(name) for f, name in enumerate(self.schema_.names)}
+        columns = {
+            f: table.numeric(name) if isinstance(feature, Numeric) else table.codes(name)
+            for f, (name, feature) in enumerate(self.schema_.features.items())
+        }
         return self.tree_.apply(columns, table.n_rows)
 
     def predict(self, X: Any) -> np.ndarray:

@@ -143,27 +143,22 @@ class CentralCurator(Curator):
     def _scores(self, candidates: Mapping[Node, Candidates], score: Score) -> list[np.ndarray]:
         """Exact integer scores of every candidate of every node."""
         nodes = list(candidates)
-        if all(options.splits is None for options in candidates.values()):
-            return [
-                totals if options.labelled else score.of(totals[None, :])[None]
-                for options, totals in zip(candidates.values(), self._totals(nodes))
-            ]
+        if all(options.splits is None and options.labelled for options in candidates.values()):
+            return list(self._totals(nodes))  # labels alone need no histogram
         scores = []
         for options, histogram in zip(candidates.values(), self._histograms(nodes)):
-            first = self._cells().offsets[1]
-            totals = histogram[:first].sum(axis=0)  # every record is in one cell of the first feature
-            assert options.splits is not None
-            left = left_counts(options.splits, histogram)[options.indices]
-            children = np.stack([left, totals - left], axis=1)
-            stop = totals[None, :]
+            # Every record is in one cell of the first feature.
+            totals = histogram[: self._cells().offsets[1]].sum(axis=0)
+            children = np.empty((len(options.indices), 2, options.n_classes), dtype=np.int64)
+            if options.splits is not None:
+                children[:, 0] = left_counts(options.splits, histogram)[options.indices]
+                children[:, 1] = totals - children[:, 0]
             if options.labelled:
-                pairs = children[:, 0, :, None] + children[:, 1, None, :]
-                scores.append(
-                    np.concatenate([pairs.ravel(), stop.ravel() if options.stop else stop[:, :0].ravel()])
-                )
+                left, right = options.labellings
+                of_splits, of_stops = children[:, 0, left] + children[:, 1, right], totals
             else:
-                own = score.of(children)
-                scores.append(np.append(own, score.of(stop)) if options.stop else own)
+                of_splits, of_stops = score.of(children), score.of(totals[None, None, :])
+            scores.append(np.concatenate([of_splits.ravel(), of_stops if options.stop else totals[:0]]))
         return scores
 
     def quantiles(
@@ -183,9 +178,7 @@ class CentralCurator(Curator):
         self.ledger.charge(
             (
                 node.scope,
-                Event(
-                    path, "quantile", "exponential", Fraction(score.sensitivity), scale, share, score.lemma
-                ),
+                Event(path, "quantile", "exponential", Fraction(score.sensitivity), scale, share, score.lemma),
             )
             for _ in features
             for score, scale in zip(scores, scales)
@@ -200,19 +193,15 @@ class CentralCurator(Curator):
             sides = np.stack([left, counts.sum() - left], axis=1)
             log_width = np.log(_widths(cuts, self.schema.features[grid.features[f].name]))  # type: ignore[arg-type]
             vectors = [
-                score.of(sides) + np.rint(log_width * scale).astype(np.int64)
-                for score, scale in zip(scores, scales)
+                score.of(sides) + np.rint(log_width * scale).astype(np.int64) for score, scale in zip(scores, scales)
             ]
-            answers[f] = sorted(
-                float(cuts[i]) for i in self._mechanisms.select("exponential", vectors, scales)
-            )
+            answers[f] = sorted(float(cuts[i]) for i in self._mechanisms.select("exponential", vectors, scales))
         return answers
 
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
         self._own(nodes)
         self.ledger.charge(
-            (node.scope, Event(node.scope.path, "peek", "peek", Fraction(0), 0.0, math.inf, "peek"))
-            for node in nodes
+            (node.scope, Event(node.scope.path, "peek", "peek", Fraction(0), 0.0, math.inf, "peek")) for node in nodes
         )
         return dict(zip(nodes, self._histograms(nodes)))
 

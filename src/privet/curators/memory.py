@@ -91,10 +91,11 @@ class MemoryCurator(CentralCurator):
             held.histogram = None
 
     def _fill(self, grid: Grid, features: np.ndarray, width: type) -> _Block:
-        cells = np.empty((self._table.n_rows, len(features)), dtype=width)
-        missing = np.array([grid.features[f].special for f in features])
+        cells: np.ndarray = np.empty((self._table.n_rows, len(features)), dtype=width)
+        missing = [grid.features[f].special for f in features]
         if self._table.matrix is not None and len(features) == len(grid.features):
-            flags = kernels.cut_matrix(self._table.matrix, [c.cuts for c in grid.features], cells, missing)
+            cuts_of = [c.cuts for c in grid.features if c.cuts is not None]
+            flags = kernels.cut_matrix(self._table.matrix, cuts_of, cells, missing)
             for name, flag in zip(self.schema.names, flags):
                 _refuse(name, flag)
             return _Block(features, cells)
@@ -104,7 +105,7 @@ class MemoryCurator(CentralCurator):
                 cells[:, column] = self._table.codes(name)
             else:
                 values = self._table.numeric(name)
-                _refuse(name, kernels.cut_column(values, cuts, cells[:, column], bool(missing[column])))
+                _refuse(name, kernels.cut_column(values, cuts, cells[:, column], missing[column]))
         return _Block(features, cells)
 
     def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
@@ -164,16 +165,16 @@ class MemoryCurator(CentralCurator):
         asked = [self._held[node] for node in nodes]
         by_subtraction = [_largest_sibling(held) for held in asked if _is_last_unknown(held, asked)]
         to_count = [
-            held
-            for held in asked
-            if held.histogram is None and not any(held is other for other in by_subtraction)
+            held for held in asked if held.histogram is None and not any(held is other for other in by_subtraction)
         ]
         for held, histogram in zip(to_count, self._count(to_count)):
             held.histogram = histogram
         for held in by_subtraction:
-            family = held.parent.children  # type: ignore[union-attr]
-            others = [sibling.histogram for sibling in family if sibling is not held]
-            held.histogram = held.parent.histogram - sum(others)  # type: ignore[union-attr]
+            assert held.parent is not None and held.parent.histogram is not None
+            held.histogram = held.parent.histogram.copy()
+            for sibling in held.parent.children:
+                if sibling is not held:
+                    held.histogram -= sibling.histogram
         for held in asked:
             # A parent whose children are all known is not asked again as a rule; it would be counted anew.
             if held.parent is not None and all(s.histogram is not None for s in held.parent.children):
@@ -219,9 +220,7 @@ def _is_last_unknown(held: _Held, asked: Sequence[_Held]) -> bool:
         return False
     asked_ids = {id(other) for other in asked}
     family = held.parent.children
-    return all(s.histogram is not None or id(s) in asked_ids for s in family) and held is _largest_sibling(
-        held
-    )
+    return all(s.histogram is not None or id(s) in asked_ids for s in family) and held is _largest_sibling(held)
 
 
 def _largest_sibling(held: _Held) -> _Held:

@@ -103,5 +103,7 @@ def receipt_text(receipt: Receipt) -> str:
     kinds = Counter((e.scope.count("/"), e.question, e.mechanism, e.charged, e.lemma) for e in receipt.events)
     for (_, question, mechanism, charged, lemma), n in kinds.items():
         nodes = "" if n == 1 else f", {n} disjoint nodes in parallel"
-        lines.append(f"  {show(charged):>12}   {question}: {mechanism.replace('_', '-')}, {lemma.replace('_', ' ')}{nodes}")
+        lines.append(
+            f"  {show(charged):>12}   {question}: {mechanism.replace('_', '-')}, {lemma.replace('_', ' ')}{nodes}"
+        )
     return "\n".join(lines)

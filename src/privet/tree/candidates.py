@@ -105,9 +105,9 @@ class Splits:
 class Candidates:
     """What one node may answer.
 
-    Each allowed split (``allowed`` None: all), with ``labelled`` once for every labelling of its two children; and,
-    with ``stop``, not splitting, with ``labelled`` once for every label. ``splits`` None leaves the labels alone.
-    ``stop_log_prior`` is the log-weight of each stopping candidate.
+    Each allowed split (``allowed`` None: all), with ``labelled`` once for every two different labels of its children;
+    and, with ``stop``, not splitting, with ``labelled`` once for every label (two equal labels would say no more).
+    ``splits`` None leaves the labels alone. ``stop_log_prior`` is the log-weight of each stopping candidate.
     """
 
     splits: Splits | None
@@ -124,27 +124,34 @@ class Candidates:
             return np.empty(0, dtype=np.int64)
         return np.arange(len(self.splits)) if self.allowed is None else np.flatnonzero(self.allowed)
 
-    @property
-    def labellings(self) -> int:
-        return self.n_classes**2 if self.labelled else 1
+    @cached_property
+    def labellings(self) -> np.ndarray:
+        """The pairs of labels that each split is a candidate with, as two rows."""
+        pairs = np.indices((self.n_classes, self.n_classes)).reshape(2, -1)
+        return pairs[:, pairs[0] != pairs[1]]
 
     @property
-    def stops(self) -> int:
+    def _per_split(self) -> int:
+        return self.labellings.shape[1] if self.labelled else 1
+
+    @property
+    def _stops(self) -> int:
         return (self.n_classes if self.labelled else 1) if self.stop else 0
 
     def __len__(self) -> int:
-        return len(self.indices) * self.labellings + self.stops
+        return len(self.indices) * self._per_split + self._stops
 
     def log_prior(self) -> np.ndarray:
+        """Each candidate's public log-weight, in their order: split by split, then the stops."""
         of_splits = self.splits.log_prior[self.indices] if self.splits is not None else np.empty(0)
-        return np.concatenate([np.repeat(of_splits, self.labellings), np.full(self.stops, self.stop_log_prior)])
+        return np.concatenate([np.repeat(of_splits, self._per_split), np.full(self._stops, self.stop_log_prior)])
 
     def choice(self, index: int) -> Choice:
         """What the candidate with this number says."""
-        which, labelling = divmod(index, self.labellings)
-        if which < len(self.indices):
-            assert self.splits is not None
-            labels = divmod(labelling, self.n_classes) if self.labelled else None
-            return Choice(self.splits.split(int(self.indices[which])), labels)
-        stop = index - len(self.indices) * self.labellings
-        return Choice(None, (stop,) if self.labelled else None)
+        n_labelled = len(self.indices) * self._per_split
+        if index >= n_labelled:
+            return Choice(None, (index - n_labelled,) if self.labelled else None)
+        which, labelling = divmod(index, self._per_split)
+        assert self.splits is not None
+        left, right = (int(label) for label in self.labellings[:, labelling]) if self.labelled else (0, 0)
+        return Choice(self.splits.split(int(self.indices[which])), (left, right) if self.labelled else None)

@@ -9,7 +9,6 @@ of two, and so on. A split's log-weight is added to its score, which costs nothi
 from __future__ import annotations
 
 from functools import lru_cache
-from math import comb
 
 import numpy as np
 
@@ -83,15 +82,14 @@ def _subsets(n: int, other: bool) -> tuple[np.ndarray, np.ndarray]:
     """All ways to part ``n`` values in two, each once, with log-weights: equal weight for each size of the smaller side.
 
     The cell of unlisted values goes with the larger side (with the second on a tie) rather than both ways, because it
-    is nearly always empty; one more split takes it alone.
+    is nearly always empty; one more split takes it alone, like any single value.
     """
     codes = np.arange(1, 2 ** (n - 1))
     left = (codes[:, None] >> np.arange(n)) & 1 == 1  # the last value is always on the right: each parting once
     size = np.minimum(left.sum(axis=1), n - left.sum(axis=1))
-    n_sizes = n // 2 + other
-    mass = np.array([1 / (n_sizes * comb(n, s) / (2 if 2 * s == n else 1)) for s in size])
     if other:
         joins_left = left.sum(axis=1) > n - left.sum(axis=1)
         left = np.vstack([np.column_stack([left, joins_left]), np.arange(n + 1) == n])
-        mass = np.append(mass, 1 / n_sizes)
-    return left, np.log(mass)
+        size = np.append(size, 1)
+    of_size = np.bincount(size)
+    return left, -np.log(np.count_nonzero(of_size) * of_size[size])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -135,9 +136,7 @@ class Tree:
             return self._copy_into(tree, node.children[reached[0]], reach)
         here = len(tree.nodes)
         tree.nodes.append(TreeNode(rule=node.rule))
-        children = [
-            self._copy_into(tree, child, inside or reach) for child, inside in zip(node.children, below)
-        ]
+        children = [self._copy_into(tree, child, inside or reach) for child, inside in zip(node.children, below)]
         tree.nodes[here].children = tuple(children)
         leaves = [tree.nodes[child] for child in children]
         if all(leaf.is_leaf and leaf.counts is None and leaf.label == leaves[0].label for leaf in leaves):
@@ -166,7 +165,9 @@ class Tree:
         try:
             nodes = [_read_node(plain, i, len(data["nodes"]), schema) for i, plain in enumerate(data["nodes"])]
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
-            raise SchemaError("This is not a whole tree: a node is missing a field or does not fit the schema.") from None
+            raise SchemaError(
+                "This is not a whole tree: a node is missing a field or does not fit the schema."
+            ) from None
         above = [child for node in nodes for child in node.children]
         if sorted(above) != list(range(1, len(nodes))):
             raise SchemaError("This is not a tree: every node but the first needs exactly one parent.")
@@ -217,7 +218,7 @@ def _read_node(plain: Any, i: int, n_nodes: int, schema: Schema) -> TreeNode:
         else:
             cuts = tuple(float(cut) for cut in plain["cuts"])
             n_segments = len(cuts) + 1 + field_.missing
-            if not all(a < b for a, b in zip(cuts, cuts[1:])) or not np.isfinite(cuts).all():
+            if not all(a < b for a, b in pairwise(cuts)) or not np.isfinite(cuts).all():
                 raise ValueError("cuts must increase")
         if len(part) != n_segments or not set(part) <= set(range(len(node.children))):
             raise ValueError("every segment needs a child")

@@ -1,0 +1,223 @@
+"""The kernels on Numba and threads.
+
+The machine code runs on one thread and without the GIL, and ordinary threads share the rows. Numba's
+own parallel loops are avoided: their default threading layer kills the process when two Python threads
+fit at once, and the OpenMP one when a process forks. Threads live only as long as a call, so there is
+nothing to break in a fork and nothing to clean up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from threading import Lock
+from typing import Any
+
+import numba
+import numpy as np
+from numba.np.ufunc import parallel
+from numpy.typing import NDArray
+
+from . import compiled
+
+if numba.config.DISABLE_JIT:
+    raise ImportError("NUMBA_DISABLE_JIT is set")
+
+compiled.load()
+
+# Below this many cells a call takes less time than starting a thread.
+ALONE = 1 << 18
+# Counts (int32) that a feature group may keep: 64 KB, a corner of the second-level cache.
+COUNTS = 1 << 14
+# Features that are cut at a time: bounds the tables to a few megabytes.
+GROUP = 256
+
+_NO_ROWS = np.empty(0, np.int32)
+
+
+def cut_matrix(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[bool]) -> NDArray[np.uint8]:
+    m = X.shape[1]
+    flags = np.zeros(m, np.uint8)
+    for f in range(0, m, GROUP):
+        group = slice(f, f + GROUP)
+        flags[group] = _cut_group(X[:, group], cuts[group], out[:, group], missing[group])
+    return flags
+
+
+def _cut_group(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[bool]) -> NDArray[np.uint8]:
+    n, m = X.shape
+    lengths = np.array([len(each) for each in cuts], np.int64)
+    padded = np.full((m, int(lengths.max()) + 1), np.inf)
+    for f, each in enumerate(cuts):
+        padded[f, : len(each)] = each
+    # An octave gets a quarter as many buckets as there are cuts: one cut a bucket on a linear grid.
+    octave = min(max(int(lengths.max()).bit_length() - 2, 2), 10)
+    shift = 23 - octave
+    scales = np.empty((m, 2))
+    firsts = np.empty((m, compiled.n_buckets(shift)), np.uint16)
+    crowded = np.empty(m, np.uint8)
+    compiled.tabulate(padded, lengths, shift, scales, firsts, crowded)
+    known = (padded, lengths, np.array(missing, np.uint8), shift, scales, firsts, crowded)
+    direct = X.dtype == np.float64 and X.flags.aligned and X.dtype.isnative
+    step = max(1, n if direct else (1 << 16) // m)
+
+    def work(a: int, b: int) -> NDArray[np.uint8]:
+        flags = np.zeros(m, np.uint8)
+        for i in range(a, b, step):
+            part = slice(i, min(i + step, b))
+            values = X[part] if direct else np.ascontiguousarray(X[part], np.float64)
+            compiled.cut(values, *known, out[part], flags)
+        return flags
+
+    return np.bitwise_or.reduce(_run(work, _ranges(n, n * m)), axis=0)
+
+
+def histograms(
+    cells: NDArray, offsets: NDArray, labels: NDArray, rows: NDArray | None, starts: NDArray, out: NDArray
+) -> None:
+    offsets = np.asarray(offsets, np.int64)
+    # The cells up to the next feature's, and no more than the type can name.
+    edges = np.append(np.sort(offsets), out.shape[1])
+    widths = np.minimum(
+        edges[np.searchsorted(edges, offsets, side="right")] - offsets, np.iinfo(cells.dtype).max + 1
+    )
+    _accumulate(
+        lambda bounds, f, g, target: compiled.count(
+            cells, labels, *_rows(rows), bounds, offsets, widths, f, g, COUNTS, target
+        ),
+        cells.shape[1],
+        starts,
+        out,
+    )
+
+
+def sums(
+    cells: NDArray, offsets: NDArray, values: NDArray, rows: NDArray | None, starts: NDArray, out: NDArray
+) -> None:
+    offsets = np.asarray(offsets, np.int64)
+    _accumulate(
+        lambda bounds, f, g, target: compiled.total(
+            cells, values, *_rows(rows), bounds, offsets, f, g, target
+        ),
+        cells.shape[1],
+        starts,
+        out,
+    )
+
+
+def _accumulate(
+    add: Callable[[NDArray, int, int, NDArray], None], m: int, starts: NDArray, out: NDArray
+) -> None:
+    """Run ``add(bounds, f, g, target)`` over the level and its ``m`` features, on threads.
+
+    Threads share the features where a row has fewer values than a node has counts: they then write to
+    disjoint parts of ``out``. Otherwise they share the rows, and a node on a border is summed under a
+    lock.
+    """
+    n = int(starts[-1] - starts[0])
+    nodes = len(starts) - 1
+    if out[0].size > n and m >= threads():
+        _run(lambda f, g: add(starts, f, g, out), _ranges(m, n * m))
+        return
+    lock = Lock()
+
+    def work(a: int, b: int) -> None:
+        a, b = a + int(starts[0]), b + int(starts[0])
+        first = int(np.searchsorted(starts, a, side="right")) - 1
+        last = int(np.searchsorted(starts, b, side="left")) - 1
+        for i, j in ((first, first + 1), (first + 1, last), (max(last, first + 1), last + 1)):
+            if i >= j:
+                continue
+            bounds = np.clip(starts[i : j + 1], a, b)
+            if bounds[0] == starts[i] and bounds[-1] == starts[j]:
+                add(bounds, 0, m, out[i:j])
+            else:
+                private = np.zeros_like(out[i:j])
+                add(bounds, 0, m, private)
+                with lock:
+                    out[i:j] += private
+
+    if nodes and n:
+        _run(work, _ranges(n, n * m))
+
+
+def partition_level(
+    blocks: tuple[NDArray, NDArray],
+    features: Sequence[int],
+    tables: Sequence[NDArray],
+    n_parts: Sequence[int],
+    rows: NDArray | None,
+    starts: NDArray,
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    n = int(starts[-1])
+    columns = np.asarray(features, np.int64)
+    table_starts = _running([len(each) for each in tables])
+    flat = np.concatenate([np.empty(0, np.uint8), *tables])
+    children = _running(n_parts)
+    parts = np.empty(n, np.uint8)
+
+    def piece(a: int, b: int) -> tuple[int, int, NDArray]:
+        first = int(np.searchsorted(starts, a, side="right")) - 1
+        last = int(np.searchsorted(starts, b, side="left"))
+        return first, last, np.clip(starts[first : last + 1], a, b)
+
+    def look(a: int, b: int) -> NDArray[np.int64]:
+        i, j, bounds = piece(a, b)
+        counts = np.zeros(children[j] - children[i], np.int64)
+        mine = (columns[i:j], flat, table_starts[i : j + 1], children[i : j + 1])
+        if not compiled.route(*blocks, *mine, *_rows(rows), bounds, parts, counts):
+            raise IndexError("a cell lies beyond its feature's table: give every cell a part")
+        return counts
+
+    def move(a: int, b: int, places: NDArray[np.int64]) -> None:
+        i, j, bounds = piece(a, b)
+        compiled.fill(children[i : j + 1], *_rows(rows), bounds, parts, places, out)
+
+    ranges = _ranges(n, n * 8) if n else []  # a row costs about as much as eight counted cells
+    seen = _run(look, ranges)
+    sizes = np.zeros(children[-1], np.int64)
+    spans = [slice(children[i], children[j]) for i, j, _ in (piece(a, b) for a, b in ranges)]
+    for span, counts in zip(spans, seen):
+        sizes[span] += counts
+    ends = _running(sizes)
+    out = np.empty(ends[-1], np.int32)
+    next_place = ends[:-1].copy()
+    moves = []
+    for (a, b), span, counts in zip(ranges, spans, seen):
+        moves.append((a, b, next_place[span].copy()))
+        next_place[span] += counts
+    _run(move, moves)
+    return out, ends
+
+
+def threads() -> int:
+    """The number of threads Numba would use: its settings, or one for each core this process may use."""
+    # get_num_threads starts Numba's own threads, which a fork does not survive. Asking first whether
+    # they run honours set_num_threads without starting them.
+    if getattr(parallel, "_is_initialized", False):
+        return int(numba.get_num_threads())
+    return int(numba.config.NUMBA_NUM_THREADS)
+
+
+def _rows(rows: NDArray | None) -> tuple[NDArray, bool]:
+    return (_NO_ROWS, True) if rows is None else (rows, False)
+
+
+def _running(sizes: Sequence[int] | NDArray) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.asarray(sizes, np.int64))])
+
+
+def _ranges(n: int, work: int) -> list[tuple[int, int]]:
+    """Ranges for the threads: four each, so that one that is held up does not hold up the others."""
+    crew = threads()
+    pieces = 1 if crew == 1 or work < ALONE else min(n, 4 * crew)
+    edges = [n * k // pieces for k in range(pieces + 1)]
+    return list(pairwise(edges))
+
+
+def _run(work: Callable[..., Any], tasks: Sequence[tuple]) -> list[Any]:
+    if len(tasks) < 2:
+        return [work(*task) for task in tasks]
+    with ThreadPoolExecutor(min(threads(), len(tasks))) as pool:
+        return list(pool.map(lambda task: work(*task), tasks))
