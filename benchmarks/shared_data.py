@@ -1,0 +1,99 @@
+"""The shared data sets and the papers' printed numbers, for benchmarks and tests; both are optional.
+
+They live beside the repository in ``../shared`` (or where ``PRIVET_SHARED`` points). Nothing in the package needs them.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from privet import Categorical, Numeric, Schema
+
+SHARED = Path(os.environ.get("PRIVET_SHARED", Path(__file__).parents[2] / "shared"))
+
+PRIVATREE_SETS = (
+    "adult",
+    "mushroom",
+    "nursery",
+    "vote",
+    "breast_w",
+    "diabetes",
+    "magic",
+    "california",
+    "electricity",
+    "default_credit_card",
+    "albert",
+)
+"""The shared data sets that are in PrivaTree's tables."""
+
+OTHER_SETS = (
+    "banknote",
+    "bank_full",
+    "covertype_40pct",
+    "heart_cleveland",
+    "higgs_subset",
+    "kddcup99_10pct",
+    "skin",
+    "titanic",
+    "wall_robot",
+)
+"""Classification sets that are in none of them: the check that no default was tuned to the eleven."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """A data set of the manifest: a pandas frame of features, labels as text, and the schema of the manifest."""
+
+    name: str
+    X: Any
+    y: Any
+    schema: Schema
+
+
+@cache
+def manifest() -> dict[str, dict[str, Any]]:
+    with open(SHARED / "data" / "MANIFEST.toml", "rb") as file:
+        return {entry["name"]: entry for entry in tomllib.load(file)["dataset"]}
+
+
+def available() -> bool:
+    return (SHARED / "data" / "MANIFEST.toml").exists()
+
+
+def load(name: str) -> Shared:
+    """One classification set, with the manifest's ranges and categories as its public schema."""
+    entry = manifest()[name]
+    table = pq.read_table(SHARED / "data" / entry["file"]).to_pandas()
+    features: dict[str, Numeric | Categorical] = {}
+    numeric = {field["name"]: field for field in entry["numeric"]}
+    categorical = {field["name"]: field for field in entry["categorical"]}
+    for column in table.columns:
+        if column in numeric:
+            field = numeric[column]
+            features[column] = Numeric(field["min"], field["max"], integer=field["integer"])
+        elif column in categorical:
+            table[column] = table[column].astype(str)
+            features[column] = Categorical([str(value) for value in categorical[column]["categories"]])
+    labels = table[entry["target"]].astype(str)
+    schema = Schema(features, classes=[str(c) for c in entry["classes"]], label=entry["target"])
+    return Shared(name, table[list(features)], labels, schema)
+
+
+@cache
+def privatree_published(epsilon: float) -> dict[str, tuple[float, float]]:
+    """PrivaTree's printed accuracy and standard error by data set; of two rows of one set, the higher accuracy."""
+    with open(SHARED / "published" / "privatree_accuracy.toml", "rb") as file:
+        rows = tomllib.load(file)["row"]
+    published: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        if row["epsilon"] == epsilon and "privatree" in row:
+            printed = (row["privatree"]["accuracy"], row["privatree"]["error"])
+            published[row["dataset"]] = max(published.get(row["dataset"], (0.0, 0.0)), printed)
+    return published
