@@ -3,11 +3,11 @@
 Records are stored as *cells*: row-major ``(n, m)`` blocks of small integers, uint8 (*narrow*) where
 every feature of the block has at most 256 cells, else uint16 (*wide*). A node owns an increasing int32
 list of rows, and a level is the concatenation of its nodes' lists with ``starts`` (int64, nodes + 1)
-marking where each begins; ``rows=None`` means one node that owns every row.
+marking where each begins, from 0; ``rows=None`` means one node that owns every row.
 
-Two engines give bit-identical answers. NumPy costs nothing to start; Numba is 10 to 50 times faster
+Two engines give bit-identical answers. NumPy costs nothing to start; Numba is 5 to 30 times faster
 once loaded. By default the work starts on NumPy and moves to Numba, for good, when an input is large or
-when the small ones have added up. ``PRIVET_KERNELS=numpy`` or ``numba`` fixes the engine.
+small ones have added up. ``PRIVET_KERNELS=numpy`` or ``numba`` fixes the engine.
 
 Everything here is exact and nothing here is private: only curators may call it. Cells and labels are
 trusted to be in range, because the curator wrote them.
@@ -26,6 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import numpy_engine
+
 __all__ = [
     "INFINITE",
     "MISSING",
@@ -42,9 +44,10 @@ MISSING = 1
 INFINITE = 2
 """Flag: an infinite value."""
 
-# NumPy needs roughly 0.2 s for this many cells, and Numba as long to import: whoever stops earlier or
-# later never pays more than about twice the better choice.
-PATIENCE = 10_000_000
+# In cells counted, which take NumPy some 4 ns each. Loading Numba from its cache takes as long as this
+# many: moving now costs at most about twice what the better choice, known in advance, would have.
+PATIENCE = 200_000_000
+CUT, SUM, ROUTE = 10, 4, 4  # what other work on a cell or row costs NumPy, in cells counted
 
 _engine: ModuleType | None = None
 _done = 0
@@ -63,7 +66,7 @@ def cut_matrix(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[
 
     Costs one pass over ``X``, and memory for a table of about twenty times as many entries as cuts.
     """
-    return _pick(X.shape[0] * X.shape[1]).cut_matrix(X, cuts, out, missing)
+    return _pick(CUT * X.shape[0] * X.shape[1]).cut_matrix(X, cuts, out, missing)
 
 
 def cut_column(x: Any, cuts: NDArray, out: NDArray, missing: bool) -> int:
@@ -88,10 +91,10 @@ def histograms(
 
     Costs one pass over the nodes' rows, whatever the number of nodes.
     """
-    if out is None:
-        out = np.zeros((_nodes(starts), n_cells, n_classes), np.int64)
     rows, starts = _level(cells, rows, starts)
-    _pick(_work(starts) * cells.shape[1]).histograms(cells, offsets, labels, rows, starts, out)
+    if out is None:
+        out = np.zeros((len(starts) - 1, n_cells, n_classes), np.int64)
+    _pick(int(starts[-1]) * cells.shape[1]).histograms(cells, offsets, labels, rows, starts, out)
     return out
 
 
@@ -108,10 +111,10 @@ def sums(
 
     Sums wrap around as int64 does: the caller chooses a fixed point in which they cannot.
     """
-    if out is None:
-        out = np.zeros((_nodes(starts), n_cells), np.int64)
     rows, starts = _level(cells, rows, starts)
-    _pick(_work(starts) * cells.shape[1]).sums(cells, offsets, values, rows, starts, out)
+    if out is None:
+        out = np.zeros((len(starts) - 1, n_cells), np.int64)
+    _pick(SUM * int(starts[-1]) * cells.shape[1]).sums(cells, offsets, values, rows, starts, out)
     return out
 
 
@@ -147,11 +150,7 @@ def partition_level(
     for table, n in zip(tables, n_parts):
         if n and len(table) and int(table.max()) >= n:
             raise ValueError(f"a table sends cells to part {int(table.max())} of {n}: raise n_parts")
-    return _pick(_work(starts)).partition_level(blocks, features, tables, n_parts, rows, starts)
-
-
-def _nodes(starts: NDArray | None) -> int:
-    return 1 if starts is None else len(starts) - 1
+    return _pick(ROUTE * int(starts[-1])).partition_level(blocks, features, tables, n_parts, rows, starts)
 
 
 def _level(cells: NDArray, rows: NDArray | None, starts: NDArray | None) -> tuple[NDArray | None, NDArray]:
@@ -160,15 +159,11 @@ def _level(cells: NDArray, rows: NDArray | None, starts: NDArray | None) -> tupl
         raise ValueError("a block holds fewer than 2**31 rows: use the Parquet or the Dask curator")
     if starts is None:
         starts = np.array([0, n if rows is None else len(rows)], np.int64)
-    return rows, starts
-
-
-def _work(starts: NDArray) -> int:
-    return int(starts[-1] - starts[0])
+    return None if rows is None else np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(starts, np.int64)
 
 
 def _pick(work: int) -> ModuleType:
-    """The engine for the next ``work`` cells; may load Numba."""
+    """The engine for the next ``work``, measured in cells counted; may load Numba."""
     global _engine, _done
     if _engine is not None:
         return _engine
@@ -177,21 +172,15 @@ def _pick(work: int) -> ModuleType:
         raise ValueError(f"PRIVET_KERNELS is {wish!r}: set it to numpy or numba, or leave it out")
     _done += work  # two threads may lose an update: only the moment of the switch depends on it
     if wish == "numpy":
-        _engine = _numpy()
+        _engine = numpy_engine
     elif wish == "numba":
         _engine = importlib.import_module(".numba_engine", __name__)
     elif _done < PATIENCE:
-        return _numpy()
+        return numpy_engine
     else:
         try:
             _engine = importlib.import_module(".numba_engine", __name__)
         except ImportError as error:
             print(f"privet: counting with NumPy, which is slower ({error})", file=sys.stderr)
-            _engine = _numpy()
+            _engine = numpy_engine
     return _engine
-
-
-def _numpy() -> ModuleType:
-    from . import numpy_engine
-
-    return numpy_engine

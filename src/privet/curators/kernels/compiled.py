@@ -152,7 +152,8 @@ def count(cells, labels, rows, whole, bounds, offsets, widths, f_start, f_stop, 
     """Add the counts of features ``f_start`` to ``f_stop`` to ``out``, node by node.
 
     Features go in groups whose int32 counts fit ``limit``, so that they stay in cache; a node with
-    fewer values than counts is counted in place.
+    fewer values than counts is counted in place. What is returned means nothing: it keeps the compiler
+    from dropping the reads ahead.
     """
     classes = uint64(out.shape[2])
     local = np.empty(len(offsets), np.uint32)
@@ -166,9 +167,7 @@ def count(cells, labels, rows, whole, bounds, offsets, widths, f_start, f_stop, 
         f0 = uint64(f_start)
         while f0 < uint64(f_stop) and a < b:
             width, f1 = uint64(0), f0
-            while f1 < uint64(f_stop) and (
-                f1 == f0 or uint64((width + uint64(widths[f1])) * classes) <= uint64(limit)
-            ):
+            while f1 < uint64(f_stop) and (f1 == f0 or uint64((width + uint64(widths[f1])) * classes) <= uint64(limit)):
                 local[f1] = width
                 width = uint64(width + uint64(widths[f1]))
                 f1 = uint64(f1 + uint64(1))

@@ -79,9 +79,7 @@ def histograms(
     offsets = np.asarray(offsets, np.int64)
     # The cells up to the next feature's, and no more than the type can name.
     edges = np.append(np.sort(offsets), out.shape[1])
-    widths = np.minimum(
-        edges[np.searchsorted(edges, offsets, side="right")] - offsets, np.iinfo(cells.dtype).max + 1
-    )
+    widths = np.minimum(edges[np.searchsorted(edges, offsets, side="right")] - offsets, np.iinfo(cells.dtype).max + 1)
     _accumulate(
         lambda bounds, f, g, target: compiled.count(
             cells, labels, *_rows(rows), bounds, offsets, widths, f, g, COUNTS, target
@@ -97,33 +95,29 @@ def sums(
 ) -> None:
     offsets = np.asarray(offsets, np.int64)
     _accumulate(
-        lambda bounds, f, g, target: compiled.total(
-            cells, values, *_rows(rows), bounds, offsets, f, g, target
-        ),
+        lambda bounds, f, g, target: compiled.total(cells, values, *_rows(rows), bounds, offsets, f, g, target),
         cells.shape[1],
         starts,
         out,
     )
 
 
-def _accumulate(
-    add: Callable[[NDArray, int, int, NDArray], None], m: int, starts: NDArray, out: NDArray
-) -> None:
+def _accumulate(add: Callable[[NDArray, int, int, NDArray], None], m: int, starts: NDArray, out: NDArray) -> None:
     """Run ``add(bounds, f, g, target)`` over the level and its ``m`` features, on threads.
 
     Threads share the features where a row has fewer values than a node has counts: they then write to
     disjoint parts of ``out``. Otherwise they share the rows, and a node on a border is summed under a
     lock.
     """
-    n = int(starts[-1] - starts[0])
-    nodes = len(starts) - 1
+    n = int(starts[-1])
+    if not n:
+        return
     if out[0].size > n and m >= threads():
         _run(lambda f, g: add(starts, f, g, out), _ranges(m, n * m))
         return
     lock = Lock()
 
     def work(a: int, b: int) -> None:
-        a, b = a + int(starts[0]), b + int(starts[0])
         first = int(np.searchsorted(starts, a, side="right")) - 1
         last = int(np.searchsorted(starts, b, side="left")) - 1
         for i, j in ((first, first + 1), (first + 1, last), (max(last, first + 1), last + 1)):
@@ -138,8 +132,7 @@ def _accumulate(
                 with lock:
                     out[i:j] += private
 
-    if nodes and n:
-        _run(work, _ranges(n, n * m))
+    _run(work, _ranges(n, n * m))
 
 
 def partition_level(

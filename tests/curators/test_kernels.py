@@ -1,0 +1,411 @@
+"""Both engines against a naive reference, and against each other."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privet.curators import kernels
+from privet.curators.kernels import numpy_engine
+
+ENGINES = ["numpy", "numba"]
+
+
+@pytest.fixture(scope="module")
+def engines():
+    from privet.curators.kernels import numba_engine
+
+    return {"numpy": numpy_engine, "numba": numba_engine}
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request, engines, monkeypatch):
+    monkeypatch.setattr(kernels, "_engine", engines[request.param])
+    return engines[request.param]
+
+
+def use(engines, name):
+    kernels._engine = engines[name]
+
+
+@pytest.fixture(autouse=True)
+def _put_back(monkeypatch):
+    monkeypatch.setattr(kernels, "_engine", kernels._engine)
+    monkeypatch.setattr(kernels, "_done", 0)
+
+
+def naive_histograms(cells, offsets, n_cells, labels, n_classes, rows, starts):
+    out = np.zeros((len(starts) - 1, n_cells, n_classes), np.int64)
+    for node in range(len(starts) - 1):
+        for k in range(starts[node], starts[node + 1]):
+            i = k if rows is None else rows[k]
+            for f, offset in enumerate(offsets):
+                out[node, offset + cells[i, f], labels[i]] += 1
+    return out
+
+
+def naive_partition(column, table, n_parts, rows):
+    return [[int(i) for i in rows if table[column[i]] == part] for part in range(n_parts)]
+
+
+# Cuts and values
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+WIDTHS = st.sampled_from([1.0, 1e-300, 1e300, 5e-324, 3.7])
+
+
+@st.composite
+def grids(draw):
+    """Sorted cuts: arbitrary ones, or a linear grid refined towards both ends, as the planner makes."""
+    if draw(st.booleans()):
+        return np.array(sorted(draw(st.lists(finite, max_size=40))), np.float64)
+    low, width = draw(st.floats(-1e6, 1e6)), draw(WIDTHS)
+    ends = 0.5 ** np.arange(1, draw(st.integers(1, 30)))
+    inner = np.linspace(0, 1, draw(st.integers(2, 80)))
+    return np.unique(low + width * np.concatenate([inner, ends * 0.1, 1 - ends * 0.1]))
+
+
+@st.composite
+def cut_problems(draw):
+    cuts = draw(grids())
+    with np.errstate(over="ignore"):
+        near = np.concatenate([cuts, np.nextafter(cuts, np.inf), np.nextafter(cuts, -np.inf)])
+    near = near[np.isfinite(near)]
+    corners = [0.0, -0.0, 5e-324, -5e-324, 1.7976931348623157e308, -1.7976931348623157e308]
+    values = np.concatenate([near, corners, draw(st.lists(finite, max_size=20))])
+    return cuts, values
+
+
+@settings(max_examples=300, deadline=None)
+@given(problem=cut_problems())
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_value_is_at_most_a_cut_exactly_when_its_cell_is(engines, name, problem):
+    use(engines, name)
+    cuts, values = problem
+    out = np.full((len(values), 1), 9, np.uint16)
+    assert kernels.cut_matrix(values[:, None], [cuts], out, [False])[0] == 0
+    expected = (values[:, None] > cuts[None, :]).sum(axis=1)
+    np.testing.assert_array_equal(out[:, 0], expected)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int32, ">f8", np.uint8])
+def test_every_type_and_order_is_cut_alike(engine, kind, order):
+    rng = np.random.default_rng(0)
+    X = np.asarray(rng.integers(0, 100, (1500, 11)), kind, order=order)
+    cuts = [np.sort(rng.choice(100, size, replace=False)).astype(float) for size in range(11)]
+    block = np.zeros((1500, 14), np.uint8)
+    assert not kernels.cut_matrix(X[::2], cuts, block[:750, 3:], [False] * 11).any()
+    for f in range(11):
+        expected = np.searchsorted(cuts[f], X[::2, f].astype(float))
+        np.testing.assert_array_equal(block[:750, 3 + f], expected)
+    assert not block[:, :3].any()
+    assert not block[750:].any()
+
+
+def test_missing_values_take_the_last_cell_and_are_flagged_without_one(engine):
+    X = np.array([[np.nan, np.nan, np.inf, 1.0], [0.5, 0.5, np.nan, -np.inf]])
+    cuts = [np.array([0.0, 1.0])] * 4
+    out = np.zeros((2, 4), np.uint8)
+    flags = kernels.cut_matrix(X, cuts, out, [True, False, False, True])
+    np.testing.assert_array_equal(flags, [0, kernels.MISSING, kernels.MISSING | kernels.INFINITE, kernels.INFINITE])
+    assert out[0, 0] == 3
+    np.testing.assert_array_equal(out[1, :2], [1, 1])
+
+
+def test_a_column_is_cut_into_its_place(engine):
+    out = np.full((4, 3), 7, np.uint8)
+    x = np.array([0.0, 1.0, np.nan, 2.0])
+    assert kernels.cut_column(x, np.array([0.0, 1.0]), out[:, 1], True) == 0
+    np.testing.assert_array_equal(out, [[7, 0, 7], [7, 1, 7], [7, 3, 7], [7, 2, 7]])
+    assert kernels.cut_column(x, np.array([0.0, 1.0]), out[:, 1], False) == kernels.MISSING
+
+
+def test_read_only_records_are_accepted(engine):
+    X = np.linspace(0, 1, 50).reshape(25, 2)
+    X.flags.writeable = False
+    out = np.zeros((25, 2), np.uint8)
+    kernels.cut_matrix(X, [np.array([0.5])] * 2, out, [False] * 2)
+    out.flags.writeable = False
+    labels = np.zeros(25, np.uint8)
+    labels.flags.writeable = False
+    assert kernels.histograms(out, np.array([0, 2]), 4, labels, 1).sum() == 50
+    assert sum(map(len, kernels.partition(out[:, 0], np.array([0, 1], np.uint8), 2))) == 25
+
+
+def test_no_rows_no_cuts_and_one_cell(engine):
+    out = np.zeros((0, 2), np.uint8)
+    assert not kernels.cut_matrix(np.zeros((0, 2)), [np.array([])] * 2, out, [False] * 2).any()
+    one = np.full((3, 2), 9, np.uint8)
+    kernels.cut_matrix(np.ones((3, 2)), [np.array([])] * 2, one, [False] * 2)
+    assert not one.any()
+    counts = kernels.histograms(one, np.array([0, 1]), 2, np.zeros(3, np.uint8), 1)
+    np.testing.assert_array_equal(counts, [[[3], [3]]])
+    counts = kernels.histograms(out, np.array([0, 1]), 2, np.zeros(0, np.uint8), 2)
+    assert counts.shape == (1, 2, 2)
+    assert not counts.any()
+    parts = kernels.partition(out[:, 0], np.zeros(1, np.uint8), 3)
+    assert [len(each) for each in parts] == [0, 0, 0]
+
+
+# Counts
+
+
+@st.composite
+def levels(draw):
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    n, m = draw(st.integers(0, 60)), draw(st.integers(1, 6))
+    widths = rng.integers(1, draw(st.sampled_from([2, 8, 256])) + 1, m)
+    kind = draw(st.sampled_from([np.uint8, np.uint16]))
+    cells = (rng.random((n, m)) * widths).astype(kind)
+    order = rng.permutation(m)  # features need not lie in order
+    offsets = np.empty(m, np.int64)
+    offsets[order] = np.concatenate([[0], np.cumsum(widths[order])[:-1]])
+    n_classes = draw(st.integers(1, 5))
+    labels = rng.integers(0, n_classes, n).astype(draw(st.sampled_from([np.uint8, np.uint16])))
+    if draw(st.booleans()):
+        return cells, offsets, int(widths.sum()), labels, n_classes, None, np.array([0, n]), widths
+    nodes = draw(st.integers(1, 7))
+    node = rng.integers(0, nodes, n)
+    rows = np.argsort(node, kind="stable").astype(np.int32)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=nodes))]).astype(np.int64)
+    return cells, offsets, int(widths.sum()), labels, n_classes, rows, starts, widths
+
+
+@settings(max_examples=100, deadline=None)
+@given(level=levels())
+@pytest.mark.parametrize("name", ENGINES)
+def test_counts_and_sums_are_exact(engines, name, level):
+    use(engines, name)
+    *level, _ = level
+    cells, offsets, n_cells, labels, n_classes, rows, starts = level
+    expected = naive_histograms(*level)
+    np.testing.assert_array_equal(kernels.histograms(*level), expected)
+    again = kernels.histograms(*level, out=expected.copy())
+    np.testing.assert_array_equal(again, 2 * expected)
+    values = labels.astype(np.int64) * 3**30 - 2**40  # beyond what a float64 sum would keep
+    sums = kernels.sums(cells, offsets, n_cells, values, rows, starts)
+    weights = np.arange(n_classes, dtype=np.int64) * 3**30 - 2**40
+    np.testing.assert_array_equal(sums, expected @ weights)
+
+
+@settings(max_examples=100, deadline=None)
+@given(level=levels(), data=st.data())
+@pytest.mark.parametrize("name", ENGINES)
+def test_rows_reach_their_parts_in_order(engines, name, level, data):
+    use(engines, name)
+    cells, _, _, _, _, rows, starts, widths = level
+    nodes = len(starts) - 1
+    features = data.draw(st.lists(st.integers(0, cells.shape[1] - 1), min_size=nodes, max_size=nodes))
+    n_parts = data.draw(st.lists(st.integers(0, 4), min_size=nodes, max_size=nodes))
+    rng = np.random.default_rng(0)
+    tables = [rng.integers(0, max(1, k), widths[f]).astype(np.uint8) for f, k in zip(features, n_parts)]
+    narrow = cells.shape[1] // 2
+    small = np.minimum(cells, 255).astype(np.uint8)
+    blocks = (small[:, :narrow], cells[:, narrow:].astype(np.uint16))
+    expected = []
+    everything = np.arange(len(cells)) if rows is None else rows
+    for i, f in enumerate(features):
+        mine = everything[starts[i] : starts[i + 1]]
+        expected += naive_partition(cells[:, f], tables[i], n_parts[i], mine)
+    found, ends = kernels.partition_level(blocks, features, tables, n_parts, rows, starts)
+    assert found.dtype == np.int32
+    assert [found[a:b].tolist() for a, b in pairwise(ends)] == expected
+    if n_parts[0]:
+        first = everything[starts[0] : starts[1]].astype(np.int32)
+        parts = kernels.partition(cells[:, features[0]], tables[0], n_parts[0], first)
+        assert [each.tolist() for each in parts] == expected[: n_parts[0]]
+
+
+def test_a_level_without_nodes_is_empty(engine):
+    cells, rows, starts = np.zeros((3, 2), np.uint8), np.empty(0, np.int32), np.zeros(1, np.int64)
+    labels = np.zeros(3, np.uint8)
+    assert kernels.histograms(cells, np.array([0, 1]), 2, labels, 2, rows, starts).shape == (0, 2, 2)
+    blocks = (cells, np.empty((3, 0), np.uint16))
+    found, ends = kernels.partition_level(blocks, [], [], [], rows, starts)
+    assert len(found) == 0
+    assert ends.tolist() == [0]
+
+
+def test_ten_thousand_categories_and_many_classes(engine):
+    rng = np.random.default_rng(1)
+    cells = rng.integers(0, 10_000, (3000, 2)).astype(np.uint16)
+    labels = rng.integers(0, 700, 3000).astype(np.uint16)
+    counts = kernels.histograms(cells, np.array([0, 10_000]), 20_000, labels, 700)
+    assert counts.sum() == 6000
+    np.testing.assert_array_equal(counts[0].sum(axis=1)[:10_000], np.bincount(cells[:, 0], minlength=10_000))
+    np.testing.assert_array_equal(counts[0, :10_000].sum(axis=0), np.bincount(labels, minlength=700))
+    table = (np.arange(10_000) % 3).astype(np.uint8)
+    for part, rows in enumerate(kernels.partition(cells[:, 1], table, 3)):
+        np.testing.assert_array_equal(rows, np.flatnonzero(table[cells[:, 1]] == part))
+
+
+def test_a_constant_feature_fills_one_cell(engine):
+    out = np.zeros((500, 1), np.uint8)
+    kernels.cut_matrix(np.full((500, 1), 3.0), [np.array([1.0, 3.0, 5.0])], out, [False])
+    counts = kernels.histograms(out, np.array([0]), 4, np.zeros(500, np.uint8), 2)
+    assert counts[0].tolist() == [[0, 0], [500, 0], [0, 0], [0, 0]]
+
+
+def test_a_part_beyond_the_table_is_refused(engine):
+    column = np.array([0, 1, 2], np.uint8)
+    with pytest.raises(ValueError, match="n_parts"):
+        kernels.partition(column, np.array([0, 1, 2], np.uint8), 2)
+    with pytest.raises(IndexError):
+        kernels.partition(column, np.array([0, 1], np.uint8), 2)
+
+
+# The two engines
+
+
+def middling(seed, n=40_000, m=9, nodes=13):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m)) * 10.0 ** rng.integers(-3, 4, m)
+    X[rng.random((n, m)) < 0.01] = np.nan
+    cuts = [np.unique(rng.normal(size=size) * 10.0**s) for size, s in zip(rng.integers(0, 250, m), range(-3, 6))]
+    node = np.minimum(rng.geometric(0.3, n) - 1, nodes - 1)
+    rows = np.argsort(node, kind="stable").astype(np.int32)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=nodes))]).astype(np.int64)
+    return X, cuts, rng.integers(0, 3, n).astype(np.uint8), rows, starts
+
+
+def whole_story(X, cuts, labels, rows, starts):
+    """One level's every answer, as bytes."""
+    n, m = X.shape
+    cells = np.empty((n, m), np.uint8)
+    flags = kernels.cut_matrix(X, cuts, cells, [True] * m)
+    offsets = np.concatenate([[0], np.cumsum([len(each) + 2 for each in cuts])])
+    n_cells = int(offsets[-1])
+    root = kernels.histograms(cells, offsets[:-1], n_cells, labels, 3)
+    level = kernels.histograms(cells, offsets[:-1], n_cells, labels, 3, rows, starts)
+    sums = kernels.sums(cells, offsets[:-1], n_cells, labels.astype(np.int64) - 1, rows, starts)
+    nodes = len(starts) - 1
+    features = [i % m for i in range(nodes)]
+    tables = [(np.arange(len(cuts[f]) + 2) % 3).astype(np.uint8) for f in features]
+    blocks = (cells, np.empty((n, 0), np.uint16))
+    parts, ends = kernels.partition_level(blocks, features, tables, [3] * nodes, rows, starts)
+    return [each.tobytes() for each in (flags, cells, root, level, sums, parts, ends)]
+
+
+def test_engines_agree_bit_for_bit(engines):
+    for seed in range(3):
+        data = middling(seed)
+        use(engines, "numpy")
+        expected = whole_story(*data)
+        use(engines, "numba")
+        assert whole_story(*data) == expected
+
+
+def test_more_features_than_rows_are_shared_by_feature(engines):
+    rng = np.random.default_rng(5)
+    cells = rng.integers(0, 64, (300, 1500), dtype=np.uint8)
+    labels = rng.integers(0, 2, 300).astype(np.uint8)
+    offsets = np.arange(1500) * 64
+    answers = []
+    for name in ENGINES:
+        use(engines, name)
+        answers.append(kernels.histograms(cells, offsets, 1500 * 64, labels, 2))
+    np.testing.assert_array_equal(*answers)
+
+
+def test_several_threads_may_count_at_once(engines, monkeypatch):
+    monkeypatch.setattr(engines["numba"], "threads", lambda: 3)
+    data = [middling(seed) for seed in range(4)]
+    use(engines, "numpy")
+    expected = [whole_story(*each) for each in data]
+    use(engines, "numba")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda each: whole_story(*each), data * 4))
+    assert found == expected * 4
+
+
+def _counts_in_child(queue):
+    queue.put(whole_story(*middling(0)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_counts_right(engines, monkeypatch):
+    monkeypatch.setattr(engines["numba"], "threads", lambda: 2)
+    use(engines, "numba")
+    expected = whole_story(*middling(0))
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_counts_in_child, args=(queue,))
+    child.start()
+    assert queue.get(timeout=120) == expected
+    child.join()
+
+
+# The choice
+
+
+def run(code, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PRIVET_KERNELS": "", **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split(), done.stderr
+
+
+COUNT = """
+import sys, numpy as np
+from privet.curators import kernels
+def count(n):
+    kernels.histograms(np.zeros((n, 2), np.uint8), np.array([0, 1]), 2, np.zeros(n, np.uint8), 1)
+    print(kernels._engine and kernels._engine.__name__.split(".")[-1], "numba" in sys.modules)
+"""
+
+
+def test_small_work_does_not_import_numba():
+    assert run(COUNT + "count(1000)")[0] == ["None", "False"]
+
+
+def test_small_work_that_adds_up_moves_to_numba():
+    out, _ = run(COUNT + "kernels.PATIENCE = 5000; count(1000); count(1000); count(1000)")
+    assert out == ["None", "False", "None", "False", "numba_engine", "True"]
+
+
+def test_the_environment_fixes_the_engine():
+    assert run(COUNT + "kernels.PATIENCE = 0; count(10)", PRIVET_KERNELS="numpy")[0] == [
+        "numpy_engine",
+        "False",
+    ]
+    assert run(COUNT + "count(10)", PRIVET_KERNELS="numba")[0] == ["numba_engine", "True"]
+
+
+def test_an_unknown_engine_is_refused(monkeypatch):
+    monkeypatch.setattr(kernels, "_engine", None)
+    monkeypatch.setenv("PRIVET_KERNELS", "abacus")
+    with pytest.raises(ValueError, match="numpy or numba"):
+        kernels.histograms(np.zeros((1, 1), np.uint8), np.array([0]), 1, np.zeros(1, np.uint8), 1)
+
+
+def test_without_numba_numpy_counts_and_says_so():
+    code = "import sys; sys.modules['numba'] = None\n" + COUNT + "kernels.PATIENCE = 0; count(10)"
+    out, err = run(code)
+    assert out[0] == "numpy_engine"
+    assert err.count("\n") == 1
+    assert "NumPy" in err
+
+
+def test_compiling_is_announced_once_per_machine(tmp_path):
+    code = COUNT + "count(10)"
+    told = [run(code, PRIVET_KERNELS="numba", NUMBA_CACHE_DIR=str(tmp_path))[1] for _ in range(2)]
+    assert told[0].count("privet: compiling kernels") == 1
+    assert told[1] == ""
