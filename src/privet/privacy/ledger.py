@@ -159,8 +159,8 @@ class Ledger:
         with self.root._lock:
             if limit > self.remaining:
                 raise BudgetError(
-                    f"This fit may spend epsilon {show(limit)}, but the ledger has {show(self.remaining)} left "
-                    f"of {show(self.total)}. Lower the fit's epsilon or open a ledger with a larger total."
+                    f"This fit may spend epsilon {show(limit)}, but the ledger has {show(self.remaining)} "
+                    f"left of {show(self.total)}. Lower the fit's epsilon or open a ledger with a larger total."
                 )
             return self.root.copy(name, limit)
 
@@ -170,13 +170,8 @@ class Ledger:
         self._same_process()
         for scope, event in charges:
             if scope._root is not self.root:
-                raise LeakError(
-                    "A scope of another ledger cannot be charged here: its limits would not see it."
-                )
-            if not (
-                event.charged == math.inf
-                or (isinstance(event.charged, Fraction | int) and event.charged >= 0)
-            ):
+                raise LeakError("A scope of another ledger cannot be charged here: its limits would not see it.")
+            if not (event.charged == math.inf or (isinstance(event.charged, Fraction | int) and event.charged >= 0)):
                 raise BudgetError("A charge must be an exact fraction, not negative, or infinity.")
         undo: list[tuple[Scope, Amount, Amount]] = []
         with self.root._lock:
@@ -237,7 +232,7 @@ class Ledger:
             own = [ledger for thread, ledger in active if thread == threading.get_ident()]
             if not own and len({thread for thread, _ in active}) > 1:
                 raise BudgetError(
-                    "Several threads have opened a ledger and this one has not: which to charge is not clear. "
+                    "Several threads have opened a ledger and this one none: which to charge is not clear. "
                     "Open the ledger in the thread that fits: with ledger: ..."
                 )
             ledger = own[-1] if own else active[-1][1]

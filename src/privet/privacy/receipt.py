@@ -24,7 +24,7 @@ NEIGHBOURS = "add or remove one"
 
 # A scope's path names, step by step, how its records were taken: groups of these kinds hold disjoint records.
 PARALLEL = ("split", "parts")
-_STEP = re.compile(r"([a-z]+)(?:0|[1-9][0-9]*):(?:0|[1-9][0-9]*)")
+_STEP = re.compile(r"[a-z]+(?:0|[1-9][0-9]*):(?:0|[1-9][0-9]*)")
 
 # A lemma speaks about additive noise, about no noise at all or, as every score's does, about a selection.
 SELECTIONS = ("permute_and_flip", "exponential")
@@ -108,9 +108,7 @@ class Receipt:
         from privet.privacy.sensitivity import proven
 
         if self.unit != UNIT or self.neighbours != NEIGHBOURS or self.delta != 0:
-            raise ReceiptError(
-                f"The lemmas prove a pure epsilon for {UNIT!r} and {NEIGHBOURS!r}, nothing else."
-            )
+            raise ReceiptError(f"The lemmas prove a pure epsilon for {UNIT!r} and {NEIGHBOURS!r}, nothing else.")
         for i, event in enumerate(self.events):
             where = f"Event {i} ({event.question})"
             if event.mechanism not in COSTS:
@@ -127,7 +125,7 @@ class Receipt:
         spent = add_up(self.events)
         if spent != self.spent:
             raise ReceiptError("The events do not add up to what the receipt says was spent.")
-        if not self.void and spent > self.claimed:
+        if not (self.void or spent <= self.claimed):
             raise ReceiptError("More was spent than was claimed, and the receipt does not say why.")
         return True
 
@@ -177,9 +175,7 @@ class Receipt:
         except ReceiptError:
             raise
         except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError, AttributeError):
-            raise ReceiptError(
-                "This is not a whole receipt: a field is missing or has the wrong form."
-            ) from None
+            raise ReceiptError("This is not a whole receipt: a field is missing or has the wrong form.") from None
         if epsilon != receipt.epsilon:
             raise ReceiptError("The receipt's epsilon is not what its spent and void fields give.")
         return receipt
@@ -212,16 +208,15 @@ def add_up(events: tuple[Event, ...] | list[Event]) -> Amount:
     root = _Spending()
     for event in events:
         top, *steps = event.scope.split("/")
+        if top:
+            raise ReceiptError("An event's scope is not a path of the ledger.")
         scope = root
         for step in steps:
             if step not in scope.below:
                 if not _STEP.fullmatch(step):
-                    top = step
-                    break
+                    raise ReceiptError("An event's scope is not a path of the ledger.")
                 scope.below[step] = _Spending()
             scope = scope.below[step]
-        if top:
-            raise ReceiptError("An event's scope is not a path of the ledger.")
         scope.charges.append(event.charged)
     if any(event.charged == math.inf for event in events):
         return math.inf

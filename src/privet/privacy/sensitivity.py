@@ -138,7 +138,7 @@ class Entropy:
         beyond = np.maximum(children - self.cap, 0)
         parts = h[np.minimum(children, self.cap)] + beyond * self.sensitivity
         n = children.sum(axis=-1)
-        _fits(n, self.sensitivity)
+        _fits(n.sum(axis=-1), self.sensitivity)
         whole = h[np.minimum(n, self.cap)] + np.maximum(n - self.cap, 0) * self.sensitivity
         return -(whole - parts.sum(axis=-1)).sum(axis=-1)
 
@@ -241,9 +241,8 @@ class SquaredError:
 
     def of(self, children: np.ndarray) -> np.ndarray:
         n, total, squares = (children[..., i] for i in range(3))
-        _fits(
-            n, max(self.sensitivity, 1 << 31)
-        )  # n * span^2 bounds the squares, and the rest r < n has r^2 < 2^62
+        # n * span^2 bounds the sums of squares, and the rest r < n has r^2 < 2^62.
+        _fits(n.sum(axis=-1), max(self.sensitivity, 1 << 31))
         safe = np.maximum(n, 1)
         q, r = np.divmod(total, safe)
         error = squares - q * q * n - 2 * q * r + (-(r * r)) // safe
@@ -280,9 +279,7 @@ class Quantile:
     def of(self, children: np.ndarray) -> np.ndarray:
         """``children`` holds L and R in its last axis."""
         _fits(children.sum(axis=-1), self.denominator)
-        return -np.abs(
-            (self.denominator - self.numerator) * children[..., 0] - self.numerator * children[..., 1]
-        )
+        return -np.abs((self.denominator - self.numerator) * children[..., 0] - self.numerator * children[..., 1])
 
 
 MEDIAN = Quantile(1, 2)
