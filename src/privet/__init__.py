@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from privet.algorithms.private_tree import PrivateTreeClassifier
     from privet.curators.memory import MemoryCurator
-    from privet.errors import BudgetError, LeakError, PrivetError, ReceiptError, SchemaError
+    from privet.errors import BudgetError, CapabilityError, LeakError, PrivetError, ReceiptError, SchemaError
     from privet.persistence import load
     from privet.privacy.ledger import Ledger
     from privet.privacy.receipt import Receipt
@@ -21,6 +21,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BudgetError": "privet.errors",
+    "CapabilityError": "privet.errors",
     "Categorical": "privet.schema",
     "LeakError": "privet.errors",
     "Ledger": "privet.privacy.ledger",
@@ -49,6 +50,8 @@ __all__ = [  # noqa: RUF022 - what people look for first comes first
     "BudgetError",
     "LeakError",
     "ReceiptError",
+    "CapabilityError",
+    "datasets",
 ]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from privet.errors import PrivetError
+from privet.errors import PrivetError, SchemaError
+from privet.privacy.ledger import exact
 from privet.privacy.receipt import Receipt
 from privet.schema import Schema
 from privet.tree.tree import Tree
@@ -22,7 +24,7 @@ MODELS = {"PrivateTreeClassifier": "privet.algorithms.private_tree"}
 
 def to_dict(model: Any) -> dict[str, Any]:
     """A fitted model as plain data."""
-    params = {name: value for name, value in model.get_params(deep=False).items() if name != "schema"}
+    params = {name: _plain(value) for name, value in model.get_params(deep=False).items() if name != "schema"}
     params["random_state"] = None  # whether a seed was used is on the receipt; its value would reveal the noise
     return {
         "format": FORMAT,
@@ -32,6 +34,13 @@ def to_dict(model: Any) -> dict[str, Any]:
         "tree": model.tree_.to_dict(),
         "receipt": model.privacy_.to_dict(),
     }
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON has it; an exact epsilon is on the receipt."""
+    if isinstance(value, Integral):
+        return bool(value) if isinstance(value, bool) else int(value)
+    return float(value) if isinstance(value, Real) else value
 
 
 def from_dict(data: Any) -> Any:
@@ -45,14 +54,22 @@ def from_dict(data: Any) -> Any:
         schema, tree, receipt = data["schema"], data["tree"], data["receipt"]
     except (KeyError, TypeError, ValueError):
         raise PrivetError("This model file is not whole: a part is missing.") from None
-    if name not in MODELS:
+    if not isinstance(name, str) or name not in MODELS:
         raise PrivetError(f"This version of Privet has no model called {name!r}.")
     cls = getattr(importlib.import_module(MODELS[name]), name)
     known = set(cls._get_param_names()) - {"schema"}
     if not set(params) <= known or not all(isinstance(v, str | int | float | bool | None) for v in params.values()):
         raise PrivetError("This model file has parameters that its class does not know.")
     model = cls(**params)
+    model.random_state = None
+    try:
+        exact(model.epsilon)
+        model._check_params()
+    except TypeError:
+        raise PrivetError("This model file has a parameter of a wrong type.") from None
     model.schema = model.schema_ = Schema.from_dict(schema)
+    if model.schema_.classes is None:
+        raise SchemaError("This model file has a schema without classes, which its class needs.")
     model.tree_ = Tree.from_dict(tree, model.schema_)
     model.privacy_ = Receipt.from_dict(receipt)
     model._set_fitted()
@@ -62,7 +79,12 @@ def from_dict(data: Any) -> Any:
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write the model to a file, whole or not at all."""
     path = Path(path)
-    text = json.dumps(to_dict(model), indent=1, allow_nan=False)
+    try:
+        text = json.dumps(to_dict(model), indent=1, allow_nan=False)
+    except (TypeError, ValueError):
+        raise PrivetError(
+            "A parameter of this model is neither a finite number nor text: it cannot be saved."
+        ) from None
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -6,19 +6,25 @@ A subclass is one algorithm. It says how it spends its budget in ``_grow``; all 
 from __future__ import annotations
 
 import math
+import os
 from abc import abstractmethod
 from fractions import Fraction
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privet.curators.base import Curator, Node
-from privet.errors import BudgetError, SchemaError
+from privet.errors import BudgetError, PrivetError, SchemaError
 from privet.privacy.ledger import Ledger, exact
 from privet.privacy.receipt import Receipt
 from privet.schema import Numeric, Schema
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+    from privet.privacy.mechanisms import Mechanisms
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):
@@ -27,6 +33,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     schema: Schema | str | None
     epsilon: float
     random_state: Any
+    _fitted_names: tuple[str, ...] | None  # the columns of the data frame that a schema was inferred from
 
     @abstractmethod
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Any:
@@ -41,26 +48,32 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         Wrong input is refused before anything is spent.
         """
         from privet.curators.memory import MemoryCurator
-        from privet.privacy.mechanisms import mechanisms
+        from privet.curators.table import open_frame
 
         budget = exact(self.epsilon)
         self._check_params()
-        ledger = Ledger.current() or Ledger(budget)
+        noise = self._mechanisms()
+        ledger = self._ledger() or Ledger(budget)
         schema = self._resolved_schema(X, y)
-        curator = MemoryCurator(X, y, schema, ledger=ledger, mechanisms=mechanisms(self.random_state))
-        return self._fit(curator, budget)
+        named = schema is not self.schema and open_frame(X) is not None
+        self._fit(MemoryCurator(X, y, schema, ledger=ledger, mechanisms=noise), budget)
+        self._fitted_names = schema.names if named else None
+        return self
 
     def fit_curator(self, curator: Curator) -> Self:
         """Learn from the records of any curator, spending ``epsilon`` of its ledger."""
         budget = exact(self.epsilon)
         self._check_params()
+        if not isinstance(curator, Curator):
+            raise PrivetError("fit_curator takes a curator, such as MemoryCurator(X, y, schema); fit takes a table.")
         if self.schema is not None and self.schema != curator.schema:
             raise SchemaError("The model's schema is not the curator's. Leave the model's out, or make them equal.")
         if self.random_state is not None:
             raise BudgetError("random_state has no effect here: a curator draws its own noise. Leave it out.")
-        return self._fit(curator, budget)
+        self._fit(curator, budget)
+        return self
 
-    def _fit(self, curator: Curator, budget: Fraction) -> Self:
+    def _fit(self, curator: Curator, budget: Fraction) -> None:
         if curator.schema.classes is None:
             raise SchemaError("A classifier needs a schema with classes; this one has a numeric target.")
         start = curator.root(budget)
@@ -80,10 +93,41 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             events=events,
         )
         self._set_fitted()
-        return self
+
+    def _mechanisms(self) -> Mechanisms:
+        from privet.privacy.mechanisms import mechanisms
+
+        try:
+            return mechanisms(self.random_state)
+        except (TypeError, ValueError):
+            raise PrivetError("random_state must be None, a whole number of at least 0, or a generator.") from None
+
+    def _ledger(self) -> Ledger | None:
+        """The open ledger, if there is one; refuses if it is open in the process that this model was sent from."""
+        if self.__dict__.get("_ledger_process", os.getpid()) != os.getpid():
+            raise BudgetError(
+                "This model comes from a process with an open ledger, which would not see what is spent here. "
+                "Fit in the ledger's own process (n_jobs=1 or threads); a clone of the model may be fitted anywhere."
+            )
+        return Ledger.current()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A worker process that was started before the ledger was opened can learn of it in no other way.
+        state = dict(super().__getstate__())
+        if any(ledger._process == os.getpid() for _, ledger in Ledger._active):
+            state["_ledger_process"] = os.getpid()
+        elif state.get("_ledger_process") == os.getpid():
+            del state["_ledger_process"]
+        return state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
 
     def _set_fitted(self) -> None:
         """The attributes scikit-learn expects, all of them from the public schema."""
+        self._fitted_names = None
         self.classes_ = np.array(self.schema_.classes)
         self.n_classes_ = len(self.classes_)
         self.feature_names_in_ = np.array(self.schema_.names, dtype=object)
@@ -92,7 +136,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     def _resolved_schema(self, X: Any, y: Any) -> Schema:
         if isinstance(self.schema, Schema):
             return self.schema
-        if self.schema == "infer":
+        if isinstance(self.schema, str) and self.schema == "infer":
             import warnings
 
             from privet.draft import infer
@@ -118,7 +162,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         from privet.curators.table import read_table
 
         check_is_fitted(self, "tree_")
-        table = read_table(X, self.schema_)
+        table = read_table(X, self.schema_, fitted_names=self._fitted_names)
         # Every column is read, also where the tree does not use it: a table that does not fit the schema is refused.
         columns = {
             f: table.numeric(name) if isinstance(feature, Numeric) else table.codes(name)
@@ -129,7 +173,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """The label of each row's leaf."""
         leaves = self.apply(X)
-        labels = np.array([node.label if node.is_leaf else -1 for node in self.tree_.nodes])
+        labels = np.array([-1 if node.answer is None else node.answer for node in self.tree_.nodes])
         return self.classes_[labels[leaves]]
 
     def predict_proba(self, X: Any) -> np.ndarray:

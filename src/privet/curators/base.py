@@ -18,7 +18,7 @@ from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -154,7 +154,7 @@ class Curator(ABC):
 
 def budgets(nodes: Sequence[Node], budget: Budget) -> list[Fraction]:
     """Each node's own budget, exact and positive."""
-    each = [budget[node] if isinstance(budget, Mapping) else budget for node in nodes]
+    each = [budget.get(node) if isinstance(budget, Mapping) else budget for node in nodes]
     if not all(isinstance(amount, Fraction) and amount > 0 for amount in each):
-        raise LeakError("A budget must be a positive Fraction: floats do not add up exactly.")
-    return each
+        raise LeakError("Each node needs a budget, a positive Fraction: floats do not add up exactly.")
+    return cast("list[Fraction]", each)

@@ -16,11 +16,26 @@ from privet.curators.base import Budget, Curator, Node, Tally, budgets
 from privet.errors import LeakError
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms, scale_for, selection_scale
-from privet.privacy.receipt import Event
-from privet.privacy.sensitivity import CorrectCount, Quantile, Score, tally_sensitivity
+from privet.privacy.receipt import SELECTIONS, Event
+from privet.privacy.sensitivity import (
+    CorrectCount,
+    Entropy,
+    Gini,
+    Mixed,
+    Quantile,
+    RootGini,
+    Score,
+    tally_sensitivity,
+)
 from privet.schema import Schema
-from privet.tree.candidates import Candidates, Choice, Splits
+from privet.tree.candidates import Candidates, Choice, Split, Splits
 from privet.tree.grid import Grid
+
+CLASS_SCORES = (CorrectCount, Gini, Mixed, Entropy, RootGini)
+"""The scores whose proof is about the class counts of a candidate's children."""
+
+LARGEST_LOG_PRIOR = 709.0
+"""A prior is a positive float, and so is its inverse."""
 
 
 class CentralCurator(Curator):
@@ -56,6 +71,9 @@ class CentralCurator(Curator):
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
         nodes = list(tallies)
         self._own(nodes)
+        for tally in tallies.values():
+            for split in tally.tables:
+                self._fits(split)
         answers, events, scales = {}, [], []
         for (node, tally), amount in zip(tallies.items(), budgets(nodes, budget)):
             sensitivity = tally_sensitivity(len(tally.tables))
@@ -111,11 +129,10 @@ class CentralCurator(Curator):
             self._cannot("choose(hidden=True)")
         nodes = list(candidates)
         self._own(nodes)
+        if mechanism not in SELECTIONS:
+            raise LeakError(f"A choice is made by one of {', '.join(SELECTIONS)}, not by {mechanism!r}.")
         for options in candidates.values():
-            if len(options) == 0:
-                raise LeakError("A choice needs at least one candidate.")
-            if options.labelled and not isinstance(score, CorrectCount):
-                raise LeakError("Labels are chosen by their correct count: another score has no proof.")
+            self._may_choose(options, score)
         scales = [selection_scale(score.sensitivity, amount) for amount in budgets(nodes, budget)]
         self.ledger.charge(
             (
@@ -139,6 +156,32 @@ class CentralCurator(Curator):
         ]
         winners = self._mechanisms.select(mechanism, offset, scales)
         return {node: candidates[node].choice(winner) for node, winner in zip(nodes, winners)}
+
+    def _may_choose(self, options: Candidates, score: Score) -> None:
+        """Raise LeakError for a choice that could not be answered or that no lemma covers: before it is charged."""
+        if len(options) == 0:
+            raise LeakError("A choice needs at least one candidate.")
+        if options.n_classes != len(self.schema.classes or ()):
+            raise LeakError("Candidates must have as many classes as the schema.")
+        if options.labelled and type(score) is not CorrectCount:
+            raise LeakError("Labels are chosen by their correct count: another score has no proof.")
+        if type(score) not in CLASS_SCORES or (type(score) is RootGini and options.n_classes != 2):
+            raise LeakError("This score has no proof for the class counts of children.")
+        if options.splits is not None or not options.labelled:  # labels alone need no histogram
+            grid = self._cells()
+            if options.splits is not None and options.splits.grid is not grid:
+                raise LeakError("The candidates' splits are not those of the curator's grid.")
+        prior = options.log_prior()
+        if not (np.abs(prior) <= LARGEST_LOG_PRIOR).all():
+            raise LeakError("A prior's logarithm is too large: with it, scores would not fit in 64-bit integers.")
+
+    def _fits(self, split: Split) -> None:
+        """Raise LeakError unless the split sends every cell of a feature of the grid somewhere."""
+        features = self._cells().features
+        if not 0 <= split.feature < len(features):
+            raise LeakError("There is no such feature.")
+        if len(split.part) != features[split.feature].n_cells:
+            raise LeakError("A split must say for every cell of its feature where it goes.")
 
     def _scores(self, candidates: Mapping[Node, Candidates], score: Score) -> list[np.ndarray]:
         """Exact integer scores of every candidate of every node."""
@@ -166,8 +209,15 @@ class CentralCurator(Curator):
     ) -> dict[int, list[float]]:
         self._own([node])
         grid = self._cells()
+        if not len(features) or not len(probs):
+            raise LeakError("Ask for at least one feature and one probability.")
+        if not all(isinstance(p, Fraction) for p in probs):
+            raise LeakError("A probability must be a Fraction.")
         for f in features:
-            if grid.features[f].cuts is None or not len(grid.features[f].cuts):  # type: ignore[arg-type]
+            if not 0 <= f < len(grid.features):
+                raise LeakError("There is no such feature.")
+            cuts = grid.features[f].cuts
+            if cuts is None or not len(cuts):
                 raise LeakError(
                     f"Column {grid.features[f].name!r} has no cut points, so it has no quantiles to ask for."
                 )
@@ -191,7 +241,7 @@ class CentralCurator(Curator):
             counts = histogram[grid.offsets[f] : grid.offsets[f] + len(cuts) + 1]
             left = np.cumsum(counts)[:-1]
             sides = np.stack([left, counts.sum() - left], axis=1)
-            log_width = np.log(_widths(cuts, self.schema.features[grid.features[f].name]))  # type: ignore[arg-type]
+            log_width = np.log(_widths(cuts, self.schema.features[grid.features[f].name]))
             vectors = [
                 score.of(sides) + np.rint(log_width * scale).astype(np.int64) for score, scale in zip(scores, scales)
             ]
@@ -200,6 +250,7 @@ class CentralCurator(Curator):
 
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
         self._own(nodes)
+        self._cells()
         self.ledger.charge(
             (node.scope, Event(node.scope.path, "peek", "peek", Fraction(0), 0.0, math.inf, "peek")) for node in nodes
         )

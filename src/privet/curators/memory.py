@@ -31,11 +31,14 @@ from privet.tree.grid import Grid
 
 @dataclass
 class _Held:
-    """What the curator knows of a node: its rows (None: all), and its histogram once counted."""
+    """What the curator knows of a node: its rows (None: all), and its histogram once counted.
+
+    ``family`` are the children of one split of ``parent``, this one among them.
+    """
 
     rows: np.ndarray | None
     parent: _Held | None = None
-    children: list[_Held] = field(default_factory=list)
+    family: list[_Held] = field(default_factory=list, repr=False)
     histogram: np.ndarray | None = None
 
 
@@ -88,7 +91,10 @@ class MemoryCurator(CentralCurator):
         ]
         self._grid = grid
         for held in self._held.values():
-            held.histogram = None
+            ancestor: _Held | None = held
+            while ancestor is not None:  # also those whose node nobody holds any more: children subtract from them
+                ancestor.histogram = None
+                ancestor = ancestor.parent
 
     def _fill(self, grid: Grid, features: np.ndarray, width: type) -> _Block:
         cells: np.ndarray = np.empty((self._table.n_rows, len(features)), dtype=width)
@@ -110,20 +116,22 @@ class MemoryCurator(CentralCurator):
 
     def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
         self._own(list(splits))
+        for split in splits.values():
+            self._fits(split)
         children = {}
         for node, split in splits.items():
             held = self._held[node]
-            column = self._column(split.feature)
             part = np.frombuffer(split.part, dtype=np.uint8)
-            if len(part) != self._cells().features[split.feature].n_cells:
-                raise LeakError("A split must say for every cell of its feature where it goes.")
-            rows = kernels.partition(column, part, split.n_children, held.rows)
-            held.children = [_Held(part_rows, held) for part_rows in rows]
-            children[node] = self._open(node.scope.split(split.n_children), held.children)
+            rows = kernels.partition(self._column(split.feature), part, split.n_children, held.rows)
+            family: list[_Held] = []
+            family += (_Held(part_rows, held, family) for part_rows in rows)
+            children[node] = self._open(node.scope.split(split.n_children), family)
         return children
 
     def parts(self, node: Node, n: int) -> list[Node]:
         self._own([node])
+        if n < 1:
+            raise LeakError("Ask for at least one part.")
         held = self._held[node]
         rows = np.arange(self._table.n_rows, dtype=np.int32) if held.rows is None else held.rows
         drawn = draw_parts(len(rows), n, self._mechanisms.generator)
@@ -170,16 +178,18 @@ class MemoryCurator(CentralCurator):
         for held, histogram in zip(to_count, self._count(to_count)):
             held.histogram = histogram
         for held in by_subtraction:
-            assert held.parent is not None and held.parent.histogram is not None
+            assert held.parent is not None
+            assert held.parent.histogram is not None
             held.histogram = held.parent.histogram.copy()
-            for sibling in held.parent.children:
+            for sibling in held.family:
                 if sibling is not held:
                     held.histogram -= sibling.histogram
+        answer = np.stack([held.histogram for held in asked])  # type: ignore[misc]
         for held in asked:
             # A parent whose children are all known is not asked again as a rule; it would be counted anew.
-            if held.parent is not None and all(s.histogram is not None for s in held.parent.children):
+            if held.parent is not None and all(s.histogram is not None for s in held.family):
                 held.parent.histogram = None
-        return np.stack([held.histogram for held in asked])  # type: ignore[misc]
+        return answer
 
     def _count(self, to_count: Sequence[_Held]) -> np.ndarray:
         """Count these nodes' histograms, all in one pass over their rows."""
@@ -219,13 +229,12 @@ def _is_last_unknown(held: _Held, asked: Sequence[_Held]) -> bool:
     if held.histogram is not None or held.parent is None or held.parent.histogram is None:
         return False
     asked_ids = {id(other) for other in asked}
-    family = held.parent.children
-    return all(s.histogram is not None or id(s) in asked_ids for s in family) and held is _largest_sibling(held)
+    whole = all(s.histogram is not None or id(s) in asked_ids for s in held.family)
+    return whole and held is _largest_sibling(held)
 
 
 def _largest_sibling(held: _Held) -> _Held:
-    assert held.parent is not None
-    unknown = [sibling for sibling in held.parent.children if sibling.histogram is None]
+    unknown = [sibling for sibling in held.family if sibling.histogram is None]
     return max(unknown, key=lambda sibling: len(sibling.rows))  # type: ignore[arg-type]
 
 

@@ -187,9 +187,7 @@ def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
         return
     if len(missing) == len(wanted):
         # Probably no header at all, and then a hint would quote the first record.
-        raise SchemaError(
-            f"none of the schema's columns is there, such as {missing[0]!r}; is there a header?"
-        )
+        raise SchemaError(f"none of the schema's columns is there, such as {missing[0]!r}; is there a header?")
     hints = ", ".join(f"{name!r}{nearest(name, set(present) - set(wanted))}" for name in missing)
     raise SchemaError(f"columns that the schema names are missing: {hints}")
 
@@ -227,9 +225,7 @@ def csv_columns(path: Path, types: dict[str, Any]) -> Any:
     parse = pc.ParseOptions(newlines_in_values=True)
 
     def read(types: dict[str, Any]) -> Any:
-        convert = pc.ConvertOptions(
-            column_types=types, include_columns=list(types), strings_can_be_null=False
-        )
+        convert = pc.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False)
         return pc.read_csv(path, parse_options=parse, convert_options=convert)
 
     table = attempt(read, types)
@@ -300,7 +296,7 @@ def _check_finite(values: Floats, where: str, *, missing: bool) -> None:
 def one_dimensional(y: Any) -> Any:
     """Labels as one column; a single column of a table is accepted with scikit-learn's warning."""
     if y is None:
-        raise SchemaError("y is missing: this needs a label for each record; y cannot be None")
+        raise SchemaError("y cannot be None: this requires y to be passed, but the target y is None")
     frame = open_frame(y)
     shape = (len(frame), len(frame.columns)) if frame is not None else getattr(y, "shape", None)
     if frame is None and shape is None and isinstance(y, list | tuple):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from collections.abc import Sequence
+from typing import Any
 
 from privet.privacy.ledger import show
 from privet.privacy.receipt import Receipt
@@ -13,31 +14,27 @@ from privet.tree.tree import Rule, Tree, TreeNode
 
 def tree_text(tree: Tree) -> str:
     """The tree's rules, indented, one line for each branch."""
+    if tree.nodes[0].is_leaf:
+        return leaf_text(tree.nodes[0], tree.schema)
     lines: list[str] = []
-    _write(tree, 0, "", lines)
+    conditions: dict[int, str] = {}
+    for i, depth in tree.walk():
+        node = tree.nodes[i]
+        if i:
+            label = f": {leaf_text(node, tree.schema)}" if node.is_leaf else ""
+            lines.append(f"{'|   ' * (depth - 1)}{conditions.pop(i)}{label}")
+        if node.rule is not None:
+            for part, child in enumerate(node.children):
+                conditions[child] = rule_text(node.rule, part, tree.schema)
     return "\n".join(lines)
-
-
-def _write(tree: Tree, i: int, indent: str, lines: list[str]) -> None:
-    node = tree.nodes[i]
-    if node.rule is None:
-        lines.append(f"{indent}{leaf_text(node, tree.schema)}")
-        return
-    for part, child in enumerate(node.children):
-        condition = rule_text(node.rule, part, tree.schema)
-        if tree.nodes[child].is_leaf:
-            lines.append(f"{indent}{condition}: {leaf_text(tree.nodes[child], tree.schema)}")
-        else:
-            lines.append(f"{indent}{condition}")
-            _write(tree, child, indent + "|   ", lines)
 
 
 def leaf_text(node: TreeNode, schema: Schema) -> str:
     classes = schema.classes or ()
     if node.counts is not None:
         counts = ", ".join(f"{classes[k]}: {count}" for k, count in enumerate(node.counts))
-        return f"{classes[node.label or 0]} (noisy counts {counts})"
-    return str(classes[node.label or 0])
+        return f"{classes[node.answer or 0]} (noisy counts {counts})"
+    return str(classes[node.answer or 0])
 
 
 def rule_text(rule: Rule, part: int, schema: Schema) -> str:
@@ -61,28 +58,33 @@ def _category_text(name: str, feature: Categorical, codes: Sequence[int]) -> str
         # The unlisted values belong here: saying what does not belong is shorter and complete.
         return f"{name} is not {_listed(left_out)}" if left_out else f"{name} is anything"
     others = ["any other value"] if feature.other and len(feature.values) in codes else []
-    return f"{name} is {_listed(values + others)}"
+    return f"{name} is {_listed(values + others)}" if codes else "never"
 
 
 def _number_text(name: str, feature: Numeric, rule: Rule, part: int) -> str:
     cuts = rule.cuts or ()
-    bounds = [None, *cuts, None]
+    bounds = [-math.inf, *cuts, math.inf]
     pieces = []
     for segment in range(len(cuts) + 1):
         if rule.part[segment] != part:
             continue
         low, high = bounds[segment], bounds[segment + 1]
-        if low is None and high is None:
+        if low == -math.inf and high == math.inf:
             pieces.append(f"{name} is known")
-        elif low is None:
-            pieces.append(f"{name} <= {high:.6g}")
-        elif high is None:
-            pieces.append(f"{name} > {low:.6g}")
+        elif low == -math.inf:
+            pieces.append(f"{name} <= {_cut_text(high)}")
+        elif high == math.inf:
+            pieces.append(f"{name} > {_cut_text(low)}")
         else:
-            pieces.append(f"{low:.6g} < {name} <= {high:.6g}")
+            pieces.append(f"{_cut_text(low)} < {name} <= {_cut_text(high)}")
     if feature.missing and rule.part[-1] == part:
         pieces.append(f"{name} is missing")
-    return " or ".join(pieces)
+    return " or ".join(pieces) or "never"
+
+
+def _cut_text(cut: float) -> str:
+    """Whole numbers in full, others to six digits."""
+    return str(int(cut)) if cut == int(cut) and abs(cut) < 1e15 else f"{cut:.6g}"
 
 
 def _listed(values: Sequence[str]) -> str:
@@ -99,11 +101,28 @@ def receipt_text(receipt: Receipt) -> str:
         f"trust     {receipt.trust}",
     ]
     lines += [f"VOID      {reason}" for reason in receipt.void]
-    # Answers of one kind and price on one depth of the tree are one line: "4 nodes, in parallel".
-    kinds = Counter((e.scope.count("/"), e.question, e.mechanism, e.charged, e.lemma) for e in receipt.events)
-    for (_, question, mechanism, charged, lemma), n in kinds.items():
-        nodes = "" if n == 1 else f", {n} disjoint nodes in parallel"
+    # Answers of one kind and price on one depth of the tree are one line: "4 disjoint nodes in parallel".
+    kinds: dict[tuple[Any, ...], list[str]] = {}
+    for e in receipt.events:
+        kinds.setdefault((e.scope.count("/"), e.question, e.mechanism, e.charged, e.lemma), []).append(e.scope)
+    for (_, question, mechanism, charged, lemma), scopes in kinds.items():
         lines.append(
-            f"  {show(charged):>12}   {question}: {mechanism.replace('_', '-')}, {lemma.replace('_', ' ')}{nodes}"
+            f"  {show(charged):>12}   {question}: {mechanism.replace('_', '-')}, {lemma.replace('_', ' ')}"
+            f"{_times_text(scopes)}"
         )
     return "\n".join(lines)
+
+
+def _times_text(scopes: Sequence[str]) -> str:
+    """How often something was asked; "in parallel" only where that is so."""
+    if len(scopes) == 1:
+        return ""
+    # Of equally long paths, different ones are disjoint if they part inside one group of scopes.
+    groups: dict[str, set[str]] = {}
+    for scope in set(scopes):
+        steps = scope.split("/")
+        for i, step in enumerate(steps[1:], start=1):
+            groups.setdefault("/".join(steps[:i]), set()).add(step.partition(":")[0])
+    if len(set(scopes)) == len(scopes) and all(len(group) == 1 for group in groups.values()):
+        return f", {len(scopes)} disjoint nodes in parallel"
+    return f", {len(scopes)} times"

@@ -6,9 +6,10 @@ number and no reference to records, so everything that can be done with it is fr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +19,9 @@ from privet.errors import SchemaError
 from privet.schema import Categorical, Schema
 from privet.tree.candidates import Split
 from privet.tree.grid import Grid
+
+DEEPEST = 1000
+"""No tree in a file may be deeper: a chain of nodes would take quadratic time and space to print."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,13 @@ class TreeNode:
     def is_leaf(self) -> bool:
         return self.rule is None
 
+    @property
+    def answer(self) -> int | None:
+        """What a leaf predicts: its label, or else the class with the largest noisy count; None inside the tree."""
+        if self.label is None and self.counts is not None:
+            return max(range(len(self.counts)), key=self.counts.__getitem__)
+        return self.label
+
 
 @dataclass
 class Tree:
@@ -91,11 +102,13 @@ class Tree:
     def depth(self) -> int:
         return max(depth for _, depth in self.walk())
 
-    def walk(self, node: int = 0, depth: int = 0) -> Iterator[tuple[int, int]]:
+    def walk(self) -> Iterator[tuple[int, int]]:
         """Every node with its depth, parents first, left to right."""
-        yield node, depth
-        for child in self.nodes[node].children:
-            yield from self.walk(child, depth + 1)
+        waiting = [(0, 0)]
+        while waiting:
+            node, depth = waiting.pop()
+            yield node, depth
+            waiting.extend((child, depth + 1) for child in reversed(self.nodes[node].children))
 
     @property
     def features(self) -> set[int]:
@@ -120,28 +133,45 @@ class Tree:
 
     def simplified(self) -> Tree:
         """The same function in fewer nodes: unreachable branches dropped, leaves with one label merged."""
-        tree = Tree(self.schema, nodes=[])
-        self._copy_into(tree, 0, Reach(self))
-        return tree
+        nodes: list[TreeNode] = []
+        waiting: list[tuple[int, Reach, int | None]] = [(0, Reach(self), None)]
+        while waiting:
+            i, reach, parent = waiting.pop()
+            node, below = self._first_that_parts(i, reach)
+            here = len(nodes)
+            nodes.append(replace(node, children=()))
+            if parent is not None:
+                nodes[parent].children += (here,)
+            waiting.extend(
+                (child, inside or reach, here) for child, inside in reversed(list(zip(node.children, below)))
+            )
+        for node in reversed(nodes):  # children before their parents
+            leaves = [nodes[child] for child in node.children]
+            alike = all(leaf.is_leaf and leaf.counts is None and leaf.label == leaves[0].label for leaf in leaves)
+            if leaves and alike:
+                node.rule, node.children, node.label = None, (), leaves[0].label
+        return Tree(self.schema, nodes)._renumbered()
 
-    def _copy_into(self, tree: Tree, i: int, reach: Reach) -> int:
-        """Append the simplified subtree of node ``i``, seen from what can reach it; returns its number."""
-        node = self.nodes[i]
-        if node.rule is None:
-            tree.nodes.append(TreeNode(label=node.label, counts=node.counts))
-            return len(tree.nodes) - 1
-        below = [reach.within(node.rule, part) for part in range(len(node.children))]
-        reached = [part for part, inside in enumerate(below) if inside is not None]
-        if len(reached) == 1:
-            return self._copy_into(tree, node.children[reached[0]], reach)
-        here = len(tree.nodes)
-        tree.nodes.append(TreeNode(rule=node.rule))
-        children = [self._copy_into(tree, child, inside or reach) for child, inside in zip(node.children, below)]
-        tree.nodes[here].children = tuple(children)
-        leaves = [tree.nodes[child] for child in children]
-        if all(leaf.is_leaf and leaf.counts is None and leaf.label == leaves[0].label for leaf in leaves):
-            tree.nodes[here:] = [TreeNode(label=leaves[0].label)]
-        return here
+    def _first_that_parts(self, i: int, reach: Reach) -> tuple[TreeNode, list[Reach | None]]:
+        """Node ``i``, or the first one below it that is a leaf or parts what reaches it; and what each child gets."""
+        while True:
+            node = self.nodes[i]
+            if node.rule is None:
+                return node, []
+            below = [reach.within(node.rule, part) for part in range(len(node.children))]
+            reached = [part for part, inside in enumerate(below) if inside is not None]
+            if len(reached) > 1:
+                return node, below
+            i = node.children[reached[0]]
+
+    def _renumbered(self) -> Tree:
+        """The nodes that the root reaches, in the order of ``walk``."""
+        order = [i for i, _ in self.walk()]
+        number = {i: new for new, i in enumerate(order)}
+        nodes = [
+            replace(self.nodes[i], children=tuple(number[child] for child in self.nodes[i].children)) for i in order
+        ]
+        return Tree(self.schema, nodes)
 
     def to_dict(self) -> dict[str, Any]:
         nodes = []
@@ -163,15 +193,19 @@ class Tree:
     def from_dict(cls, data: Any, schema: Schema) -> Tree:
         """Read a tree. Whatever the data say, the result is a well-formed tree over the schema, or an error."""
         try:
-            nodes = [_read_node(plain, i, len(data["nodes"]), schema) for i, plain in enumerate(data["nodes"])]
+            plain = _list(data["nodes"])
+            nodes = [_read_node(node, i, len(plain), schema) for i, node in enumerate(plain)]
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
             raise SchemaError(
                 "This is not a whole tree: a node is missing a field or does not fit the schema."
             ) from None
         above = [child for node in nodes for child in node.children]
-        if sorted(above) != list(range(1, len(nodes))):
+        if not nodes or sorted(above) != list(range(1, len(nodes))):
             raise SchemaError("This is not a tree: every node but the first needs exactly one parent.")
-        return cls(schema, nodes)
+        tree = cls(schema, nodes)
+        if tree.depth > DEEPEST:
+            raise SchemaError(f"This tree is deeper than {DEEPEST} levels, which is more than any model of Privet.")
+        return tree
 
 
 class Reach:
@@ -182,10 +216,10 @@ class Reach:
 
     def __init__(self, tree: Tree) -> None:
         rules = [node.rule for node in tree.nodes if node.rule is not None]
-        self._cuts = {
-            f: sorted({cut for rule in rules if rule.feature == f for cut in rule.cuts or ()})
-            for f in {rule.feature for rule in rules}
-        }
+        cuts: dict[int, set[float]] = {}
+        for rule in rules:
+            cuts.setdefault(rule.feature, set()).update(rule.cuts or ())
+        self._cuts = {f: sorted(of_feature) for f, of_feature in cuts.items()}
         self._open: dict[int, np.ndarray] = {}
 
     def within(self, rule: Rule, part: int) -> Reach | None:
@@ -206,19 +240,21 @@ class Reach:
 def _read_node(plain: Any, i: int, n_nodes: int, schema: Schema) -> TreeNode:
     node = TreeNode()
     n_classes = len(schema.classes or ())
+    if not isinstance(plain, dict):
+        raise TypeError("table expected")
     if "feature" in plain:
         feature = schema.names.index(plain["feature"])
         field_ = schema.features[plain["feature"]]
-        part = bytes(plain["part"])
-        node.children = tuple(int(child) for child in plain["children"])
+        part = bytes(_whole(child) for child in _list(plain["part"]))
+        node.children = tuple(_whole(child) for child in _list(plain["children"]))
         if isinstance(field_, Categorical):
             cuts, n_segments = None, len(field_.values) + field_.other
             if plain["cuts"] is not None:
                 raise ValueError("cuts on a category")
         else:
-            cuts = tuple(float(cut) for cut in plain["cuts"])
+            cuts = tuple(_number(cut) for cut in _list(plain["cuts"]))
             n_segments = len(cuts) + 1 + field_.missing
-            if not all(a < b for a, b in pairwise(cuts)) or not np.isfinite(cuts).all():
+            if not all(a < b for a, b in pairwise(cuts)):
                 raise ValueError("cuts must increase")
         if len(part) != n_segments or not set(part) <= set(range(len(node.children))):
             raise ValueError("every segment needs a child")
@@ -226,11 +262,31 @@ def _read_node(plain: Any, i: int, n_nodes: int, schema: Schema) -> TreeNode:
             raise ValueError("children come after their parents")
         node.rule = Rule(feature, cuts, part)
     if plain.get("label") is not None:
-        node.label = range(n_classes)[plain["label"]]
+        node.label = _whole(plain["label"])
+        if not 0 <= node.label < n_classes:
+            raise ValueError("a label is the number of a class")
     if plain.get("counts") is not None:
-        node.counts = tuple(int(count) for count in plain["counts"])
-        if len(node.counts) != n_classes:
+        node.counts = tuple(_whole(count) for count in _list(plain["counts"]))
+        if len(node.counts) != n_classes or not all(abs(count) < 2**63 for count in node.counts):
             raise ValueError("one count for each class")
-    if node.rule is None and node.label is None and node.counts is None:
-        raise ValueError("a leaf needs a label or counts")
+    if (node.rule is None) == (node.label is None and node.counts is None):
+        raise ValueError("a leaf needs a label or counts, and only a leaf has them")
     return node
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("list expected")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError("whole number expected")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError("finite number expected")
+    return float(value)
