@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from privet.errors import BudgetError
+from privet.errors import BudgetError, LeakError
+from privet.privacy.receipt import SELECTIONS
 from privet.privacy.samplers import survivors
 
 # Up to here noise fits in 64-bit integers, together with exact scores and public priors: it exceeds 2^62 with
@@ -78,8 +79,8 @@ class SecureMechanisms:
     generator = None
 
     def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
-        _check(scales)
-        draw = self._permute_and_flip if mechanism == "permute_and_flip" else self._exponential
+        _check(scales, mechanism)
+        draw = {"permute_and_flip": self._permute_and_flip, "exponential": self._exponential}[mechanism]
         return [draw(score, scale) for score, scale in zip(scores, scales)]
 
     def _permute_and_flip(self, scores: np.ndarray, scale: float) -> int:
@@ -117,7 +118,7 @@ class SeededMechanisms:
         self.generator = generator
 
     def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
-        _check(scales)
+        _check(scales, mechanism)
         draw: Any = {
             "permute_and_flip": self.generator.standard_exponential,
             "exponential": self.generator.gumbel,
@@ -147,8 +148,10 @@ def mechanisms(random_state: int | np.random.Generator | np.random.RandomState |
     return SeededMechanisms(np.random.default_rng(random_state))
 
 
-def _check(scales: Sequence[float]) -> None:
+def _check(scales: Sequence[float], mechanism: str = SELECTIONS[0]) -> None:
     """OpenDP takes a scale of 0 for no noise at all; here it is a mistake."""
+    if mechanism not in SELECTIONS:
+        raise LeakError(f"A selection is made by {' or '.join(SELECTIONS)}, not by {mechanism!r}.")
     if not all(0 < scale <= MAX_SCALE for scale in scales):
         raise BudgetError("A noise scale must be positive and at most 2^52; take it from scale_for.")
 

@@ -294,7 +294,7 @@ class JointQuantiles:
     other term by -p_j, so the sum by at most (1 - p_i) + sum of the other p_j = 2 (1 - p_i). So no candidate
     changes by more than Delta = 2 (1 - min p), up or down, and rho <= 2 Delta (docs/theory.md, L1). n is the
     exact, private size: it is part of the score and never shown. With one cut point this is twice
-    ``Quantile``, and its rho is 2 Delta.
+    ``Quantile``.
     """
 
     spacings: tuple[int, ...]

@@ -1,0 +1,135 @@
+"""The laws against brute force, and lemma L1 on all small scores."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privet.privacy.laws import log_exponential, log_geometric, log_geometric_tail, log_permute_and_flip
+
+LAWS = [log_permute_and_flip, log_exponential]
+score_vectors = st.lists(st.integers(-30, 30), min_size=1, max_size=5)
+
+
+def by_all_orders(scores, scale):
+    """Permute-and-flip as it is defined: an order, then one coin after the other until one comes up."""
+    p = [math.exp((q - max(scores)) / scale) for q in scores]
+    chance = [0.0] * len(p)
+    for order in itertools.permutations(range(len(p))):
+        so_far = 1 / math.factorial(len(p))
+        for r in order:
+            chance[r] += so_far * p[r]
+            so_far *= 1 - p[r]
+    return np.array(chance)
+
+
+def by_polynomials(scores, scale):
+    """The integral of the product of (1 - p_j u), with the polynomial multiplied out in 200 digits."""
+    with localcontext(prec=200, Emin=-(10**9)):
+        p = [((Decimal(q) - max(scores)) / Decimal(scale)).exp() for q in scores]
+        logs = []
+        for r in range(len(p)):
+            coefficients = [Decimal(1)]
+            for j, pj in enumerate(p):
+                if j != r:
+                    longer = [*coefficients, Decimal(0)]
+                    coefficients = [c - pj * (coefficients[i - 1] if i else 0) for i, c in enumerate(longer)]
+            logs.append(float((p[r] * sum(c / (i + 1) for i, c in enumerate(coefficients))).ln()))
+        return np.array(logs)
+
+
+@settings(max_examples=100, deadline=None)
+@given(score_vectors, st.sampled_from([0.3, 1.0, 7.5, 1000.0]))
+def test_permute_and_flip_is_what_all_orders_give(scores, scale):
+    found = np.exp(log_permute_and_flip(np.array(scores), scale))
+    np.testing.assert_allclose(found, by_all_orders(scores, scale), rtol=1e-11, atol=1e-300)
+
+
+@pytest.mark.parametrize("scale", [0.05, 1.0, 20.0, 1e6])
+@pytest.mark.parametrize("scores", [[0] * 40, list(range(30)), [0, 0, 0, 500, 500, 499], [7], [0, 10**6]], ids=str)
+def test_the_quadrature_is_exact(scores, scale):
+    found = log_permute_and_flip(np.array(scores), scale)
+    np.testing.assert_allclose(found, by_polynomials(scores, scale), rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 101, 300])
+def test_the_chances_sum_to_one(law, n):
+    scores = np.random.default_rng(n).integers(-1000, 1000, size=n)
+    for scale in (0.01, 1.0, 300.0, 1e9):
+        assert np.exp(law(scores, scale)).sum() == pytest.approx(1, abs=1e-11)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_equal_scores_are_equally_likely_and_a_single_one_is_certain(law):
+    np.testing.assert_allclose(law(np.full(9, -4), 0.1), -math.log(9), rtol=1e-12)
+    assert law(np.array([123456]), 0.1) == pytest.approx(0, abs=1e-14)
+
+
+def test_huge_gaps_keep_their_logarithm():
+    """Far beyond what a float probability can hold: with two candidates the lesser has p/2 and p/(1+p)."""
+    scores = np.array([0, 10**12])
+    assert log_permute_and_flip(scores, 1e-3)[0] == pytest.approx(-1e15 - math.log(2), rel=1e-15)
+    assert log_exponential(scores, 1e-3)[0] == pytest.approx(-1e15, rel=1e-15)
+    assert log_permute_and_flip(scores, 1e-3)[1] == pytest.approx(0, abs=1e-14)
+
+
+@settings(max_examples=100, deadline=None)
+@given(score_vectors, st.integers(-(10**6), 10**6))
+def test_a_common_offset_changes_nothing(scores, offset):
+    for law in LAWS:
+        np.testing.assert_array_equal(law(np.array(scores) + offset, 3.0), law(np.array(scores), 3.0))
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(
+    ("moves", "rho"), [((0, 1), 1), ((0, -1), 1), ((-1, 0, 1), 2), ((0, 1, 2), 2)], ids=["up", "down", "both", "two"]
+)
+def test_lemma_one_holds_for_all_small_scores_and_neighbours(law, moves, rho):
+    """Every combination of small scores and moves: the log-ratio is at most rho / scale."""
+    for scale in (0.5, 2.0):
+        worst = 0.0
+        for k, largest in ((2, 8), (3, 4), (4, 1)):
+            known = itertools.product(range(-1, largest + 3), repeat=k)
+            logs = {scores: law(np.array(scores), scale) for scores in known}
+            for scores in itertools.product(range(largest + 1), repeat=k):
+                for move in itertools.product(moves, repeat=k):
+                    after = tuple(map(sum, zip(scores, move)))
+                    worst = max(worst, np.abs(logs[scores] - logs[after]).max())
+        assert worst <= rho / scale + 1e-12
+        assert worst > 0.8 * rho / scale  # so the bound is not idle
+
+
+def test_a_lead_that_vanishes_costs_permute_and_flip_its_whole_price():
+    """Two candidates, the lesser one far behind: adding to it multiplies its chance by exp(1 / scale) exactly."""
+    before, after = (log_permute_and_flip(np.array([0, q]), 2.0)[1] for q in (-50, -49))
+    assert after - before == pytest.approx(0.5, abs=1e-13)
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.5, 1.0, 3.7, 200.0])
+def test_geometric_noise_sums_to_one_and_a_step_costs_one_over_the_scale(scale):
+    k = np.arange(-20_000, 20_001)
+    logs = log_geometric(k, scale)
+    assert np.exp(logs).sum() == pytest.approx(1, abs=1e-11)
+    assert np.abs(np.diff(logs)).max() <= 1 / scale * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.5, 1.0, 3.7, 200.0])
+@pytest.mark.parametrize("k", [1, 2, 5, 100])
+def test_the_tail_of_geometric_noise_is_the_sum_of_its_chances(scale, k):
+    logs = log_geometric(np.arange(k, k + 50_000), scale)
+    assert log_geometric_tail(k, scale) == pytest.approx(np.logaddexp.reduce(logs), abs=1e-10)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e-3, 1e10, 2.0**52])
+def test_extreme_scales_have_a_law(scale):
+    assert log_geometric(0, scale) == pytest.approx(math.log(math.tanh(1 / (2 * scale))))
+    assert log_geometric_tail(1, scale) < 0
+    for law in LAWS:
+        assert np.exp(law(np.array([0, 0]), scale)).tolist() == pytest.approx([0.5, 0.5])

@@ -1,0 +1,141 @@
+"""The samplers of our own are exact: uniform parts, and coins of chance exp(-gap).
+
+Statistical tests compare counts with exact binomial tails; the false-alarm rate of each is below 1e-7.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from privet.privacy import samplers
+from privet.privacy.samplers import draw_parts, survivors
+
+FALSE_ALARM = 1e-7
+
+
+def plausible(count, n, p, tests=1):
+    """Whether a binomial count is inside all but FALSE_ALARM / tests of its distribution."""
+    tail = FALSE_ALARM / (2 * tests)
+    return binom.cdf(count, n, p) > tail and binom.sf(count - 1, n, p) > tail
+
+
+def from_words(monkeypatch, *words):
+    """Let the operating system's randomness be these bytes, in this order."""
+    left = list(words)
+
+    def urandom(n):
+        taken, left[:] = left[: n // len(left[0])], left[n // len(left[0]) :]
+        return b"".join(taken)
+
+    monkeypatch.setattr(samplers.os, "urandom", urandom)
+    return left
+
+
+# -- parts ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("generator", [None, np.random.default_rng(5)], ids=["secure", "seeded"])
+@pytest.mark.parametrize("n_parts", [2, 3, 7, 100])
+def test_every_part_and_every_pair_of_neighbours_is_equally_likely(n_parts, generator):
+    n = 100_000
+    drawn = draw_parts(n, n_parts, generator)
+    counts = np.bincount(drawn, minlength=n_parts)
+    assert len(drawn) == n
+    assert len(counts) == n_parts
+    assert all(plausible(count, n, 1 / n_parts, n_parts) for count in counts)
+    same = int((drawn[::2] == drawn[1::2]).sum())  # independent: a neighbour's part says nothing
+    assert plausible(same, n // 2, 1 / n_parts)
+
+
+@pytest.mark.parametrize("generator", [None, np.random.default_rng(5)], ids=["secure", "seeded"])
+def test_a_single_part_takes_all_and_no_records_need_none(generator):
+    assert draw_parts(50, 1, generator).tolist() == [0] * 50
+    empty = draw_parts(0, 3, generator)
+    assert empty.shape == (0,)
+    assert empty.dtype == np.int64
+
+
+def test_a_seed_gives_the_same_parts_again_and_no_seed_others():
+    first, again = (draw_parts(1000, 5, np.random.default_rng(1)) for _ in range(2))
+    assert (first == again).all()
+    assert (draw_parts(1000, 5) != draw_parts(1000, 5)).any()  # equal with a chance of 5^-1000
+
+
+def test_words_that_would_favour_a_part_are_drawn_again(monkeypatch):
+    """2^32 words are one more than a multiple of 3: the last is refused, and every part has the same number."""
+    left = from_words(monkeypatch, b"\xff\xff\xff\xff", b"\xfe\xff\xff\xff", b"\x00\x00\x00\x00", b"\x01\x00\x00\x00")
+    assert draw_parts(3, 3).tolist() == [2, 0, 1]
+    assert not left
+
+
+def test_no_word_is_refused_where_the_parts_divide_them_all(monkeypatch):
+    from_words(monkeypatch, b"\xff\xff\xff\xff", b"\x00\x00\x00\x00")
+    assert draw_parts(2, 2**10).tolist() == [2**10 - 1, 0]
+
+
+# -- coins of chance exp(-gap) -----------------------------------------------------------------------------------
+
+
+def digits_of_exp(gap, bits):
+    """floor(2^bits * exp(-gap)) from bounds on e with integers only."""
+    one = 1 << (bits + 300)
+    e, term, k = 0, one, 0
+    while term:
+        e, k = e + term, k + 1
+        term //= k
+    low, high = Fraction(e, one), Fraction(e + 2 * k, one)
+    answers = {math.floor(2**bits / bound**gap) for bound in (low, high)}
+    assert len(answers) == 1
+    return answers.pop()
+
+
+@pytest.mark.parametrize("gap", [1, 2, 3, 10, 44, 45, 63, 64, 65, 100, 128, 129, 190, 250])
+def test_the_digits_of_the_chance_are_exact(gap):
+    places = 4
+    digits = 0
+    for place in range(places):
+        digits = digits << 64 | samplers._digits_of_exp(gap, place)
+    assert digits == digits_of_exp(gap, 64 * places)
+
+
+def test_a_coin_comes_up_with_chance_exp_of_minus_its_gap():
+    n, gaps = 40_000, np.arange(12)
+    up = np.bincount(survivors(np.tile(gaps, n)) % len(gaps), minlength=len(gaps))
+    assert up[0] == n
+    assert all(plausible(up[gap], n, math.exp(-gap), len(gaps)) for gap in gaps[1:])
+
+
+def test_coins_are_independent():
+    n = 40_000
+    up = np.zeros(2 * n, dtype=bool)
+    up[survivors(np.ones(2 * n, dtype=np.int64))] = True
+    assert plausible(int((up[::2] & up[1::2]).sum()), n, math.exp(-2))
+
+
+def test_hopeless_coins_never_come_up_and_nobody_may_be_there():
+    assert survivors(np.array([10**18, 0, 2**62, 0, 300])).tolist() == [1, 3]
+    assert survivors(np.empty(0, dtype=np.int64)).tolist() == []
+
+
+@pytest.mark.parametrize("gap", [1, 30, 60, 100, 10**15])
+@pytest.mark.parametrize(("nudge", "comes_up"), [(-1, True), (0, False), (1, False)])
+def test_equal_digits_are_settled_by_the_next_ones(monkeypatch, gap, nudge, comes_up):
+    """The uniform number agrees with the chance in as many words as needed, and then is smaller, or is not."""
+
+    def word(place, step=0):
+        return (samplers._digits_of_exp(gap, place) + step).to_bytes(8, "little")
+
+    if gap == 10**15:  # all its digits are zero for a long time: only larger words can come
+        words = [word(0), word(1), word(2), word(3, 1)]
+        comes_up = False
+    else:
+        agree = [word(place) for place in range(4)]
+        words = [*agree, word(4, nudge)] if nudge else [*agree[:2], word(2, 5)]
+    left = from_words(monkeypatch, *words)
+    assert survivors(np.array([gap])).tolist() == ([0] if comes_up else [])
+    assert not left
