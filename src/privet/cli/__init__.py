@@ -1,0 +1,338 @@
+"""The ``privet`` command: thin functions over the library, one for each thing to do.
+
+Exit codes: 0 done, 1 refused (a budget, a receipt that does not add up, a void one under --strict), 2 wrong use,
+3 a bug in Privet. Heavy imports wait inside the commands, so that ``privet --help`` is quick. Docstrings are what the
+help shows, line by line, so they are no wider than a small terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privet.cli.files import check_output, rows_to, whole
+from privet.cli.screen import Group, say, warn, working
+
+app = typer.Typer(
+    name="privet",
+    cls=Group,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+schemas = typer.Typer(no_args_is_help=True, help="Write down what is public about your data.")
+app.add_typer(schemas, name="schema")
+
+
+class Leaves(StrEnum):
+    labels = "labels"
+    counts = "counts"
+
+
+def _checked_epsilon(epsilon: float) -> float:
+    if not 0 < epsilon < math.inf:
+        raise typer.BadParameter("epsilon must be a finite number greater than zero, such as 0.1.")
+    return epsilon
+
+
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", exists=True, dir_okay=False, help="A CSV file with a header, or Parquet.")
+]
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", exists=True, dir_okay=False, help="A model that privet fit wrote.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse (exit 1) if the receipt is void.")]
+Seed = Annotated[
+    int | None, typer.Option(min=0, help="Reproducible noise, for research only: it makes the receipt void.")
+]
+EPSILON_HELP = "The privacy budget. Smaller is more private; 0.1 to 1 is usual."
+
+
+@app.callback()
+def privet(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=lambda wanted: _version(wanted), help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Decision trees with differential privacy, and a receipt for what they cost.
+
+    A first look:
+
+        privet demo
+
+    With your own data, after confirming each field of people.toml:
+
+        privet schema draft people.csv --label income -o people.toml
+        privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json
+        privet show model.json
+        privet verify model.json
+        privet predict model.json new.csv -o predictions.csv
+
+    Exit codes: 0 done, 1 refused, 2 wrong use, 3 a bug in Privet.
+    """
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from privet import __version__
+
+        print(f"privet {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    epsilon: Annotated[float, typer.Option(callback=_checked_epsilon, help=EPSILON_HELP)] = 0.1,
+    seed: Seed = None,
+) -> None:
+    """Learn a private tree on the census data that ships with Privet.
+
+    Its accuracy is shown beside that of a tree that is not private.
+
+    Example:
+
+        privet demo --epsilon 0.05
+    """
+    from privet.cli.demo import run
+
+    run(epsilon, seed)
+
+
+@schemas.command()
+def draft(
+    data: Data,
+    label: Annotated[str, typer.Option(help="The column to predict.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A TOML file; by default the screen.")] = None,
+    force: Force = False,
+) -> None:
+    """Draft a schema from a file: a start, to be confirmed field by field.
+
+    A draft quotes ranges and values of your records, so keep it as
+    confidential as the data. Look each field up in public documentation,
+    correct it, and delete its line "inferred = true". While one is left,
+    receipts are void.
+
+    Example:
+
+        privet schema draft people.csv --label income -o people.toml
+    """
+    from privet.draft import draft_toml
+
+    target = None if output is None else check_output(output, force, data, suffixes=(".toml",))
+    with working("Reading the data"):
+        text = draft_toml(data, label)
+    if target is None:
+        sys.stdout.write(text)
+        return
+    with whole(target) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+    warn(f"{output} is as confidential as the data: confirm each field and delete its line 'inferred = true'")
+
+
+@app.command()
+def fit(
+    data: Data,
+    schema: Annotated[
+        Path, typer.Option(exists=True, dir_okay=False, help="The public schema, as TOML (privet schema draft).")
+    ],
+    epsilon: Annotated[float, typer.Option(callback=_checked_epsilon, help=EPSILON_HELP)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes, as JSON.")],
+    max_depth: Annotated[int, typer.Option(min=1, help="The largest depth of the tree.")] = 4,
+    leaves: Annotated[
+        Leaves, typer.Option(help="labels: most accurate predictions. counts: noisy counts, real probabilities.")
+    ] = Leaves.labels,
+    n_records: Annotated[
+        int | None,
+        typer.Option(min=0, help="About how many records there are, if that is public; else some budget measures it."),
+    ] = None,
+    seed: Seed = None,
+    strict: Strict = False,
+    force: Force = False,
+) -> None:
+    """Learn a private tree and write it, with its receipt, to a file.
+
+    It shows no training accuracy, on purpose: that would be one more look
+    at the records, and nobody has paid for it. Measure accuracy on other
+    records. Every fit on the same records costs its epsilon again.
+
+    Example:
+
+        privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json
+    """
+    from privet.errors import SchemaError
+    from privet.schema import Schema
+
+    target = check_output(output, force, data, schema)
+    public = Schema.from_toml(schema)
+    if public.classes is None:
+        raise SchemaError(f"{schema} describes a number to predict, and privet fit learns classes: give it classes")
+    if public.label is None:
+        raise SchemaError(f"{schema} does not say which column is the label: set name under [label]")
+    if strict:
+        _refuse_void(public.unconfirmed, seed)
+
+    with working("Loading"):
+        from privet.algorithms.private_tree import PrivateTreeClassifier
+        from privet.curators.table import read_file
+
+    model = PrivateTreeClassifier(
+        public, epsilon=epsilon, max_depth=max_depth, leaves=str(leaves), n_records=n_records, random_state=seed
+    )
+    with working("Reading the data"):
+        X, y = read_file(data, public)
+    with working("Learning the tree"):
+        model.fit(X, y)
+    model.save(target)
+    say(_summary(model), style="bold")
+    say(f"\nReceipt\n{model.privacy_}\n")
+    say(f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
+    _warn_if_void(model.privacy_)
+
+
+@app.command()
+def predict(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .csv or .parquet file; by default CSV on the screen.")
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each class.")] = False,
+    force: Force = False,
+) -> None:
+    """Predict a class for each record of a file, in its order.
+
+    This costs the training records nothing: the tree is public. The
+    label's column need not be there.
+
+    Example:
+
+        privet predict model.json new.csv --proba -o predictions.parquet
+    """
+    target = None
+    if output is not None:
+        target = check_output(output, force, model, data, suffixes=(".csv", ".parquet", ".pq"))
+    with working("Loading"):
+        import pyarrow as pa
+
+        from privet.curators.table import read_file
+
+        tree = _load(model)
+    with working("Predicting"):
+        X, _ = read_file(data, tree.schema_, with_label=False)
+        columns = {"prediction": pa.array(tree.predict(X))}
+        if proba:
+            shares = tree.predict_proba(X)
+            columns |= {f"probability_{name}": shares[:, k] for k, name in enumerate(tree.classes_)}
+    rows_to(target, pa.table(columns))
+
+
+@app.command()
+def show(
+    model: Model,
+    as_json: Annotated[bool, typer.Option("--json", help="The whole model as JSON, for other programs.")] = False,
+) -> None:
+    """Show a model's rules and its receipt, and re-check the receipt.
+
+    Example:
+
+        privet show model.json
+    """
+    from privet.cli.checks import check_model
+    from privet.persistence import to_dict
+
+    tree = _load(model)
+    if as_json:
+        print(json.dumps(to_dict(tree), indent=1))
+    else:
+        say(_summary(tree), style="bold")
+        say(f"\nRules\n{tree.export_text()}\n\nReceipt\n{tree.privacy_}")
+    check_model(tree)
+    if not as_json:
+        _warn_if_void(tree.privacy_)
+
+
+@app.command()
+def verify(model: Model, strict: Strict = False) -> None:
+    """Recompute a receipt: each answer's cost from its noise, then the sum.
+
+    Needs no data, and believes nothing in the file but its list of answers.
+    It cannot see whether the machine that trained the model did what the
+    list says.
+
+    Example:
+
+        privet verify model.json --strict
+    """
+    from privet.cli.checks import check_event, check_model
+    from privet.errors import ReceiptError
+    from privet.privacy.ledger import show as amount
+
+    tree = _load(model)
+    receipt = tree.privacy_
+    for i, event in enumerate(receipt.events):
+        passed, line = check_event(i, event)
+        say(line, style="" if passed else "red")
+    check_model(tree)
+    say(
+        f"\n{len(receipt.events)} answers checked; sums along each path, disjoint parts in parallel:"
+        f"\n{amount(receipt.spent)} spent, {amount(receipt.claimed)} claimed."
+    )
+    if not receipt.void:
+        say(
+            f"The receipt adds up: epsilon {amount(receipt.epsilon)} for {receipt.unit} ({receipt.neighbours}).",
+            style="bold green",
+        )
+        return
+    say("The receipt adds up, but it is VOID: no guarantee holds.", style="bold red")
+    for reason in receipt.void:
+        say(f"  {reason}")
+    if strict:
+        raise ReceiptError("the receipt is void, and --strict asks for one that is not")
+
+
+def _load(path: Path) -> Any:
+    from privet.persistence import load
+
+    return load(path)
+
+
+def _summary(model: Any) -> str:
+    n_leaves = len(model.tree_.leaves)
+    return f"{type(model).__name__}: depth {model.tree_.depth}, {n_leaves} {'leaf' if n_leaves == 1 else 'leaves'}"
+
+
+def _refuse_void(unconfirmed: tuple[str, ...], seed: int | None) -> None:
+    from privet.errors import ReceiptError
+
+    if seed is not None:
+        raise ReceiptError("--seed would make the receipt void, and --strict asks for one that is not")
+    if unconfirmed:
+        raise ReceiptError(
+            f"the receipt would be void, and --strict asks for one that is not: confirm {', '.join(unconfirmed)} "
+            "in the schema and delete the lines 'inferred = true'"
+        )
+
+
+def _warn_if_void(receipt: Any) -> None:
+    if receipt.void:
+        warn(f"the receipt is VOID, no guarantee holds: {'; '.join(receipt.void)}")
+
+
+def main() -> None:
+    """What the installed command runs."""
+    for stream in (sys.stdout, sys.stderr):
+        # A category in a script that the terminal cannot show must not end the command.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    app()

@@ -1,0 +1,33 @@
+"""Re-checking a model file that somebody else may have written."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from privet.errors import ReceiptError
+from privet.privacy.ledger import exact
+from privet.privacy.receipt import Event, Receipt
+
+
+def check_event(number: int, event: Event) -> tuple[bool, str]:
+    """Whether one event holds on its own, and a line that says why."""
+    alone = Receipt(claimed=math.inf, spent=event.charged, delta=Fraction(0), void=(), trust="", events=(event,))
+    try:
+        alone.verify()
+    except ReceiptError as error:
+        return False, f"FAILED  {str(error).replace('Event 0', f'Event {number}', 1)}"
+    recomputed = f"{float(event.sensitivity):g} / {event.scale:g} = {float(event.cost):g} <= {float(event.charged):g}"
+    mechanism, lemma = event.mechanism.replace("_", "-"), event.lemma.replace("_", " ")
+    return True, f"ok  {recomputed}  {event.question}: {mechanism}, {lemma}  at {event.scope or '/'}"
+
+
+def check_model(model: Any) -> None:
+    """Raise if the receipt does not add up, or if the rest of the file contradicts it."""
+    receipt: Receipt = model.privacy_
+    receipt.verify()
+    if exact(model.epsilon) != receipt.claimed:
+        raise ReceiptError("The receipt claims another epsilon than the model's own parameter.")
+    if model.schema_.unconfirmed and not receipt.void:
+        raise ReceiptError("The schema has fields that were read off the data, and the receipt does not say so.")

@@ -1,0 +1,115 @@
+"""What people see: plain lines on stdout, progress, warnings and errors on stderr, colour only on a terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import textwrap
+import traceback
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from privet.errors import BudgetError, LeakError, PrivetError, ReceiptError
+
+# Typer's base of everything wrong with a command line; older versions have it from click, newer ones bring their own.
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+REFUSED, WRONG_USE, BUG = 1, 2, 3
+
+# Text from a stranger's model must not move the cursor, colour the screen or turn the reading direction.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_ADVANCE = re.compile(r"[| ]*")
+
+
+class Group(TyperGroup):
+    """Turns errors into one line on stderr and an exit code. No message that may quote a record gets out."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PrivetError as error:
+            refusal = isinstance(error, BudgetError | LeakError | ReceiptError)
+            raise fail(str(error), REFUSED if refusal else WRONG_USE) from None
+        except (typer.Exit, typer.Abort, UsageError, BrokenPipeError):
+            raise  # Typer has its own way with these
+        except OSError as error:
+            if error.strerror is None:
+                raise _bug(error) from None
+            where = f"{error.filename}: " if error.filename else ""
+            raise fail(f"{where}{error.strerror}", WRONG_USE) from None
+        except Exception as error:
+            if os.environ.get("PRIVET_DEBUG"):
+                raise
+            raise _bug(error) from None
+
+
+def fail(message: str, code: int) -> typer.Exit:
+    """Print an error as one red line; returns what to raise."""
+    _print(f"error: {' '.join(message.split())}", "bold red", stderr=True)
+    return typer.Exit(code)
+
+
+def _bug(error: Exception) -> typer.Exit:
+    # Only where it happened: an exception's own words may hold a value of a record.
+    frames = traceback.extract_tb(error.__traceback__)[-6:]
+    where = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
+    return fail(
+        f"unexpected {type(error).__name__} at {where}. This is a bug in Privet. Its message is withheld, since it may "
+        "quote your records; PRIVET_DEBUG=1 shows it.",
+        BUG,
+    )
+
+
+def say(text: str, style: str = "") -> None:
+    """Print for people. On a terminal long lines are folded under their own indent; elsewhere they stay whole."""
+    _print(text, style, stderr=False)
+
+
+def warn(text: str) -> None:
+    _print(f"warning: {text}", "yellow", stderr=True)
+
+
+def working(what: str) -> AbstractContextManager[Any]:
+    """A spinner on stderr while something takes its time; nothing at all where stderr is not a terminal."""
+    from rich.console import Console
+
+    return Console(stderr=True).status(f"{what} ...")
+
+
+def _print(text: str, style: str, *, stderr: bool) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=stderr)
+    text = visible(text)
+    if console.is_terminal:
+        text = "\n".join(fold(line, console.width) for line in text.split("\n"))
+    console.print(Text(text, style=style), soft_wrap=True)
+
+
+def visible(text: str) -> str:
+    r"""Control characters spelt out, newlines and tabs kept.
+
+    >>> print(visible("a\x1b[2Jb"))
+    a\x1b[2Jb
+    """
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def fold(line: str, width: int) -> str:
+    """Break a long line between words, and indent what follows below its first word.
+
+    >>> print(fold("|   animal is one of: aardvark, bee, cat", 27))
+    |   animal is one of:
+    |       aardvark, bee, cat
+    """
+    if len(line) <= width:
+        return line
+    indent = _ADVANCE.match(line)[0]  # type: ignore[index]
+    return "\n".join(
+        textwrap.wrap(line, max(width, len(indent) + 20), subsequent_indent=indent + "    ", break_on_hyphens=False)
+    )

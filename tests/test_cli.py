@@ -1,0 +1,616 @@
+"""The command line: what it prints, where it prints it, how it ends, and what it never prints."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import privet
+from privet.cli import app
+from privet.cli.files import whole
+
+SCRIPT = Path(sys.executable).with_name("privet")
+PLAIN = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PRIVET_KERNELS": "numpy", "COLUMNS": "80"}
+SECRET, SECRET_NUMBER = "Zebedee-7f3a", "8675309"
+
+SCHEMA = """
+[label]
+name = "outcome"
+classes = ["no", "yes"]
+
+[features.age]
+low = 0
+high = 120
+integer = true
+
+[features.ward]
+values = ["001", "002", "010"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with people.csv, people.parquet (the same records) and people.toml, to work in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRIVET_KERNELS", "numpy")
+    rng = np.random.default_rng(7)
+    age, ward = rng.integers(18, 95, 500), rng.choice(["001", "002", "010"], 500)
+    outcome = np.where((age > 60) ^ (ward == "010"), "yes", "no")
+    table = pa.table({"ward": ward, "outcome": outcome, "age": age, "note": [SECRET] * 500})
+    pc.write_csv(table, "people.csv", pc.WriteOptions(quoting_style="none", quoting_header="none"))
+    pq.write_table(table, "people.parquet")
+    Path("people.toml").write_text(SCHEMA)
+    return tmp_path
+
+
+@pytest.fixture
+def model(folder):
+    result = run("fit", "people.csv", "--schema", "people.toml", "--epsilon", "5", "-o", "model.json", "--max-depth", 2)
+    assert result.exit_code == 0, result.output
+    return folder / "model.json"
+
+
+def run(*args):
+    result = CliRunner().invoke(app, [str(arg) for arg in args], env={"NO_COLOR": "1", "TERM": "dumb"})
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert "Traceback" not in result.output
+    return result
+
+
+def fit(*options, data="people.csv", schema="people.toml", epsilon="1", output="model.json"):
+    return run("fit", data, "--schema", schema, "--epsilon", epsilon, "-o", output, *options)
+
+
+def script(*args, **options):
+    return subprocess.run(
+        [SCRIPT, *map(str, args)], capture_output=True, text=True, env=PLAIN, timeout=120, check=False, **options
+    )
+
+
+def rewrite(path, change):
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def words(text):
+    """The text without boxes and line breaks, which depend on the width."""
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+# -- the way through ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", ["people.csv", "people.parquet"])
+def test_from_a_draft_to_predictions(folder, data):
+    drafted = run("schema", "draft", data, "--label", "outcome", "-o", "drafted.toml")
+    assert drafted.exit_code == 0
+    assert "confidential" in drafted.stderr
+    text = Path("drafted.toml").read_text()
+    assert '"001"' in text
+    assert text.count("\ninferred = true") == 4
+
+    Path("confirmed.toml").write_text(re.sub("(?m)^inferred = true.*\n", "", text))
+    fitted = fit("--max-depth", "2", "--strict", data=data, schema="confirmed.toml", epsilon="5")
+    assert fitted.exit_code == 0, fitted.output
+    assert "VOID" not in fitted.output
+    assert "epsilon   5" in fitted.stdout
+
+    predicted = run("predict", "model.json", data)
+    assert predicted.exit_code == 0
+    assert [row["prediction"] for row in rows(predicted.stdout)] == list(
+        privet.load("model.json").predict(pq.read_table("people.parquet"))
+    )
+
+    shown = run("show", "model.json")
+    assert shown.exit_code == 0
+    assert privet.load("model.json").export_text() in shown.stdout
+    assert "spent     5" in shown.stdout
+
+    verified = run("verify", "model.json", "--strict")
+    assert verified.exit_code == 0
+    assert "The receipt adds up: epsilon 5 for one record" in verified.stdout
+    n_events = len(privet.load("model.json").privacy_.events)
+    assert len(re.findall("(?m)^ok  ", verified.stdout)) == n_events > 0
+
+
+def test_a_draft_goes_to_stdout_alone(folder):
+    drafted = run("schema", "draft", "people.csv", "--label", "outcome")
+    assert drafted.exit_code == 0
+    assert privet.Schema.from_toml(drafted.stdout).unconfirmed[-1] == "outcome"
+    assert drafted.stderr == ""
+
+
+def test_codes_with_leading_zeros_stay_text(model):
+    Path("new.csv").write_text("age,ward\n30,010\n30,10\n30,001\n70,001\n")
+    predicted = [row["prediction"] for row in rows(run("predict", model, "new.csv").stdout)]
+    frame = pa.table({"age": [30, 30, 30, 70], "ward": ["010", "10", "001", "001"]})
+    assert predicted == list(privet.load(model).predict(frame))
+    assert predicted[0] == "yes"
+    assert predicted[2:] == ["no", "yes"]
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_probabilities_have_a_column_for_each_class(model, name):
+    assert run("predict", model, "people.parquet", "--proba", "-o", name).exit_code == 0
+    table = pc.read_csv(name) if name.endswith("csv") else pq.read_table(name)
+    assert table.column_names == ["prediction", "probability_no", "probability_yes"]
+    assert table.num_rows == 500
+    assert np.allclose(np.asarray(table["probability_no"]) + np.asarray(table["probability_yes"]), 1)
+
+
+def test_predictions_with_commas_are_quoted(folder):
+    Path("odd.csv").write_text("x,y\n" + '1,"a,b"\n2,"say ""c"""\n' * 50)
+    Path("odd.toml").write_text(
+        "[label]\nname = 'y'\nclasses = ['a,b', 'say \"c\"']\n[features.x]\nlow = 1\nhigh = 2\ninteger = true\n"
+    )
+    assert fit(data="odd.csv", schema="odd.toml", epsilon="50").exit_code == 0
+    predicted = rows(run("predict", "model.json", "odd.csv", "--proba").stdout)
+    assert {row["prediction"] for row in predicted} <= {"a,b", 'say "c"'}
+    assert set(predicted[0]) == {"prediction", "probability_a,b", 'probability_say "c"'}
+
+
+def test_show_json_is_the_model(model):
+    shown = run("show", model, "--json")
+    assert shown.exit_code == 0
+    assert json.loads(shown.stdout) == json.loads(model.read_text())
+
+
+def test_fit_never_shows_how_well_it_did(folder):
+    fitted = fit()
+    assert not re.search("accura|correct:|score", fitted.output)
+    assert "500" not in fitted.output  # nor how many records there are
+    assert "nobody has paid" in words(run("fit", "--help").output)
+
+
+def test_version_and_help_teach():
+    assert run("--version").stdout == f"privet {privet.__version__}\n"
+    for command in (["demo"], ["schema", "draft"], ["fit"], ["predict"], ["show"], ["verify"]):
+        helped = run(*command, "--help")
+        assert helped.exit_code == 0
+        assert f"privet {' '.join(command)}" in helped.output.partition("Example:")[2]
+        assert max(map(len, helped.output.splitlines())) <= 80
+
+
+# -- void receipts -------------------------------------------------------------------------------------------------
+
+
+def test_a_seed_voids_and_says_so(folder):
+    fitted = fit("--seed", "3")
+    assert fitted.exit_code == 0
+    assert "VOID" in fitted.stdout
+    assert "VOID" in fitted.stderr
+    verified = run("verify", "model.json")
+    assert verified.exit_code == 0
+    assert "VOID: no guarantee holds" in verified.stdout
+    assert run("verify", "model.json", "--strict").exit_code == 1
+    assert '"random_state": null' in Path("model.json").read_text()
+
+
+def test_strict_refuses_before_anything_is_learned(folder):
+    run("schema", "draft", "people.csv", "--label", "outcome", "-o", "drafted.toml")
+    refused = fit("--strict", schema="drafted.toml")
+    assert refused.exit_code == 1
+    assert "ward" in refused.stderr
+    assert fit("--strict", "--seed", "0").exit_code == 1
+    assert not Path("model.json").exists()
+
+
+# -- refusals: exit code 1 -----------------------------------------------------------------------------------------
+
+
+def less_epsilon(content):
+    content["params"]["epsilon"] = 0.1
+    content["receipt"].update(claimed="1/10", spent="1/10", epsilon="1/10")
+
+
+def only_the_parameter(content):
+    content["params"]["epsilon"] = 0.1
+
+
+def only_what_is_shown(content):
+    content["receipt"]["epsilon"] = "1/10"
+
+
+def cheaper_events(content):
+    less_epsilon(content)
+    for event in content["receipt"]["events"]:
+        event["charged"] = "1/1000"
+
+
+def an_event_less(content):
+    del content["receipt"]["events"][0]
+
+
+def inferred_and_not_void(content):
+    content["schema"]["features"]["age"]["inferred"] = True
+
+
+FORGERIES = [less_epsilon, only_the_parameter, only_what_is_shown, cheaper_events, an_event_less, inferred_and_not_void]
+
+
+@pytest.mark.parametrize("forge", FORGERIES, ids=lambda forge: forge.__name__)
+@pytest.mark.parametrize("command", ["verify", "show"])
+def test_a_forged_receipt_is_refused(model, forge, command):
+    rewrite(model, forge)
+    result = run(command, model)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert "adds up:" not in result.stdout
+
+
+def test_verify_says_which_event_fails(model):
+    rewrite(model, cheaper_events)
+    lines = run("verify", model).stdout.splitlines()
+    assert [line.partition(" (")[0] for line in lines] == [f"FAILED  Event {i}" for i in range(len(lines))]
+
+
+def test_a_stranger_cannot_move_the_cursor(model):
+    rewrite(model, lambda content: content["receipt"].update(trust="nobody\x1b[2J\u202e"))
+    shown = run("show", model).stdout
+    assert "\x1b" not in shown
+    assert r"nobody\x1b[2J\u202e" in shown
+
+
+# -- wrong use: exit code 2 ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf", "-inf", "1e999", "much", ""])
+def test_epsilon_must_be_a_positive_number(folder, epsilon):
+    for args in (["fit", "people.csv", "--schema", "people.toml", "-o", "model.json"], ["demo"]):
+        wrong = run(*args, f"--epsilon={epsilon}")
+        assert wrong.exit_code == 2
+        assert "--epsilon" in wrong.stderr
+        assert wrong.stdout == ""
+    assert not Path("model.json").exists()
+
+
+def test_epsilon_has_no_default(folder):
+    wrong = run("fit", "people.csv", "--schema", "people.toml", "-o", "model.json")
+    assert wrong.exit_code == 2
+    assert "Missing option '--epsilon'" in words(wrong.stderr)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["fit", "nobody.csv", "--schema", "people.toml", "--epsilon", "1", "-o", "m.json"], "nobody.csv"),
+        (["fit", "people.csv", "--schema", "no.toml", "--epsilon", "1", "-o", "m.json"], "no.toml"),
+        (["fit", "people.csv", "--schema", "people.csv", "--epsilon", "1", "-o", "m.json"], "not valid TOML"),
+        (["fit", "people.toml", "--schema", "people.toml", "--epsilon", "1", "-o", "m.json"], "must be a .csv"),
+        (["fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "-o", "no/m.json"], "no folder no"),
+        (["fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "-o", "."], "not a file"),
+        (["predict", "people.toml", "people.csv"], "not JSON"),
+        (["predict", "people.parquet", "people.csv"], "not JSON"),
+        (["schema", "draft", "people.csv", "--label", "outcom"], "did you mean 'outcome'?"),
+        (["schema", "draft", "people.csv", "--label", "outcome", "-o", "people.csv", "--force"], "must end in .toml"),
+        (["show", "nothing.json"], "nothing.json"),
+        (["verify", "nothing.json"], "nothing.json"),
+        (["verify", "."], "directory"),
+        (["grow"], "grow"),
+    ],
+)
+def test_wrong_use(folder, args, message):
+    wrong = run(*args)
+    assert wrong.exit_code == 2
+    assert message in words(wrong.stderr)
+    assert wrong.stdout == ""
+    assert SECRET not in wrong.output
+    assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "people.parquet", "people.toml"]
+
+
+@pytest.mark.parametrize("options", [["--max-depth", "0"], ["--leaves", "all"], ["--n-records", "-1"]])
+def test_wrong_options(folder, options):
+    assert fit(*options).exit_code == 2
+
+
+def test_columns_must_match_the_schema(folder, model):
+    Path("other.csv").write_text("age,wrad,outcome\n40,001,no\n")
+    for wrong in (fit("--force", data="other.csv"), run("predict", model, "other.csv")):
+        assert wrong.exit_code == 2
+        assert wrong.stderr.startswith("error: ")
+        assert "'ward'" in wrong.stderr
+        assert len(wrong.stderr.splitlines()) == 1
+
+
+def test_the_label_must_be_there(folder):
+    Path("unlabelled.csv").write_text("age,ward\n40,001\n")
+    wrong = fit(data="unlabelled.csv")
+    assert wrong.exit_code == 2
+    assert "'outcome'" in wrong.stderr
+    Path("people.toml").write_text(SCHEMA.replace('name = "outcome"\n', ""))
+    wrong = fit()
+    assert wrong.exit_code == 2
+    assert "set name under [label]" in wrong.stderr
+
+
+def test_a_schema_for_regression_is_not_for_fit(folder):
+    Path("people.toml").write_text(SCHEMA.replace('classes = ["no", "yes"]', "target = [0, 1]"))
+    wrong = fit()
+    assert wrong.exit_code == 2
+    assert "classes" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "null", '{"format": "privet-model-1"}', '{"format": "privet-model-9"}', "[" * 100_000]
+)
+@pytest.mark.parametrize("command", [["show"], ["verify"], ["predict"]])
+def test_a_corrupted_model_is_one_line(folder, content, command):
+    Path("broken.json").write_text(content)
+    wrong = run(*command, "broken.json", *(["people.csv"] if command == ["predict"] else []))
+    assert wrong.exit_code == 2
+    assert wrong.stderr.startswith("error: ")
+    assert len(wrong.stderr.splitlines()) == 1
+
+
+def test_a_model_cut_short_anywhere_is_refused(model):
+    whole_text = model.read_text()
+    for length in range(0, len(whole_text) - 2, len(whole_text) // 7):
+        model.write_text(whole_text[:length])
+        assert run("verify", model).exit_code == 2
+
+
+@pytest.mark.parametrize("part", ["params", "schema", "tree", "receipt", "model"])
+@pytest.mark.parametrize("content", [None, [], {}, "x", 3])
+def test_a_model_with_a_wrong_part_is_refused(model, part, content):
+    rewrite(model, lambda whole_model: whole_model.update({part: content}))
+    assert run("verify", model).exit_code in (1, 2)
+
+
+# -- nothing is overwritten or half-written -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "-o", "kept.json"],
+        ["predict", "model.json", "people.csv", "-o", "kept.csv"],
+        ["schema", "draft", "people.csv", "--label", "outcome", "-o", "kept.toml"],
+    ],
+    ids=lambda args: args[0],
+)
+def test_overwriting_needs_force(model, args):
+    kept = Path(args[-1])
+    kept.write_text("precious")
+    refused = run(*args)
+    assert refused.exit_code == 2
+    assert "--force" in refused.stderr
+    assert kept.read_text() == "precious"
+    assert run(*args, "--force").exit_code == 0
+    assert kept.read_text() != "precious"
+    assert not list(model.parent.glob("*.part"))
+
+
+def test_even_force_does_not_overwrite_what_is_read(model):
+    before = Path("people.csv").read_bytes()
+    Path("link.csv").symlink_to("people.csv")
+    for name in ("people.csv", "link.csv"):
+        refused = run("predict", model, "people.csv", "-o", name, "--force")
+        assert refused.exit_code == 2
+        assert "also read" in refused.stderr
+    assert Path("people.csv").read_bytes() == before
+
+
+def test_a_failed_fit_leaves_the_old_model(model):
+    before = model.read_bytes()
+    Path("people.csv").write_text("age,ward,outcome\nx,001,no\n")
+    assert fit("--force").exit_code == 2
+    assert model.read_bytes() == before
+
+
+def test_an_interrupted_file_disappears(tmp_path):
+    def interrupted():
+        with whole(tmp_path / "out.csv") as part:
+            part.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- no private value in any message ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        f"{SECRET},001,no",
+        f"40,001,{SECRET}",
+        f"40,001,no,{SECRET}",
+        f"{SECRET}",
+        "40,001,",
+        f"{SECRET},{SECRET_NUMBER},no",
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "predict", "draft"])
+def test_errors_about_data_quote_no_value(model, record, command):
+    Path("bad.csv").write_text(f"age,ward,outcome\n{SECRET_NUMBER},002,yes\n{record}\n")
+    if command == "fit":
+        result = fit("--force", data="bad.csv")
+        assert result.exit_code == 2
+    elif command == "predict":
+        result = run("predict", model, "bad.csv")
+    else:
+        result = run("schema", "draft", "bad.csv", "--label", "outcome")
+    said = result.stderr if result.exit_code == 0 else result.output
+    assert SECRET not in said
+    assert SECRET_NUMBER not in said
+
+
+def test_a_file_without_a_header_quotes_no_record(folder):
+    Path("bare.csv").write_text(f"{SECRET},001,no\n{SECRET},002,yes\n")
+    result = fit(data="bare.csv")
+    assert result.exit_code == 2
+    assert SECRET not in result.output
+
+
+def test_an_unexpected_exception_keeps_its_words_to_itself(folder, monkeypatch):
+    def broken(*args, **kwargs):
+        secret_local = SECRET_NUMBER  # noqa: F841 - a traceback with locals would show it
+        raise ValueError(f"could not convert {SECRET}")
+
+    monkeypatch.setattr("privet.curators.table.read_file", broken)
+    result = fit()
+    assert result.exit_code == 3
+    assert "unexpected ValueError" in result.stderr
+    assert "test_cli.py" in result.stderr
+    assert SECRET not in result.output
+    assert SECRET_NUMBER not in result.output
+
+
+# -- the installed command ----------------------------------------------------------------------------------------
+
+
+def test_the_script_keeps_stdout_for_results(folder):
+    fitted = script("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "-o", "m.json", "--seed", "1")
+    assert fitted.returncode == 0, fitted.stderr
+    assert "Receipt" in fitted.stdout
+    assert "warning: " in fitted.stderr
+    assert "warning: " not in fitted.stdout
+    predicted = script("predict", "m.json", "people.csv")
+    assert predicted.returncode == 0
+    assert predicted.stderr == ""
+    assert len(predicted.stdout.splitlines()) == 501
+    assert "\x1b" not in fitted.stdout + fitted.stderr + predicted.stdout
+
+
+def test_the_script_fails_with_one_line(folder):
+    Path("bad.csv").write_text(f"age,ward,outcome\n{SECRET},001,no\n")
+    failed = script("fit", "bad.csv", "--schema", "people.toml", "--epsilon", "1", "-o", "m.json")
+    assert failed.returncode == 2
+    assert failed.stdout == ""
+    assert failed.stderr.startswith("error: column 'age'")
+    assert failed.stderr.count("\n") == 1
+    assert SECRET not in failed.stderr
+    assert not Path("m.json").exists()
+
+
+def test_the_script_says_when_a_receipt_is_forged(model):
+    rewrite(model, less_epsilon)
+    failed = script("verify", model)
+    assert failed.returncode == 1
+    assert "error: " in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_help_needs_none_of_the_heavy_libraries():
+    code = (
+        "import sys; from typer.testing import CliRunner; from privet.cli import app\n"
+        "CliRunner().invoke(app, ['--help'])\n"
+        "print([name for name in ('numpy', 'sklearn', 'pyarrow', 'numba', 'opendp', 'pandas') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=PLAIN, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_closed_pipe_is_no_error(model):
+    Path("many.csv").write_text("age,ward\n" + "40,001\n" * 100_000)
+    command = f"{SCRIPT} predict {model} many.csv | head -n 1"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=PLAIN, timeout=120, check=True)
+    assert done.stdout == "prediction\n"
+    assert done.stderr == ""
+
+
+def test_control_c_leaves_nothing(folder):
+    code = (
+        "import sys, time, privet.curators.table as table, privet.cli as cli\n"
+        "def wait(*args, **kwargs):\n    print('reading', flush=True)\n    time.sleep(60)\n"
+        "table.read_file = wait\n"
+        "sys.argv = ['privet', 'fit', 'people.csv', '--schema', 'people.toml', '--epsilon', '1', '-o', 'm.json']\n"
+        "cli.main()"
+    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=PLAIN) as process:
+        assert process.stdout.readline() == "reading\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "Traceback" not in errors
+    assert not list(folder.glob("m.json*"))
+
+
+def test_a_narrow_terminal_gets_no_long_lines(model):
+    rewrite(model, lambda content: content["receipt"].update(trust="every word of this is to be read " * 8))
+    shown = in_terminal("show", model, columns=50)
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown).splitlines()
+    assert len(lines) > 5
+    assert max(map(len, lines)) <= 50
+
+
+def test_no_color_is_obeyed_on_a_terminal(model):
+    rewrite(model, less_epsilon)
+    assert "\x1b[1;31m" in in_terminal("show", model)
+    assert "\x1b[1;31m" not in in_terminal("show", model, NO_COLOR="1")
+
+
+def in_terminal(*args, columns=80, **environment):
+    """What the script writes to a terminal of its own."""
+    main, child = pty.openpty()
+    env = {name: value for name, value in PLAIN.items() if name != "NO_COLOR"}
+    env |= {"TERM": "xterm-256color", "COLUMNS": str(columns), **environment}
+    process = subprocess.Popen([SCRIPT, *map(str, args)], stdin=child, stdout=child, stderr=child, env=env)
+    os.close(child)
+    written = b""
+    started = time.monotonic()
+    while time.monotonic() - started < 120:
+        try:
+            block = os.read(main, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            break
+        if not block:
+            break
+        written += block
+    os.close(main)
+    process.wait(timeout=60)
+    return written.decode().replace("\r\n", "\n")
+
+
+# -- the demonstration --------------------------------------------------------------------------------------------
+
+
+def test_the_demo_compares_and_shows_its_receipt():
+    done = script("demo", "--epsilon", "0.5")
+    assert done.returncode == 0, done.stderr
+    figures = [float(figure) for figure in re.findall(r"([0-9.]+)%", done.stdout)]
+    assert len(figures) == 3
+    majority, private, exact = figures
+    assert majority + 2 < private < exact + 2
+    assert "spent     0.5" in done.stdout
+    assert "schema draft" in done.stdout
+    assert max(map(len, done.stdout.partition("The private tree")[0].splitlines())) <= 80
+
+
+def test_the_demo_needs_no_pandas():
+    code = (
+        "import sys\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in ('pandas', 'polars'): raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "sys.argv = ['privet', 'demo', '--seed', '1']; from privet.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=PLAIN, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "scikit-learn" in done.stdout
+    assert "VOID" in done.stderr
