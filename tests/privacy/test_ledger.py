@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.errors import BudgetError, LeakError
+from privet.privacy import processes
 from privet.privacy.ledger import Ledger, exact, show
 from privet.privacy.receipt import Event, add_up
 
@@ -266,7 +267,8 @@ def _nothing_left_over():
     assert Ledger.current() is None
     yield
     assert Ledger._active == []
-    assert Ledger._environment not in os.environ
+    assert processes.VARIABLE not in os.environ
+    assert not processes._path(os.getpid()).exists()
 
 
 def test_the_innermost_ledger_is_current_also_when_one_is_opened_twice():
@@ -368,6 +370,63 @@ def test_a_worker_process_is_refused(method):
         worker = pool.submit(Ledger.current)
         with pytest.raises(BudgetError, match="process"):
             worker.result()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_worker_that_was_there_before_the_ledger_is_refused_and_free_again_after_it(method):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {method} here")
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
+        assert pool.submit(Ledger.current).result() is None
+        with Ledger(1):
+            worker = pool.submit(Ledger.current)
+            with pytest.raises(BudgetError, match="process"):
+                worker.result()
+        assert pool.submit(Ledger.current).result() is None
+
+
+def test_joblibs_workers_are_refused_also_when_it_keeps_them():
+    joblib = pytest.importorskip("joblib")
+
+    def ask():
+        return joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(Ledger.current)() for _ in range(2))
+
+    assert ask() == [None, None]
+    with Ledger(1), pytest.raises(BudgetError, match="process"):
+        ask()
+    assert ask() == [None, None]
+
+
+def test_a_worker_that_was_started_inside_is_free_after_the_ledger_is_closed():
+    """It still has the variable in its environment, but the lock behind it is gone."""
+    with Ledger(1):
+        inside = dict(os.environ)
+    code = "from privet.privacy.ledger import Ledger; Ledger.current()"
+    assert processes.VARIABLE in inside
+    subprocess.run([sys.executable, "-c", code], env=inside, check=True)
+
+
+def test_a_file_left_by_a_process_that_was_killed_refuses_nobody():
+    path = processes._path(os.getppid())
+    path.touch()
+    try:
+        assert Ledger.current() is None
+    finally:
+        path.unlink()
+
+
+@pytest.mark.parametrize("unlocked", ["no fcntl", "no folder"])
+def test_without_locks_the_environment_still_refuses(monkeypatch, tmp_path, unlocked):
+    if unlocked == "no fcntl":
+        monkeypatch.setattr(processes, "fcntl", None)
+    else:
+        monkeypatch.setattr(processes.tempfile, "gettempdir", lambda: str(tmp_path / "missing"))
+    code = "from privet.privacy.ledger import Ledger; Ledger.current()"
+    with Ledger(1) as ledger:
+        assert Ledger.current() is ledger
+        inside = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "BudgetError" in inside.stderr
+    assert Ledger.current() is None
 
 
 def test_a_plain_subprocess_is_refused_only_while_the_ledger_is_open():

@@ -24,6 +24,7 @@ from typing import ClassVar
 import numpy as np
 
 from privet.errors import BudgetError, LeakError
+from privet.privacy.processes import Sign, open_elsewhere
 from privet.privacy.receipt import PARALLEL, Event
 
 Amount = Fraction | float  # a float only for infinity
@@ -136,8 +137,8 @@ class Ledger:
 
     # The ledgers of the enclosing ``with`` statements and the threads that opened them, innermost last.
     _active: ClassVar[list[tuple[int, Ledger]]] = []
-    _environment = "PRIVET_LEDGER_PROCESS"  # tells worker processes that a ledger is open elsewhere
-    _inherited: ClassVar[str | None] = None  # what it said before this process opened a ledger
+    _sign: ClassVar[Sign] = Sign()  # tells worker processes that a ledger is open here
+    _door: ClassVar[threading.RLock] = threading.RLock()  # one thread at a time opens or closes a ledger
 
     def __init__(self, total: Fraction | float) -> None:
         self.total: Amount = math.inf if total == math.inf else exact(total, "the ledger's total")
@@ -199,26 +200,23 @@ class Ledger:
             )
 
     def __enter__(self) -> Ledger:
-        if Ledger._active and Ledger._active[-1][1]._process != os.getpid():
-            Ledger._active.clear()  # inherited by a fork: those are the parent's
-        if not Ledger._active:
-            Ledger._inherited = os.environ.get(self._environment)
-        Ledger._active.append((threading.get_ident(), self))
-        os.environ[self._environment] = str(os.getpid())
+        with Ledger._door:
+            if Ledger._active and Ledger._active[-1][1]._process != os.getpid():
+                Ledger._active.clear()  # inherited by a fork: those are the parent's
+            Ledger._active.append((threading.get_ident(), self))
+            Ledger._sign.up()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for i in reversed(range(len(Ledger._active))):
-            if Ledger._active[i] == (threading.get_ident(), self):
-                del Ledger._active[i]
-                break
-        if not Ledger._active:
-            if Ledger._inherited is None:
-                os.environ.pop(self._environment, None)
-            else:
-                os.environ[self._environment] = Ledger._inherited
+        with Ledger._door:
+            for i in reversed(range(len(Ledger._active))):
+                if Ledger._active[i] == (threading.get_ident(), self):
+                    del Ledger._active[i]
+                    break
+            if not Ledger._active:
+                Ledger._sign.down()
 
     @classmethod
     def current(cls) -> Ledger | None:
@@ -238,7 +236,7 @@ class Ledger:
             ledger = own[-1] if own else active[-1][1]
             ledger._same_process()
             return ledger
-        if os.environ.get(cls._environment, str(os.getpid())) != str(os.getpid()):
+        if open_elsewhere():
             raise BudgetError(
                 "A ledger is open in the parent process and cannot be charged from a worker process. "
                 "Fit in the ledger's own process (n_jobs=1 or threads)."
