@@ -97,7 +97,7 @@ def test_histograms_equal_naive_counts_however_nodes_came_about(table, data):
             for one, own in zip(asked, counts):
                 np.testing.assert_array_equal(own, naive_histogram(table, held[one], grid))
         elif action == "copy":
-            held |= {copy: held[node] for copy in curator.copies(node, 2)}
+            held |= dict.fromkeys(curator.copies(node, 2), held[node])
         elif action == "forget" and len(held) > 1:
             del held[node]
             del node
@@ -332,7 +332,7 @@ def test_bad_numbers_are_refused_before_anything_is_asked(bad, frame):
     schema = Schema({"a": Numeric(0, 9), "b": Numeric(0, 9)}, classes=[0, 1])
     ledger = Ledger(1)
     curator = MemoryCurator(pd.DataFrame(X, columns=["a", "b"]) if frame else X, [0, 1], schema, ledger=ledger)
-    with pytest.raises(SchemaError, match="'b' contains (NaN|infinity)"):
+    with pytest.raises(SchemaError, match=r"'b' contains (NaN|infinity)"):
         curator.grid(public_grid(schema))
     assert ledger.spent == 0
 
