@@ -102,7 +102,7 @@ class PrivateTreeClassifier(PrivateClassifier):
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
         grid = public_grid(curator.schema)
-        splits = public_splits(curator.schema, grid)
+        splits = public_splits(grid)
         curator.grid(grid)
         plan = self._plan(curator, start, budget, splits)
         tree = Tree(curator.schema)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 
@@ -16,12 +18,17 @@ def log_permute_and_flip(scores: np.ndarray, scale: float) -> np.ndarray:
     [0.5, 0.5]
     """
     log_p = (scores - scores.max()) / scale
-    points, weights = np.polynomial.legendre.leggauss(len(scores) // 2 + 1)
+    points, weights = _gauss_legendre(len(scores) // 2 + 1)
     u, log_w = (points + 1) / 2, np.log(weights / 2)
     with np.errstate(divide="ignore"):
         log_terms = np.log1p(-np.exp(log_p)[:, None] * u)
     log_others = log_terms.sum(axis=0) - log_terms
     return log_p + np.logaddexp.reduce(log_others + log_w, axis=1)
+
+
+@lru_cache(maxsize=64)
+def _gauss_legendre(n: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.polynomial.legendre.leggauss(n)
 
 
 def log_exponential(scores: np.ndarray, scale: float) -> np.ndarray:

@@ -9,7 +9,7 @@ value and, if the schema allows, one for all others.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class Grid:
         return int(self.offsets[-1])
 
 
+@lru_cache(maxsize=16)
 def public_grid(schema: Schema, max_cells: int = 256) -> Grid:
     """The grid that the schema's ranges alone determine, at most ``max_cells`` for each numeric feature."""
     return Grid(tuple(_cells(name, feature, max_cells) for name, feature in schema.features.items()))

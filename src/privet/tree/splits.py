@@ -12,7 +12,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from privet.schema import Categorical, Schema
 from privet.tree.candidates import Splits
 from privet.tree.grid import Cells, Grid
 
@@ -20,7 +19,8 @@ MOST_SUBSETS = 10
 """Categorical features with at most this many values are split by every subset, others one against the rest."""
 
 
-def public_splits(schema: Schema, grid: Grid) -> Splits:
+@lru_cache(maxsize=16)
+def public_splits(grid: Grid) -> Splits:
     """Every binary split that the grid allows: thresholds, subsets of few categories, one of many against the rest."""
     runs, subsets = [], []
     for f, cells in enumerate(grid.features):

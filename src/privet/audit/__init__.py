@@ -1,0 +1,1 @@
+"""What the guarantees are worth: tools that try to break them."""
