@@ -67,7 +67,7 @@ def some_table(n=60, seed=1):
 
 
 def splits_of(curator):
-    return public_splits(SCHEMA, curator._grid)
+    return public_splits(curator._grid)
 
 
 def candidates_of(curator, **options):
@@ -254,7 +254,7 @@ def refused_questions(curator, root):
     """Questions that must not be answered, each with a part of its message."""
     splits, tenth = splits_of(curator), Fraction(1, 10)
     good, options = splits.split(0), candidates_of(curator)
-    old = public_splits(SCHEMA, public_grid(SCHEMA, 5))
+    old = public_splits(public_grid(SCHEMA, 5))
     labels = Candidates(None, 3, labelled=True, stop=True)
     nothing = candidates_of(curator, allowed=np.zeros(len(splits), dtype=bool))
     stranger = curator_of(some_table(3)).root()

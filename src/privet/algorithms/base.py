@@ -6,7 +6,6 @@ A subclass is one algorithm. It says how it spends its budget in ``_grow``; all 
 from __future__ import annotations
 
 import math
-import os
 from abc import abstractmethod
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
@@ -53,7 +52,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         budget = exact(self.epsilon)
         self._check_params()
         noise = self._mechanisms()
-        ledger = self._ledger() or Ledger(budget)
+        ledger = Ledger.current() or Ledger(budget)
         schema = self._resolved_schema(X, y)
         named = schema is not self.schema and open_frame(X) is not None
         self._fit(MemoryCurator(X, y, schema, ledger=ledger, mechanisms=noise), budget)
@@ -101,24 +100,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             return mechanisms(self.random_state)
         except (TypeError, ValueError):
             raise PrivetError("random_state must be None, a whole number of at least 0, or a generator.") from None
-
-    def _ledger(self) -> Ledger | None:
-        """The open ledger, if there is one; refuses if it is open in the process that this model was sent from."""
-        if self.__dict__.get("_ledger_process", os.getpid()) != os.getpid():
-            raise BudgetError(
-                "This model comes from a process with an open ledger, which would not see what is spent here. "
-                "Fit in the ledger's own process (n_jobs=1 or threads); a clone of the model may be fitted anywhere."
-            )
-        return Ledger.current()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A worker process that was started before the ledger was opened can learn of it in no other way.
-        state = dict(super().__getstate__())
-        if any(ledger._process == os.getpid() for _, ledger in Ledger._active):
-            state["_ledger_process"] = os.getpid()
-        elif state.get("_ledger_process") == os.getpid():
-            del state["_ledger_process"]
-        return state
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,29 @@
+"""scikit-learn's own checks of an estimator, run with ``schema="infer"`` because they know no schema."""
+
+import pytest
+from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, parametrize_with_checks
+
+from privet import PrivateTreeClassifier
+
+LEAVES = ["labels", "counts"]
+
+# Each check that cannot apply, with its reason. None: all of them pass.
+EXPECTED_FAILED_CHECKS: dict[str, str] = {}
+
+pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning")
+
+
+@parametrize_with_checks(
+    [PrivateTreeClassifier(schema="infer", leaves=leaves) for leaves in LEAVES],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILED_CHECKS,
+)
+def test_scikit_learns_checks_pass(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("leaves", LEAVES)
+def test_an_inferred_schema_keeps_the_columns_names_and_order(leaves):
+    """A check that scikit-learn keeps for its own estimators."""
+    check_dataframe_column_names_consistency(
+        "PrivateTreeClassifier", PrivateTreeClassifier(schema="infer", leaves=leaves)
+    )

@@ -1,0 +1,73 @@
+"""The public splits: each parting of a feature's cells once, with a prior that treats features alike."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privet import Categorical, Numeric, Schema
+from privet.tree.grid import public_grid
+from privet.tree.splits import MOST_SUBSETS, public_splits
+
+FEATURES = st.one_of(
+    st.builds(Numeric, st.just(0), st.integers(0, 100), integer=st.booleans(), missing=st.booleans()),
+    st.builds(lambda n, other: Categorical(range(n), other=other), st.integers(1, 14), st.booleans()),
+)
+schemas = st.lists(FEATURES, min_size=1, max_size=4).map(
+    lambda features: Schema({f"x{i}": feature for i, feature in enumerate(features)}, classes=[0, 1])
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(schemas, st.integers(4, 20))
+def test_every_split_parts_its_feature_in_two(schema, max_cells):
+    splits = public_splits(public_grid(schema, max_cells))
+    assert len(splits) == len(splits.log_prior)
+    seen = set()
+    for i in range(len(splits)):
+        split = splits.split(i)
+        assert len(split.part) == splits.grid.features[split.feature].n_cells
+        assert set(split.part) == {0, 1}
+        left = splits.left_cells(i)
+        assert [side == 0 for side in split.part] == left.tolist()
+        seen.add((split.feature, split.part))
+    assert len(seen) == len(splits)
+
+
+@settings(max_examples=80, deadline=None)
+@given(schemas, st.integers(4, 20))
+def test_every_feature_that_can_be_split_has_the_same_weight(schema, max_cells):
+    splits = public_splits(public_grid(schema, max_cells))
+    weights = np.bincount(splits.feature, np.exp(splits.log_prior), minlength=len(schema.names))
+    for cells, weight in zip(splits.grid.features, weights):
+        assert weight == pytest.approx(1 if cells.n_cells > 1 else 0)
+
+
+@pytest.mark.parametrize("other", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 3, MOST_SUBSETS])
+def test_few_categories_are_parted_in_every_way(n, other):
+    schema = Schema({"c": Categorical(range(n), other=other)}, classes=[0, 1])
+    splits = public_splits(public_grid(schema))
+    lefts = [splits.left_cells(i)[:n] for i in range(len(splits))]
+    partings = {frozenset([left.tobytes(), (~left).tobytes()]) for left in lefts if left.any() and not left.all()}
+    assert len(partings) == 2 ** (n - 1) - 1
+    assert len(splits) == 2 ** (n - 1) - 1 + other
+
+
+def test_many_categories_are_split_one_against_the_rest():
+    schema = Schema({"c": Categorical(range(10_000))}, classes=[0, 1])
+    splits = public_splits(public_grid(schema))
+    assert len(splits) == 10_001
+    assert splits.left_cells(17).nonzero()[0].tolist() == [17]
+
+
+def test_missing_values_can_go_either_way_or_stand_alone():
+    schema = Schema({"n": Numeric(0, 2, integer=True, missing=True)}, classes=[0, 1])
+    splits = public_splits(public_grid(schema))
+    parts = {tuple(splits.split(i).part) for i in range(len(splits))}
+    assert parts == {(0, 1, 1, 1), (0, 0, 1, 1), (0, 1, 1, 0), (0, 0, 1, 0), (0, 0, 0, 1)}
+
+
+def test_a_schema_with_nothing_to_split_has_no_splits():
+    schema = Schema({"a": Numeric(1, 1), "b": Categorical(["x"], other=False)}, classes=[0, 1])
+    assert len(public_splits(public_grid(schema))) == 0
