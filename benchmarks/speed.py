@@ -1,0 +1,161 @@
+"""Speed and memory, as ratios measured in one run on one machine: machines differ, ratios less.
+
+    make speed                    all of it, about five minutes
+    python benchmarks/speed.py import adult
+
+Every time is the best of several after a warm-up (kernels compiled or loaded, libraries imported), competitors taking
+turns, so that a busy machine slows all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+ROWS, FEATURES = 1_000_000, 28
+
+
+def synthetic(n: int = ROWS, m: int = FEATURES) -> tuple[np.ndarray, np.ndarray]:
+    """Normal features, C-ordered float64, and a noisy linear label."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, m))
+    return X, (X @ rng.normal(size=m) + 2 * rng.normal(size=n) > 0).astype(np.int64)
+
+
+def ours(m: int) -> Any:
+    from privet import Numeric, PrivateTreeClassifier, Schema
+
+    schema = Schema({f"x{i}": Numeric(-5, 5) for i in range(m)}, classes=[0, 1])
+    return PrivateTreeClassifier(schema, epsilon=1.0, max_depth=4)
+
+
+def best(*jobs: Callable[[], Any], repeats: int = 5) -> list[float]:
+    """The best time of each job, in seconds; the jobs take turns."""
+    times: list[list[float]] = [[] for _ in jobs]
+    for _ in range(repeats):
+        for job, own in zip(jobs, times):
+            start = time.perf_counter()
+            job()
+            own.append(time.perf_counter() - start)
+    return [min(own) for own in times]
+
+
+def report(what: str, ratio: float, target: float | None = None, note: str = "") -> None:
+    verdict = "" if target is None else f"   (target at most {target:g}: {'met' if ratio <= target else 'NOT met'})"
+    print(f"{what:<66} {ratio:8.4f}{verdict}{note}", flush=True)
+
+
+def peers() -> None:
+    """One tree on 1,000,000 x 28 against LightGBM and scikit-learn."""
+    from lightgbm import LGBMClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, y = synthetic()
+    model = ours(FEATURES)
+    lightgbm = LGBMClassifier(n_estimators=1, num_leaves=16, max_bin=63, verbose=-1)
+    model.fit(X, y)
+    lightgbm.fit(X, y)
+    mine, light = best(lambda: model.fit(X, y), lambda: lightgbm.fit(X, y))
+    (learn,) = best(lambda: DecisionTreeClassifier(max_depth=4).fit(X, y), repeats=1)
+    note = f"   [{mine:.3f} s against {{:.3f}} s]"
+    report("fit 1,000,000 x 28, against LightGBM (16 leaves, max_bin=63)", mine / light, 0.1, note.format(light))
+    report("fit 1,000,000 x 28, against scikit-learn (max_depth=4)", mine / learn, 0.02, note.format(learn))
+
+
+def adult() -> None:
+    """Adult from a data frame, against scikit-learn's tree with its encoder."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OrdinalEncoder
+    from sklearn.tree import DecisionTreeClassifier
+
+    from privet import PrivateTreeClassifier
+    from privet.datasets import load_adult
+
+    X, y, schema = load_adult()
+    text = [name for name in X.columns if X[name].dtype.kind not in "iuf"]
+    encoder = make_column_transformer((OrdinalEncoder(), text), remainder="passthrough")
+    theirs = make_pipeline(encoder, DecisionTreeClassifier(max_depth=4))
+    model = PrivateTreeClassifier(schema, epsilon=1.0, max_depth=4)
+    model.fit(X, y)
+    theirs.fit(X, y)
+    mine, learn = best(lambda: model.fit(X, y), lambda: theirs.fit(X, y), repeats=15)
+    report("fit Adult from pandas, against scikit-learn with encoder", mine / learn, 0.5, f"   [{mine:.3f} s]")
+
+
+def linear() -> None:
+    """Time per row and per feature when their number doubles."""
+    X, y = synthetic()
+    half = X[: ROWS // 2], y[: ROWS // 2]
+    narrow = np.ascontiguousarray(X[:, : FEATURES // 2])
+    whole, fewer = ours(FEATURES), ours(FEATURES // 2)
+    whole.fit(X, y)
+    all_rows, half_rows, half_features = best(
+        lambda: whole.fit(X, y), lambda: whole.fit(*half), lambda: fewer.fit(narrow, y)
+    )
+    report("time for twice the rows, over twice the time", all_rows / half_rows / 2, 1.25)
+    report("time for twice the features, over twice the time", all_rows / half_features / 2, 1.25)
+
+
+def memory() -> None:
+    """Peak extra memory of a fit, in units of a float64 copy of X; in a process of its own."""
+    out = subprocess.run([sys.executable, __file__, "_memory"], capture_output=True, text=True, check=True).stdout
+    report("peak extra memory, in float64 copies of X", float(out), 0.5)
+
+
+def _memory() -> None:
+    X, y = synthetic()
+    model = ours(FEATURES)
+    model.fit(X, y)  # loads the libraries and the compiled kernels, which do not count
+    before = _resident()
+    model.fit(X, y)
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before) / X.nbytes)
+
+
+def _resident() -> int:
+    """What the process holds now, or has held at most if that cannot be read; in bytes."""
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # restart the kernel's record of the peak, so that making X does not count
+    with open("/proc/self/status") as file:
+        held = next(line for line in file if line.startswith("VmRSS"))
+    return int(held.split()[1]) * 1024
+
+
+def imports() -> None:
+    """``import privet`` and the estimator, against ``import sklearn.base``; each in a new process."""
+
+    def start(code: str) -> Callable[[], Any]:
+        return lambda: subprocess.run([sys.executable, "-c", code], check=True)
+
+    base, alone, estimator = best(
+        start("import sklearn.base"),
+        start("import privet"),
+        start("from privet import PrivateTreeClassifier"),
+        repeats=7,
+    )
+    report("import privet, against import sklearn.base", alone / base, 1.3)
+    report("from privet import PrivateTreeClassifier, against the same", estimator / base, 1.3)
+
+
+PARTS = {"import": imports, "adult": adult, "peers": peers, "linear": linear, "memory": memory}
+
+
+def main() -> None:
+    if sys.argv[1:] == ["_memory"]:
+        return _memory()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="which parts; all by default")
+    for part in parser.parse_args().parts or PARTS:
+        PARTS[part]()
+    return None
+
+
+if __name__ == "__main__":
+    main()
