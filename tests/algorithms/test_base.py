@@ -311,7 +311,7 @@ def test_labels_come_back_as_what_they_are(classes):
     y = np.array(classes)[codes]
     for labels in (y, y.tolist(), pd.Series(y), pl.Series(y), pa.array(y), y.astype(object)):
         model = PrivateTreeClassifier(schema, epsilon=1000, max_depth=4, n_records=200).fit(codes[:, None], labels)
-        assert model.classes_.tolist() == classes
+        assert model.classes_.tolist() == sorted(classes)
         assert model.predict(codes[:, None]).tolist() == y.tolist()
         assert model.predict(codes[:, None]).dtype == y.dtype
         assert model.score(codes[:, None], y) == 1
@@ -370,7 +370,7 @@ def test_predictions_agree_with_the_leaves():
     leaves = model.apply(X)
     assert {int(leaf) for leaf in leaves} <= set(model.tree_.leaves)
     labels = [model.tree_.nodes[leaf].answer for leaf in leaves]
-    assert model.predict(X).tolist() == model.classes_[labels].tolist()
+    assert model.predict(X).tolist() == [SCHEMA.classes[label] for label in labels]
     proba = model.predict_proba(X)
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     with np.errstate(divide="ignore"):
@@ -386,6 +386,19 @@ def test_leaves_with_counts_give_shares_and_without_a_label_the_largest():
     assert all(expected[leaf] == shares for leaf, shares in by_leaf.items() if leaf in expected)
     first = model.tree_.leaves[0]
     assert set(model.predict(X)[model.apply(X) == first]) <= {"no"}
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], ["yes", "no"]])
+def test_the_order_of_classes_in_a_schema_changes_no_score(classes):
+    """scikit-learn's metrics take probabilities to be in sorted order."""
+    schema = Schema(SCHEMA.features, classes=classes)
+    model = PrivateTreeClassifier(schema, epsilon=1000, n_records=300)
+    for scoring in ("roc_auc", "neg_log_loss", "accuracy"):
+        assert cross_val_score(model, X, Y, scoring=scoring, cv=3, error_score="raise").mean() > -0.5, scoring
+    model.fit(X, Y)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.classes_[model.predict_proba(X).argmax(axis=1)].tolist() == model.predict(X).tolist()
+    assert cross_val_score(model, X, Y, scoring="roc_auc", cv=3).mean() > 0.95
 
 
 # -- seeds and schemas that void a receipt ---------------------------------------------------------------------------

@@ -109,7 +109,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     def _set_fitted(self) -> None:
         """The attributes scikit-learn expects, all of them from the public schema."""
         self._fitted_names = None
-        self.classes_ = np.array(self.schema_.classes)
+        # Sorted, whatever the schema's order: scikit-learn's metrics take the columns of probabilities to be so.
+        self.classes_ = np.sort(np.array(self.schema_.classes))
         self.n_classes_ = len(self.classes_)
         self.feature_names_in_ = np.array(self.schema_.names, dtype=object)
         self.n_features_in_ = len(self.schema_.names)
@@ -155,15 +156,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         """The label of each row's leaf."""
         leaves = self.apply(X)
         labels = np.array([-1 if node.answer is None else node.answer for node in self.tree_.nodes])
-        return self.classes_[labels[leaves]]
+        return np.array(self.schema_.classes)[labels[leaves]]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Each class's share of the noisy counts of a row's leaf; without counts 1 for its label, 0 for the rest."""
+        """Each class's share of the noisy counts of a row's leaf; without counts 1 for its label, 0 for the rest.
+
+        Columns are in the order of ``classes_``.
+        """
         leaves = self.apply(X)
         shares = np.zeros((len(self.tree_.nodes), self.n_classes_))
         for i in self.tree_.leaves:
             shares[i] = _shares(self.tree_.nodes[i], self.n_classes_)
-        return shares[leaves]
+        return shares[:, np.argsort(np.array(self.schema_.classes))][leaves]
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The logarithm of ``predict_proba``; minus infinity where a probability is 0."""
