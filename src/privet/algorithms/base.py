@@ -19,6 +19,7 @@ from privet.errors import BudgetError, PrivetError, SchemaError
 from privet.privacy.ledger import Ledger, exact
 from privet.privacy.receipt import Receipt
 from privet.schema import Numeric, Schema
+from privet.tree.tree import TreeNode
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -191,10 +192,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         save(self, path)
 
 
-def _shares(node: Any, n_classes: int) -> np.ndarray:
+def _shares(node: TreeNode, n_classes: int) -> np.ndarray:
+    """A leaf's class probabilities: its counts' shares, none above that of the label it predicts."""
     if node.counts is None:
-        return np.eye(n_classes)[node.label]
+        return np.eye(n_classes)[node.answer]
     counts = np.maximum(np.array(node.counts, dtype=float), 0)
-    if counts.sum() == 0:
-        return np.full(n_classes, 1 / n_classes)
-    return counts / counts.sum()
+    shares = counts / counts.sum() if counts.sum() > 0 else np.full(n_classes, 1 / n_classes)
+    if shares.argmax() != node.answer:
+        # The label was chosen with more of the budget than the counts: where they disagree, it is right more often.
+        shares[node.answer] = shares.max() * (1 + 1e-9)
+    return shares / shares.sum()

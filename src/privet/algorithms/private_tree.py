@@ -20,9 +20,9 @@ from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
 from privet.privacy.sensitivity import CorrectCount
 from privet.schema import Schema
-from privet.tree.candidates import Candidates, Split, Splits
+from privet.tree.candidates import Candidates, Choice, Split, Splits
 from privet.tree.grid import Grid, public_grid
-from privet.tree.planning import SIZE_SHARE, Level, Plan, plan_levels
+from privet.tree.planning import COUNT_SHARE, SIZE_SHARE, Level, Plan, plan_levels
 from privet.tree.splits import public_splits
 from privet.tree.tree import Rule, Tree
 
@@ -51,8 +51,8 @@ class PrivateTreeClassifier(PrivateClassifier):
     max_depth : int
         The largest depth; the tree stays shallower where n * epsilon would not support more.
     leaves : "labels" or "counts"
-        ``"labels"`` gives the most accurate predictions, and probabilities of 0 and 1. ``"counts"`` spends part of the
-        budget on noisy class counts at the leaves: real probabilities.
+        ``"labels"`` gives the most accurate predictions, and probabilities of 0 and 1. ``"counts"`` spends a tenth of
+        the budget on noisy class counts at the leaves: real probabilities.
     n_records : int, optional
         About how many records there are, if that is public. A planning hint, never compared with the data; without it
         2% of the budget measures the number.
@@ -104,12 +104,16 @@ class PrivateTreeClassifier(PrivateClassifier):
         grid = public_grid(curator.schema)
         splits = public_splits(grid)
         curator.grid(grid)
-        plan = self._plan(curator, start, budget, splits)
+        counts_budget = budget * COUNT_SHARE if self.leaves == "counts" else Fraction(0)
+        plan = self._plan(curator, start, budget - counts_budget, splits)
         tree = Tree(curator.schema)
         frontier = {start: Branch(0, np.ones(grid.n_cells, dtype=bool))}
         for level in plan.inner:
             frontier = _grow_level(curator, tree, frontier, splits, level)
-        _label_level(curator, tree, frontier, splits, plan.last_budget)
+        last = _choose_last(curator, tree, frontier, splits, plan.last_budget)
+        leaves = _label(tree, frontier, last, grid)
+        if self.leaves == "counts":
+            _count(curator, tree, leaves, last, counts_budget)
         return tree.simplified()
 
     def _plan(self, curator: Curator, start: Node, budget: Fraction, splits: Splits) -> Plan:
@@ -136,24 +140,44 @@ def _grow_level(
         if node not in ready
     }
     if ready:
-        choices = {node: choice.split for node, choice in curator.choose(ready, level.score, level.budget).items()}
+        answers = curator.choose(ready, level.score, level.budget)
+        choices = {node: choice.split for node, choice in answers.items() if choice.split is not None}
         for node, children in curator.split(choices).items():
             grown |= zip(children, _branches(tree, frontier[node], choices[node], splits.grid))
     return grown
 
 
-def _label_level(
+def _choose_last(
     curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, budget: Fraction
-) -> None:
+) -> dict[Node, Choice]:
     """Choose a split with its labels, or one label, for every branch."""
     candidates = _candidates(tree, frontier, splits, labelled=True, stop=True)
     budgets = {node: budget + branch.saved for node, branch in frontier.items()}
-    for node, choice in curator.choose(candidates, CorrectCount(), budgets).items():
-        leaves = (
-            [frontier[node]] if choice.split is None else _branches(tree, frontier[node], choice.split, splits.grid)
-        )
-        for leaf, label in zip(leaves, choice.labels or ()):
-            tree.nodes[leaf.number].label = label
+    return curator.choose(candidates, CorrectCount(), budgets)
+
+
+def _label(
+    tree: Tree, frontier: Mapping[Node, Branch], last: Mapping[Node, Choice], grid: Grid
+) -> dict[Node, list[int]]:
+    """Write the chosen splits and labels into the tree; the numbers of each branch's leaves."""
+    leaves = {}
+    for node, choice in last.items():
+        ends = [frontier[node]] if choice.split is None else _branches(tree, frontier[node], choice.split, grid)
+        for end, label in zip(ends, choice.labels or ()):
+            tree.nodes[end.number].label = label
+        leaves[node] = [end.number for end in ends]
+    return leaves
+
+
+def _count(
+    curator: Curator, tree: Tree, leaves: Mapping[Node, list[int]], last: Mapping[Node, Choice], budget: Fraction
+) -> None:
+    """Noisy class counts for every leaf: those of a last split are the two rows of one table."""
+    tables = {node: () if choice.split is None else (choice.split,) for node, choice in last.items()}
+    counts = curator.tally({node: Tally(table) for node, table in tables.items()}, budget)
+    for node, numbers in leaves.items():
+        for number, row in zip(numbers, counts[node]):
+            tree.nodes[number].counts = tuple(int(count) for count in row)
 
 
 def _candidates(tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, **options: bool) -> dict[Node, Candidates]:

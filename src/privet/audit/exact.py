@@ -1,9 +1,9 @@
 """Exact audits: the probability of every transcript on tiny data, in log space.
 
-An algorithm is run again and again, each time with answers laid down beforehand, until every sequence of private answers
-that it can receive has been seen. The probability of a transcript is the product of its answers' exact probabilities, so
-the privacy loss between two datasets is a fact, not an estimate. Whatever is released is a function of the transcript,
-so its loss is at most that.
+An algorithm is run again and again, each time with answers laid down beforehand, until every sequence of private
+answers that it can receive has been seen. The probability of a transcript is the product of its answers' exact
+probabilities, so the privacy loss between two datasets is a fact, not an estimate. Whatever is released is a function of
+the transcript, so its loss is at most that.
 """
 
 from __future__ import annotations

@@ -15,12 +15,8 @@ import numpy as np
 
 from privet.schema import Categorical, Numeric, Schema
 
-
 OCTAVES = 16
 """How often the geometric cuts halve the distance to an end of the range."""
-
-FEW_INTEGERS = 32
-"""Integer features with at most this many steps are cut at each, evenly weighted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +27,6 @@ class Cells:
     cuts: np.ndarray | None
     n_cells: int
     special: bool  # the last cell is for missing or unlisted values
-    mass: np.ndarray | None = None  # a numeric feature's public prior: the weight of each cut, adding up to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,36 +53,29 @@ def public_grid(schema: Schema, max_cells: int = 256) -> Grid:
 def _cells(name: str, feature: Numeric | Categorical, max_cells: int) -> Cells:
     if isinstance(feature, Categorical):
         return Cells(name, None, len(feature.values) + feature.other, feature.other)
-    cuts, mass = numeric_cuts(feature, max_cells - 1 - feature.missing)
-    return Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing, mass)
+    cuts = numeric_cuts(feature, max_cells - 1 - feature.missing)
+    return Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing)
 
 
-def numeric_cuts(feature: Numeric, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Public cut points of a numeric feature, increasing, all inside its range, and the prior weight of each.
+def numeric_cuts(feature: Numeric, most: int) -> np.ndarray:
+    """At most ``most`` public cut points of a numeric feature, increasing, all inside its range.
 
     An integer feature with few values is cut between all of them. Otherwise half of the cuts are evenly spaced, and
     half close in geometrically on the ends of the range, and on zero where that is inside, because long-tailed features
     (incomes, capital gains) have nearly all their records there. A ``log`` feature is spaced evenly in the logarithm.
     """
     low, high = float(feature.low), float(feature.high)
-    if feature.integer and high - low <= FEW_INTEGERS:
-        families = [np.arange(low, high)]
-    elif feature.log:
-        start = low if low > 0 else high * 2.0**-OCTAVES
-        families = [np.geomspace(start, high, most + 2)[1:-1]]
+    if feature.integer and high - low <= most:
+        return np.arange(low, high)
+    if feature.log:
+        points = np.geomspace(low if low > 0 else high * 2.0**-OCTAVES, high, most + 2)[1:-1]
     else:
-        families = [low + (high - low) * np.arange(1, most // 2 + 1) / (most // 2 + 1)]
-        ends = 4 if low < 0 < high else 2
-        each = (most - most // 2) // ends
-        steps = 2.0 ** (-OCTAVES * np.arange(1, each + 1) / each)
-        families += [np.concatenate([low + (high - low) * steps, high - (high - low) * steps])]
-        if ends == 4:
-            families[1] = np.concatenate([families[1], low * steps, high * steps])
-    points = np.concatenate(families)
-    mass = np.concatenate([np.full(len(family), 1 / (len(families) * max(len(family), 1))) for family in families])
+        n_even = most // 2
+        even = low + (high - low) * np.arange(1, n_even + 1) / (n_even + 1)
+        towards = [(low, high - low), (high, low - high)] + ([(0.0, low), (0.0, high)] if low < 0 < high else [])
+        n_each = (most - n_even) // len(towards)
+        steps = 2.0 ** (-OCTAVES * np.arange(1, n_each + 1) / max(n_each, 1))
+        points = np.concatenate([even, *(end + span * steps for end, span in towards)])
     if feature.integer:
         points = np.floor(points)  # "age <= 34" reads better than "age <= 34.5", and cuts the same
-    inside = (points >= low) & (points < high)
-    cuts, which = np.unique(points[inside], return_inverse=True)
-    mass = np.bincount(which, mass[inside], minlength=len(cuts))
-    return cuts, mass / mass.sum() if len(mass) else mass
+    return np.unique(points[(points >= low) & (points < high)])

@@ -17,6 +17,9 @@ from privet.privacy.sensitivity import ONE, Mixed
 SIZE_SHARE = Fraction(1, 50)
 """The share of the budget that measures the number of records, where no public hint is given."""
 
+COUNT_SHARE = Fraction(1, 10)
+"""The share of the budget that buys class counts at the leaves, where they are asked for."""
+
 LEVEL_GROWTH = Fraction(17, 10)
 """Each level spends this much more than the one above: it decides more, on fewer records."""
 
@@ -68,7 +71,7 @@ def worthwhile(depth: int, n_candidates: int, n_classes: int) -> float:
     """The n * epsilon from which a tree of this depth is expected to beat a shallower one."""
     # Equal loss on every level, with budgets that share one epsilon: (sum of sqrt(number of nodes))^2.
     nodes = sum(2 ** (level / 2) for level in range(depth)) ** 2
-    return PAYS_OFF * math.log(max(n_candidates, 2)) * nodes * 2 / max(n_classes, 2)
+    return PAYS_OFF * math.log(max(n_candidates, 2)) * nodes * math.sqrt(2 / max(n_classes, 2))
 
 
 def gini_weights(depth: int) -> tuple[int, ...]:

@@ -120,12 +120,15 @@ def cut(X, cuts, lengths, missing, shift, scales, firsts, crowded, out, flags):
                         g = uint64(uint32(found[k]))
                         c = uint64(first[g])
                         d = uint64(first[uint64(g + one)] if g < uint64(last) else lengths[f])
-                        while c < d:
-                            mid = uint64((c + d) >> one)
-                            if mine[mid] < xs[k]:
-                                c = uint64(mid + one)
-                            else:
-                                d = mid
+                        if d <= uint64(c + one):  # few buckets are crowded, so this is mostly so, and foreseen
+                            c = uint64(c + uint64(mine[c] < xs[k]))
+                        else:
+                            while c < d:
+                                mid = uint64((c + d) >> one)
+                                if mine[mid] < xs[k]:
+                                    c = uint64(mid + one)
+                                else:
+                                    d = mid
                         out[uint64(r + k), f] = c
                 else:  # at most one cut is left to compare with, and no branch to mispredict
                     for k in range(size):
