@@ -346,14 +346,13 @@ def test_random_json_is_refused_with_a_receipt_error(data):
 
 @settings(max_examples=500, deadline=None)
 @given(st.data())
-def test_a_receipt_with_a_random_field_is_accepted_or_refused_but_never_breaks(data):
+def test_a_receipt_with_a_random_field_does_not_flatter_and_breaks_nothing(data):
     receipt = HONEST.to_dict()
     where = receipt["events"][data.draw(st.sampled_from(EVENTS))] if data.draw(st.booleans()) else receipt
     field = data.draw(st.sampled_from(sorted(where)))
     where[field] = data.draw(anything)
     if read_and_verify(receipt):
-        # Names of no consequence, more noise, a larger claim, or the very value that was there.
-        assert field in {"question", "trust", "scale", "claimed", "format", "void", "delta", "charged", "sensitivity"}
+        assert Receipt.from_dict(receipt).epsilon >= HONEST.epsilon  # it may say less, but it does not flatter
 
 
 # -- hostile receipts: work grows with the text, so these end at once ----------------------------------------------
