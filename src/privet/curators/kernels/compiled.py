@@ -23,7 +23,7 @@ _HALF_BITS = int(np.float32(0.5).view(np.int32))
 
 def n_buckets(shift):
     """The number of buckets of a feature; each octave has ``2**(23 - shift)``."""
-    return 2 * (((_HALF_BITS - _FLOOR_BITS) >> shift) + 1)
+    return 4 * (((_HALF_BITS - _FLOOR_BITS) >> shift) + 1)
 
 
 def kernel(function):
@@ -34,32 +34,38 @@ def kernel(function):
 
 
 @kernel
-def buckets(xs, n, low, scale, shift, last, signed, bits, found):
+def buckets(xs, n, scales, shift, last, signed, bits, found):
     """Put values into buckets, monotonically: a first guess of their cells.
 
-    The range is mapped to [0, 1] and a bucket is the leading bits of the distance to the nearer end,
-    as a float: fine near both ends, where grids are refined, and linear in between. Subtracting,
-    scaling and rounding keep order, so buckets do: whatever the rounding, a cut in a lower bucket is
-    below the value and a cut in a higher one above it.
+    A stretch of the range is mapped to [0, 1] and a bucket is the leading bits of the distance to the
+    nearer end, as a float: fine near both ends, where grids are refined, and linear in between. There
+    are two stretches, below and from ``pivot`` on, each with buckets of its own. Subtracting, scaling
+    and rounding keep order, so buckets do: whatever the rounding, a cut in a lower bucket is below the
+    value and a cut in a higher one above it.
 
     ``signed`` and ``bits`` are one scratch array, as float32 and as int32.
     """
+    pivot, low, scale, low_above, scale_above = scales[0], scales[1], scales[2], scales[3], scales[4]
     for k in range(n):
-        t = (xs[k] - low) * scale
+        x = xs[k]
+        t = (x - low_above) * scale_above if x >= pivot else (x - low) * scale
         u = min(t, 1.0 - t)
         u = u if u > FLOOR else FLOOR  # in this order a NaN falls into the first bucket
         signed[k] = float32(-u if t >= 0.5 else u)
+    half = int32((last + 1) >> 1)
     for k in range(n):
         b = bits[k]
         g = int32(((b & int32(0x7FFFFFFF)) - int32(_FLOOR_BITS)) >> shift)
-        found[k] = int32(last - g) if b < 0 else g
+        g = int32(half - 1 - g) if b < 0 else g
+        found[k] = g + half if xs[k] >= pivot else g
 
 
 @kernel
 def tabulate(cuts, lengths, shift, scales, firsts, crowded):
     """For each feature and bucket, the number of cuts in lower buckets.
 
-    ``cuts`` is padded with infinity. ``crowded`` marks features with a bucket of several cuts.
+    ``cuts`` is padded with infinity. ``crowded`` marks features with a bucket of several cuts; where zero
+    is inside the range, it is tried as the pivot first, because grids may be refined there too.
     """
     width = cuts.shape[1]
     signed = np.empty(width, np.float32)
@@ -71,19 +77,25 @@ def tabulate(cuts, lengths, shift, scales, firsts, crowded):
         low, high = 0.0, 1.0
         if n > 0 and np.isfinite(cuts[f, 0]) and np.isfinite(cuts[f, n - 1]):
             low, high = cuts[f, 0], cuts[f, n - 1]
-        # Kept away from 0 and infinity, or 0 * inf would make a NaN and NaN has no order.
-        scales[f, 0] = low
-        scales[f, 1] = 1.0 / min(max(high - low, 1e-300), 1e308)
-        buckets(cuts[f], uint64(n), scales[f, 0], scales[f, 1], shift, last, signed, bits, found)
-        c = 0
-        crowded[f] = 0
-        for g in range(last + 1):
-            firsts[f, g] = c
-            before = c
-            while c < n and found[c] == g:
-                c += 1
-            if c > before + 1:
-                crowded[f] = 1
+        for pivot in (np.inf, 0.0):
+            if pivot == 0.0 and not (crowded[f] and low < 0.0 < high):
+                continue
+            # Kept away from 0 and infinity, or 0 * inf would make a NaN and NaN has no order.
+            scales[f, 0] = pivot
+            scales[f, 1] = low
+            scales[f, 2] = 1.0 / min(max(min(high, pivot) - low, 1e-300), 1e308)
+            scales[f, 3] = 0.0
+            scales[f, 4] = 1.0 / min(max(high, 1e-300), 1e308)
+            buckets(cuts[f], uint64(n), scales[f], shift, last, signed, bits, found)
+            c = 0
+            crowded[f] = 0
+            for g in range(last + 1):
+                firsts[f, g] = c
+                before = c
+                while c < n and found[c] == g:
+                    c += 1
+                if c > before + 1:
+                    crowded[f] = 1
 
 
 @kernel
@@ -114,7 +126,7 @@ def cut(X, cuts, lengths, missing, shift, scales, firsts, crowded, out, flags):
                 odd = False
                 for k in range(size):
                     odd |= xs[k] - xs[k] != 0.0
-                buckets(xs, size, scales[f, 0], scales[f, 1], shift, last, signed, bits, found)
+                buckets(xs, size, scales[f], shift, last, signed, bits, found)
                 if crowded[f]:
                     for k in range(size):
                         g = uint64(uint32(found[k]))

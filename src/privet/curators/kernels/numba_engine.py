@@ -54,7 +54,7 @@ def _cut_group(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[
     # An octave gets a quarter as many buckets as there are cuts: one cut a bucket on a linear grid.
     octave = min(max(int(lengths.max()).bit_length() - 2, 2), 10)
     shift = 23 - octave
-    scales = np.empty((m, 2))
+    scales = np.empty((m, 5))
     firsts = np.empty((m, compiled.n_buckets(shift)), np.uint16)
     crowded = np.empty(m, np.uint8)
     compiled.tabulate(padded, lengths, shift, scales, firsts, crowded)
