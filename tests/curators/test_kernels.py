@@ -57,6 +57,14 @@ def naive_partition(column, table, n_parts, rows):
     return [[int(i) for i in rows if table[column[i]] == part] for part in range(n_parts)]
 
 
+def partition(column, table, n_parts, rows=None):
+    """The parts of one node alone."""
+    empty = np.empty((len(column), 0), np.uint16 if column.dtype == np.uint8 else np.uint8)
+    blocks = (column[:, None], empty) if column.dtype == np.uint8 else (empty, column[:, None])
+    parts, ends = kernels.partition_level(blocks, [0], [table], [n_parts], rows)
+    return [parts[a:b] for a, b in pairwise(ends)]
+
+
 # Cuts and values
 
 
@@ -140,7 +148,7 @@ def test_read_only_records_are_accepted(engine):
     labels = np.zeros(25, np.uint8)
     labels.flags.writeable = False
     assert kernels.histograms(out, np.array([0, 2]), 4, labels, 1).sum() == 50
-    assert sum(map(len, kernels.partition(out[:, 0], np.array([0, 1], np.uint8), 2))) == 25
+    assert sum(map(len, partition(out[:, 0], np.array([0, 1], np.uint8), 2))) == 25
 
 
 def test_no_rows_no_cuts_and_one_cell(engine):
@@ -154,7 +162,7 @@ def test_no_rows_no_cuts_and_one_cell(engine):
     counts = kernels.histograms(out, np.array([0, 1]), 2, np.zeros(0, np.uint8), 2)
     assert counts.shape == (1, 2, 2)
     assert not counts.any()
-    parts = kernels.partition(out[:, 0], np.zeros(1, np.uint8), 3)
+    parts = partition(out[:, 0], np.zeros(1, np.uint8), 3)
     assert [len(each) for each in parts] == [0, 0, 0]
 
 
@@ -224,7 +232,7 @@ def test_rows_reach_their_parts_in_order(engines, name, level, data):
     assert [found[a:b].tolist() for a, b in pairwise(ends)] == expected
     if n_parts[0]:
         first = everything[starts[0] : starts[1]].astype(np.int32)
-        parts = kernels.partition(cells[:, features[0]], tables[0], n_parts[0], first)
+        parts = partition(cells[:, features[0]], tables[0], n_parts[0], first)
         assert [each.tolist() for each in parts] == expected[: n_parts[0]]
 
 
@@ -247,7 +255,7 @@ def test_ten_thousand_categories_and_many_classes(engine):
     np.testing.assert_array_equal(counts[0].sum(axis=1)[:10_000], np.bincount(cells[:, 0], minlength=10_000))
     np.testing.assert_array_equal(counts[0, :10_000].sum(axis=0), np.bincount(labels, minlength=700))
     table = (np.arange(10_000) % 3).astype(np.uint8)
-    for part, rows in enumerate(kernels.partition(cells[:, 1], table, 3)):
+    for part, rows in enumerate(partition(cells[:, 1], table, 3)):
         np.testing.assert_array_equal(rows, np.flatnonzero(table[cells[:, 1]] == part))
 
 
@@ -261,9 +269,9 @@ def test_a_constant_feature_fills_one_cell(engine):
 def test_a_part_beyond_the_table_is_refused(engine):
     column = np.array([0, 1, 2], np.uint8)
     with pytest.raises(ValueError, match="n_parts"):
-        kernels.partition(column, np.array([0, 1, 2], np.uint8), 2)
+        partition(column, np.array([0, 1, 2], np.uint8), 2)
     with pytest.raises(IndexError):
-        kernels.partition(column, np.array([0, 1], np.uint8), 2)
+        partition(column, np.array([0, 1], np.uint8), 2)
 
 
 # The two engines

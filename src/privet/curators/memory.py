@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -72,7 +73,7 @@ class MemoryCurator(CentralCurator):
             raise SchemaError("The in-memory curator holds at most 2,147,483,647 records.")
         super().__init__(schema, ledger or Ledger(math.inf), mechanisms or SecureMechanisms())
         self._held: WeakKeyDictionary[Node, _Held] = WeakKeyDictionary()
-        self._blocks: list[_Block] = []
+        self._blocks: tuple[_Block, ...] = ()
 
     # -- public structure ---------------------------------------------------------------------------------------
 
@@ -81,14 +82,10 @@ class MemoryCurator(CentralCurator):
 
     def grid(self, grid: Grid) -> None:
         sizes = np.diff(grid.offsets)
-        self._blocks = [
-            self._fill(grid, features, width)
-            for features, width in (
-                (np.flatnonzero(sizes <= 256), np.uint8),
-                (np.flatnonzero(sizes > 256), np.uint16),
-            )
-            if len(features)
-        ]
+        self._blocks = (
+            self._fill(grid, np.flatnonzero(sizes <= 256), np.uint8),
+            self._fill(grid, np.flatnonzero(sizes > 256), np.uint16),
+        )
         self._grid = grid
         for held in self._held.values():
             ancestor: _Held | None = held
@@ -118,14 +115,19 @@ class MemoryCurator(CentralCurator):
         self._own(list(splits))
         for split in splits.values():
             self._fits(split)
+        held = [self._held[node] for node in splits]
+        narrow, wide = (block.cells for block in self._blocks)
+        places = [self._place(split.feature) for split in splits.values()]
+        tables = [np.frombuffer(split.part, dtype=np.uint8) for split in splits.values()]
+        n_children = [split.n_children for split in splits.values()]
+        rows, starts = kernels.partition_level((narrow, wide), places, tables, n_children, *self._rows(held))
+        parts = [rows[a:b] for a, b in pairwise(starts)]
         children = {}
-        for node, split in splits.items():
-            held = self._held[node]
-            part = np.frombuffer(split.part, dtype=np.uint8)
-            rows = kernels.partition(self._column(split.feature), part, split.n_children, held.rows)
+        for node, parent, n in zip(splits, held, n_children):
             family: list[_Held] = []
-            family += (_Held(part_rows, held, family) for part_rows in rows)
-            children[node] = self._open(node.scope.split(split.n_children), family)
+            family += (_Held(part, parent, family) for part in parts[:n])
+            del parts[:n]
+            children[node] = self._open(node.scope.split(n), family)
         return children
 
     def parts(self, node: Node, n: int) -> list[Node]:
@@ -147,13 +149,10 @@ class MemoryCurator(CentralCurator):
         self._held.update(zip(nodes, held))
         return nodes
 
-    def _column(self, feature: int) -> np.ndarray:
-        self._cells()
-        for block in self._blocks:
-            where = np.searchsorted(block.features, feature)
-            if where < len(block.features) and block.features[where] == feature:
-                return block.cells[:, where]
-        raise LeakError("There is no such feature.")
+    def _place(self, feature: int) -> int:
+        """The column of a feature, counted through both blocks."""
+        order = np.concatenate([block.features for block in self._blocks])
+        return int(np.flatnonzero(order == feature)[0])
 
     # -- exact counts, behind the curtain ------------------------------------------------------------------------
 
@@ -195,28 +194,22 @@ class MemoryCurator(CentralCurator):
         """Count these nodes' histograms, all in one pass over their rows."""
         grid = self._cells()
         counts = np.zeros((len(to_count), grid.n_cells, self._n_classes), dtype=np.int64)
-        if not to_count:
-            return counts
-        if len(to_count) == 1 and to_count[0].rows is None:
-            rows, starts = None, np.array([0, self._table.n_rows], dtype=np.int64)
-        else:
-            everything = np.arange(
-                0 if all(h.rows is not None for h in to_count) else self._table.n_rows, dtype=np.int32
-            )
-            lists = [everything if held.rows is None else held.rows for held in to_count]
-            rows = np.concatenate(lists)
-            starts = np.concatenate([[0], np.cumsum([len(part) for part in lists], dtype=np.int64)])
-        for block in self._blocks:
-            sizes = np.diff(grid.offsets)[block.features]
-            offsets = np.concatenate([[0], np.cumsum(sizes)])
-            own = kernels.histograms(
-                block.cells, offsets[:-1], int(offsets[-1]), self._labels, self._n_classes, rows, starts
-            )
-            if len(self._blocks) == 1:
-                return own
-            for f, start, size in zip(block.features, offsets, sizes):
-                counts[:, grid.offsets[f] : grid.offsets[f + 1]] = own[:, start : start + size]
+        if to_count:
+            rows, starts = self._rows(to_count)
+            for block in self._blocks:
+                offsets = grid.offsets[block.features]
+                kernels.histograms(
+                    block.cells, offsets, grid.n_cells, self._labels, self._n_classes, rows, starts, counts
+                )
         return counts
+
+    def _rows(self, level: Sequence[_Held]) -> tuple[np.ndarray | None, np.ndarray]:
+        """The rows of these nodes one after another (None: all rows, once), and where each node's begin."""
+        if len(level) == 1 and level[0].rows is None:
+            return None, np.array([0, self._table.n_rows], dtype=np.int64)
+        everything = np.arange(self._table.n_rows if any(held.rows is None for held in level) else 0, dtype=np.int32)
+        lists = [everything if held.rows is None else held.rows for held in level]
+        return np.concatenate(lists), np.concatenate([[0], np.cumsum([len(own) for own in lists], dtype=np.int64)])
 
     @property
     def _n_classes(self) -> int:

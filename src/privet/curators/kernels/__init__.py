@@ -19,7 +19,6 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -34,7 +33,6 @@ __all__ = [
     "cut_column",
     "cut_matrix",
     "histograms",
-    "partition",
     "partition_level",
     "sums",
 ]
@@ -116,17 +114,6 @@ def sums(
         out = np.zeros((len(starts) - 1, n_cells), np.int64)
     _pick(SUM * int(starts[-1]) * cells.shape[1]).sums(cells, offsets, values, rows, starts, out)
     return out
-
-
-def partition(
-    column: NDArray, part_of_cell: NDArray[np.uint8], n_parts: int, rows: NDArray[np.int32] | None = None
-) -> list[NDArray[np.int32]]:
-    """Send one node's rows to parts by a public table from cell to part; rows stay increasing."""
-    block = column[:, None]
-    empty = np.empty((len(column), 0), np.uint16 if block.dtype == np.uint8 else np.uint8)
-    blocks = (block, empty) if block.dtype == np.uint8 else (empty, block)
-    parts, ends = partition_level(blocks, [0], [part_of_cell], [n_parts], rows)
-    return [parts[a:b] for a, b in pairwise(ends)]
 
 
 def partition_level(
