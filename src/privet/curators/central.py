@@ -65,6 +65,10 @@ class CentralCurator(Curator):
         """Exact class counts, int64 of shape (nodes, classes)."""
 
     @abstractmethod
+    def _size(self, node: Node) -> int:
+        """The exact number of records."""
+
+    @abstractmethod
     def _own(self, nodes: Sequence[Node]) -> None:
         """Raise LeakError unless this curator made all these nodes."""
 
@@ -98,9 +102,9 @@ class CentralCurator(Curator):
         plain = [node for node, tally in tallies.items() if not tally.tables]
         tables = [node for node, tally in tallies.items() if tally.tables]
         exact: dict[Node, np.ndarray] = {}
-        if plain:
-            for node, counts in zip(plain, self._totals(plain)):
-                exact[node] = counts[None, :] if tallies[node].by_class else counts.sum(keepdims=True)
+        for node in plain:
+            by_class = tallies[node].by_class
+            exact[node] = self._totals([node]) if by_class else np.array([self._size(node)], dtype=np.int64)
         if tables:
             grid = self._cells()
             for node, histogram in zip(tables, self._histograms(tables)):

@@ -164,6 +164,10 @@ class MemoryCurator(CentralCurator):
         n_classes = self._n_classes
         return np.stack([np.bincount(self._labels_of(node), minlength=n_classes) for node in nodes])
 
+    def _size(self, node: Node) -> int:
+        rows = self._held[node].rows
+        return self._table.n_rows if rows is None else len(rows)
+
     def _labels_of(self, node: Node) -> np.ndarray:
         rows = self._held[node].rows
         return self._labels if rows is None else self._labels[rows]
