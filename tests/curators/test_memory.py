@@ -344,7 +344,7 @@ def test_a_failed_grid_leaves_the_old_one():
     grid = public_grid(schema, 8)
     curator.grid(grid)
     before = curator._histograms([curator.root()])
-    strict = Grid(tuple(Cells(c.name, c.cuts, len(c.cuts) + 1, False, c.mass) for c in grid.features))
+    strict = Grid(tuple(Cells(c.name, c.cuts, len(c.cuts) + 1, False) for c in grid.features))
     with pytest.raises(SchemaError):
         curator.grid(strict)
     np.testing.assert_array_equal(curator._histograms([curator.root()]), before)

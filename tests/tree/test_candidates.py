@@ -11,7 +11,7 @@ from privet.tree.grid import public_grid
 from privet.tree.splits import public_splits
 
 SCHEMA = Schema(
-    {"n": Numeric(0, 6, integer=True, missing=True), "c": Categorical(["x", "y", "z"]), "d": Categorical(range(12))},
+    {"n": Numeric(0, 6, integer=True, missing=True), "c": Categorical(["x", "y", "z"]), "d": Categorical(range(14))},
     classes=["a", "b", "c"],
 )
 SPLITS = public_splits(public_grid(SCHEMA))

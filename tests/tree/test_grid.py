@@ -22,14 +22,12 @@ def numerics(draw):
 
 @settings(max_examples=300, deadline=None)
 @given(numerics(), st.integers(4, 300))
-def test_cuts_increase_inside_the_range_and_weigh_one_in_all(feature, most):
-    cuts, mass = numeric_cuts(feature, most)
+def test_cuts_increase_inside_the_range(feature, most):
+    cuts = numeric_cuts(feature, most)
     assert (np.diff(cuts) > 0).all()
     assert np.isfinite(cuts).all()
     assert ((cuts >= feature.low) & (cuts < feature.high)).all()  # no cell beside a cut is empty for sure
-    assert len(mass) == len(cuts)
-    assert (mass > 0).all()
-    assert not len(mass) or mass.sum() == pytest.approx(1)
+    assert len(cuts) <= most
     if feature.integer:
         assert (cuts == np.floor(cuts)).all()
 
@@ -45,20 +43,18 @@ def test_a_grid_has_no_more_cells_than_asked_for_and_numbers_them_through(featur
     for cells, feature in zip(grid.features, features):
         assert cells.n_cells == len(cells.cuts) + 1 + feature.missing
         assert cells.special == feature.missing
-        assert cells.n_cells <= max(most, 34)
+        assert cells.n_cells <= most
 
 
 def test_a_constant_has_one_cell():
-    assert len(numeric_cuts(Numeric(3, 3), 100)[0]) == 0
-    assert len(numeric_cuts(Numeric(3, 3, integer=True), 100)[0]) == 0
-    assert len(numeric_cuts(Numeric(3, 3, log=True), 100)[0]) == 0
+    assert len(numeric_cuts(Numeric(3, 3), 100)) == 0
+    assert len(numeric_cuts(Numeric(3, 3, integer=True), 100)) == 0
+    assert len(numeric_cuts(Numeric(3, 3, log=True), 100)) == 0
     assert public_grid(Schema({"x": Numeric(3, 3)}, classes=[0])).n_cells == 1
 
 
 def test_few_integers_are_cut_between_all_of_them():
-    cuts, mass = numeric_cuts(Numeric(2, 7, integer=True), 255)
-    assert cuts.tolist() == [2, 3, 4, 5, 6]
-    assert len(set(mass)) == 1
+    assert numeric_cuts(Numeric(2, 7, integer=True), 255).tolist() == [2, 3, 4, 5, 6]
 
 
 def test_a_category_has_a_cell_for_each_value_and_one_for_others():
@@ -70,16 +66,16 @@ def test_a_category_has_a_cell_for_each_value_and_one_for_others():
 
 
 def test_long_tails_are_cut_finely_at_their_start():
-    cuts, _ = numeric_cuts(Numeric(0, 1e6), 254)
+    cuts = numeric_cuts(Numeric(0, 1e6), 254)
     assert (cuts < 100).sum() >= 4
-    around_zero, _ = numeric_cuts(Numeric(-1e6, 1e6), 254)
+    around_zero = numeric_cuts(Numeric(-1e6, 1e6), 254)
     assert ((np.abs(around_zero) < 100).sum()) >= 8
 
 
 @pytest.mark.xfail(reason="a geometric sequence cannot start at zero", raises=ValueError, strict=False)
 @pytest.mark.parametrize("high", [0, 5e-324])
 def test_a_logarithmic_range_may_end_at_zero_or_next_to_it(high):
-    cuts, _ = numeric_cuts(Numeric(0, high, log=True), 100)
+    cuts = numeric_cuts(Numeric(0, high, log=True), 100)
     assert ((cuts >= 0) & (cuts < high)).all()
 
 
@@ -88,6 +84,5 @@ def test_a_logarithmic_range_may_end_at_zero_or_next_to_it(high):
 @pytest.mark.parametrize("log", [False, True])
 def test_extreme_ranges_have_sound_cuts(ends, log):
     low, high = ends
-    cuts, mass = numeric_cuts(Numeric(low, high, log=log and low >= 0), 100)
+    cuts = numeric_cuts(Numeric(low, high, log=log and low >= 0), 100)
     assert ((cuts >= low) & (cuts < high)).all()
-    assert (mass > 0).all()

@@ -11,7 +11,11 @@ from privet.tree.splits import MOST_SUBSETS, public_splits
 
 FEATURES = st.one_of(
     st.builds(Numeric, st.just(0), st.integers(0, 100), integer=st.booleans(), missing=st.booleans()),
-    st.builds(lambda n, other: Categorical(range(n), other=other), st.integers(1, 14), st.booleans()),
+    st.builds(
+        lambda n, other: Categorical(range(n), other=other),
+        st.sampled_from([1, 2, 3, 5, 8, MOST_SUBSETS + 1, 20]),
+        st.booleans(),
+    ),
 )
 schemas = st.lists(FEATURES, min_size=1, max_size=4).map(
     lambda features: Schema({f"x{i}": feature for i, feature in enumerate(features)}, classes=[0, 1])
