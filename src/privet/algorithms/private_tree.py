@@ -110,7 +110,7 @@ class PrivateTreeClassifier(PrivateClassifier):
         frontier = {start: Branch(0, np.ones(grid.n_cells, dtype=bool))}
         for level in plan.inner:
             frontier = _grow_level(curator, tree, frontier, splits, level)
-        last = _choose_last(curator, tree, frontier, splits, plan.last_budget)
+        last = _choose_last(curator, tree, frontier, splits if plan.joint else None, plan.last_budget)
         leaves = _label(tree, frontier, last, grid)
         if self.leaves == "counts":
             _count(curator, tree, leaves, last, counts_budget)
@@ -119,8 +119,8 @@ class PrivateTreeClassifier(PrivateClassifier):
     def _plan(self, curator: Curator, start: Node, budget: Fraction, splits: Splits) -> Plan:
         """How deep, and what each level spends: by the public hint, or by a noisy number of records."""
         n_classes = len(curator.schema.classes or ())
-        if self.n_records is not None:
-            return plan_levels(self.n_records, budget, len(splits), n_classes, self.max_depth)
+        if self.n_records is not None or self.max_depth == 1:
+            return plan_levels(self.n_records or 0, budget, len(splits), n_classes, self.max_depth)
         share = budget * SIZE_SHARE
         size = int(curator.tally({start: Tally(by_class=False)}, share)[start][0])
         # Two noise scales of n * epsilon: a noisy number must not buy a depth that the true one would not.
@@ -148,9 +148,9 @@ def _grow_level(
 
 
 def _choose_last(
-    curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, budget: Fraction
+    curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits | None, budget: Fraction
 ) -> dict[Node, Choice]:
-    """Choose a split with its labels, or one label, for every branch."""
+    """Choose a split with its labels, or one label, for every branch; without splits a label."""
     candidates = _candidates(tree, frontier, splits, labelled=True, stop=True)
     budgets = {node: budget + branch.saved for node, branch in frontier.items()}
     return curator.choose(candidates, CorrectCount(), budgets)
@@ -180,11 +180,15 @@ def _count(
             tree.nodes[number].counts = tuple(int(count) for count in row)
 
 
-def _candidates(tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, **options: bool) -> dict[Node, Candidates]:
+def _candidates(
+    tree: Tree, frontier: Mapping[Node, Branch], splits: Splits | None, **options: bool
+) -> dict[Node, Candidates]:
     """For every node the splits that part what can reach it."""
     n_classes = len(tree.schema.classes or ())
     return {
-        node: Candidates(splits, n_classes, splits.allowed_within(branch.reachable), **options)
+        node: Candidates(
+            splits, n_classes, None if splits is None else splits.allowed_within(branch.reachable), **options
+        )
         for node, branch in frontier.items()
     }
 

@@ -8,7 +8,7 @@ the transcript, so its loss is at most that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ class ScriptedMechanisms:
         self.laws.append(law)
         return answer
 
-    def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
+    def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
         law = _SELECTION_LAWS[mechanism]
         return [self._answer(law(score, scale)) for score, scale in zip(scores, scales)]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -153,11 +153,11 @@ class CentralCurator(Curator):
             )
             for node, scale, amount in zip(nodes, scales, budgets(nodes, budget))
         )
-        scores = self._scores(candidates, score)
-        offset = [
+        # Node by node: with many classes the candidates of one are enough to hold in memory.
+        offset = (
             exact + np.rint(options.log_prior() * scale).astype(np.int64)
-            for exact, options, scale in zip(scores, candidates.values(), scales)
-        ]
+            for exact, options, scale in zip(self._scores(candidates, score), candidates.values(), scales)
+        )
         winners = self._mechanisms.select(mechanism, offset, scales)
         return {node: candidates[node].choice(winner) for node, winner in zip(nodes, winners)}
 
@@ -187,12 +187,12 @@ class CentralCurator(Curator):
         if len(split.part) != features[split.feature].n_cells:
             raise LeakError("A split must say for every cell of its feature where it goes.")
 
-    def _scores(self, candidates: Mapping[Node, Candidates], score: Score) -> list[np.ndarray]:
+    def _scores(self, candidates: Mapping[Node, Candidates], score: Score) -> Iterator[np.ndarray]:
         """Exact integer scores of every candidate of every node."""
         nodes = list(candidates)
         if all(options.splits is None and options.labelled for options in candidates.values()):
-            return list(self._totals(nodes))  # labels alone need no histogram
-        scores = []
+            yield from self._totals(nodes)  # labels alone need no histogram
+            return
         for options, histogram in zip(candidates.values(), self._histograms(nodes)):
             # Every record is in one cell of the first feature.
             totals = histogram[: self._cells().offsets[1]].sum(axis=0)
@@ -205,8 +205,7 @@ class CentralCurator(Curator):
                 of_splits, of_stops = children[:, 0, left] + children[:, 1, right], totals
             else:
                 of_splits, of_stops = score.of(children), score.of(totals[None, None, :])
-            scores.append(np.concatenate([of_splits.ravel(), of_stops if options.stop else totals[:0]]))
-        return scores
+            yield np.concatenate([of_splits.ravel(), of_stops if options.stop else totals[:0]])
 
     def quantiles(
         self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction

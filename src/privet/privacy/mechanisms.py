@@ -8,7 +8,7 @@ exact numbers, so only curators may hold one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any, Protocol
@@ -63,7 +63,7 @@ class Mechanisms(Protocol):
         """What a reproducible one draws from."""
         ...
 
-    def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
+    def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
         """For each vector of scores the index of the winner; noise of its scale, in the scores' units."""
         ...
 
@@ -78,7 +78,7 @@ class SecureMechanisms:
     reproducible = False
     generator = None
 
-    def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
+    def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
         _check(scales, mechanism)
         draw = {"permute_and_flip": self._permute_and_flip, "exponential": self._exponential}[mechanism]
         return [draw(score, scale) for score, scale in zip(scores, scales)]
@@ -117,7 +117,7 @@ class SeededMechanisms:
     def __init__(self, generator: np.random.Generator) -> None:
         self.generator = generator
 
-    def select(self, mechanism: str, scores: Sequence[np.ndarray], scales: Sequence[float]) -> list[int]:
+    def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
         _check(scales, mechanism)
         draw: Any = {
             "permute_and_flip": self.generator.standard_exponential,

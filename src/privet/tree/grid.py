@@ -15,8 +15,8 @@ import numpy as np
 
 from privet.schema import Categorical, Numeric, Schema
 
-OCTAVES = 16
-"""How often the geometric cuts halve the distance to an end of the range."""
+OCTAVES = 12
+"""How often the geometric cuts halve the distance to an end of the range; for integers, until it is one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,16 +65,17 @@ def numeric_cuts(feature: Numeric, most: int) -> np.ndarray:
     (incomes, capital gains) have nearly all their records there. A ``log`` feature is spaced evenly in the logarithm.
     """
     low, high = float(feature.low), float(feature.high)
-    if feature.integer and high - low <= most:
+    if low == high or (feature.integer and high - low <= most):
         return np.arange(low, high)
     if feature.log:
         points = np.geomspace(low if low > 0 else high * 2.0**-OCTAVES, high, most + 2)[1:-1]
     else:
+        octaves = min(30.0, np.log2(high - low)) if feature.integer else OCTAVES
         n_even = most // 2
         even = low + (high - low) * np.arange(1, n_even + 1) / (n_even + 1)
         towards = [(low, high - low), (high, low - high)] + ([(0.0, low), (0.0, high)] if low < 0 < high else [])
         n_each = (most - n_even) // len(towards)
-        steps = 2.0 ** (-OCTAVES * np.arange(1, n_each + 1) / max(n_each, 1))
+        steps = 2.0 ** (-octaves * np.arange(1, n_each + 1) / max(n_each, 1))
         points = np.concatenate([even, *(end + span * steps for end, span in towards)])
     if feature.integer:
         points = np.floor(points)  # "age <= 34" reads better than "age <= 34.5", and cuts the same

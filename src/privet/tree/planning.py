@@ -1,9 +1,8 @@
 """The plan: how deep a tree is worth growing, and what each level may spend, from public or released numbers.
 
-A private choice among K candidates loses about ln(K) noise scales of records against the best one. A tree of depth D
-makes 2^l such choices on level l, each on a share of the records, and the levels share the budget. So a level pays off
-once n * epsilon is large against ln(K), by a factor that grows with the depth; docs/defaults.md has the measurements
-behind the constants.
+A private choice among K candidates loses up to about ln(K) noise scales of records against the best one. A tree of depth
+D makes 2^l such choices on level l, and the levels share the budget. So a level pays off once n * epsilon is large
+against ln(K), by a factor that grows with the depth; docs/defaults.md has the measurements behind the constants.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privet.privacy.sensitivity import ONE, Mixed
+from privet.privacy.sensitivity import ONE, CorrectCount, Mixed, Score
 
 SIZE_SHARE = Fraction(1, 50)
 """The share of the budget that measures the number of records, where no public hint is given."""
@@ -23,12 +22,14 @@ COUNT_SHARE = Fraction(1, 10)
 LEVEL_GROWTH = Fraction(17, 10)
 """Each level spends this much more than the one above: it decides more, on fewer records."""
 
-PAYS_OFF = 4
-"""A depth pays off from n * epsilon = PAYS_OFF * ln(K) * S(depth) on, for two classes."""
+PAYS_OFF = 5
+"""A depth is used once the records that its choices are expected to lose are at most one in PAYS_OFF."""
 
-# How much of each inner level's score is Gini impurity rather than errors, by depth of the tree. A shallow tree's
-# first split decides labels nearly at once; in a deep one it prepares the ground.
-GINI_WEIGHTS = {2: (0,), 3: (ONE // 2, ONE // 2), 4: (ONE, ONE, ONE // 2)}
+LABEL_SHARE = Fraction(3, 10)
+"""The share of the last level's budget that chooses labels, where there are too many to choose them with the split."""
+
+MOST_JOINT = 2**20
+"""The most candidates of a node's last choice; with more, splits and labels are chosen one after the other."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +37,16 @@ class Level:
     """One level of inner splits: what each of its nodes may spend, and by which score it chooses."""
 
     budget: Fraction
-    score: Mixed
+    score: Score
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Inner levels, then one that chooses splits together with their labels."""
+    """Inner levels, then the last choice of every branch: a split with its labels, or labels alone."""
 
     inner: tuple[Level, ...]
     last_budget: Fraction
-
-    @property
-    def depth(self) -> int:
-        return len(self.inner) + 1
+    joint: bool
 
 
 def plan_levels(
@@ -59,22 +57,36 @@ def plan_levels(
     ``margin`` is how much n * epsilon may be overestimated: a noisy number of records must clear it.
     """
     depth = 1
-    for deeper in range(2, max_depth + 1):
-        if n_records * float(budget) >= worthwhile(deeper, n_candidates, n_classes) + margin:
-            depth = deeper
+    while depth < max_depth and n_records * float(budget) >= worthwhile(depth + 1, n_candidates, n_classes) + margin:
+        depth += 1
     weights = [LEVEL_GROWTH**level for level in range(depth)]
     *inner, last = [budget * weight / sum(weights) for weight in weights]
-    return Plan(tuple(Level(amount, Mixed(w)) for amount, w in zip(inner, gini_weights(depth))), last)
+    levels = [Level(amount, Mixed(weight)) for amount, weight in zip(inner, gini_weights(depth))]
+    joint = n_candidates * n_classes * (n_classes - 1) <= MOST_JOINT
+    if not joint:
+        levels.append(Level(last * (1 - LABEL_SHARE), CorrectCount()))
+        last *= LABEL_SHARE
+    return Plan(tuple(levels), last, joint)
 
 
 def worthwhile(depth: int, n_candidates: int, n_classes: int) -> float:
-    """The n * epsilon from which a tree of this depth is expected to beat a shallower one."""
-    # Equal loss on every level, with budgets that share one epsilon: (sum of sqrt(number of nodes))^2.
+    """The n * epsilon from which a tree of this depth is expected to beat a shallower one.
+
+    The loss of ln(K) / epsilon_l records in each of 2^l nodes adds up, with the best split of epsilon over the levels,
+    to ln(K) / epsilon times the square of the sum of sqrt(2^l). More classes need more leaves.
+    """
     nodes = sum(2 ** (level / 2) for level in range(depth)) ** 2
-    return PAYS_OFF * math.log(max(n_candidates, 2)) * nodes * math.sqrt(2 / max(n_classes, 2))
+    return PAYS_OFF * math.log(2 * max(n_candidates, 1)) * nodes * math.sqrt(2 / max(n_classes, 2))
 
 
 def gini_weights(depth: int) -> tuple[int, ...]:
-    if depth in GINI_WEIGHTS:
-        return GINI_WEIGHTS[depth]
-    return (ONE,) * (depth - 2) + (ONE // 2,) if depth > 4 else ()
+    """How much of each inner level's score is Gini impurity rather than errors, in 256ths.
+
+    At equal sensitivity errors have the stronger signal, and a shallow tree's first split decides labels nearly at once;
+    with signal to spare, Gini prepares the ground for the splits below.
+    """
+    if depth <= 2:
+        return (0,) * (depth - 1)
+    if depth == 3:
+        return (ONE // 2, ONE // 2)
+    return (ONE,) * (depth - 2) + (ONE // 2,)
