@@ -157,7 +157,7 @@ def test_worker_processes_are_refused_while_a_ledger_is_open():
         from privet import BudgetError, Ledger, Numeric, PrivateTreeClassifier, Schema
 
         X, y = np.arange(40.0)[:, None], np.arange(40) % 2
-        model = PrivateTreeClassifier(Schema({"x": Numeric(0, 40)}, classes=[0, 1]))
+        model = PrivateTreeClassifier(Schema({"x": Numeric(0, 40)}, classes=[0, 1]), random_state=0)
         cross_val_score(model, X, y, cv=2, n_jobs=2, error_score="raise")
         with Ledger(100) as ledger:
             try:

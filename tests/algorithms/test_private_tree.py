@@ -445,3 +445,15 @@ def test_a_fit_that_is_refused_by_its_ledger_reads_nothing_aloud():
 def test_a_column_twice_is_refused():
     with pytest.raises(SchemaError, match="several columns of the same name"):
         PrivateTreeClassifier(SCHEMA).fit(pd.concat([TABLE, TABLE[["a"]]], axis=1), LABELS)
+
+
+def test_columns_of_which_only_some_have_names_are_refused():
+    with pytest.raises(SchemaError, match="names for some columns"):
+        PrivateTreeClassifier(SCHEMA).fit(TABLE.rename(columns={"b": 1}), LABELS)
+
+
+def test_thousands_of_classes_train():
+    schema = Schema({"a": Numeric(0, 1)}, classes=range(3000))
+    X = np.linspace(0, 1, 500)[:, None]
+    model = PrivateTreeClassifier(schema, epsilon=100, n_records=10_000).fit(X, np.full(500, 77))
+    assert set(model.predict(X)) == {77}

@@ -360,6 +360,17 @@ def test_labels_and_totals_need_no_grid():
     assert curator.choose({root: labels}, CorrectCount(), UNLIMITED)[root].labels == (1,)
 
 
+def test_more_candidates_than_memory_holds_are_refused_before_they_are_listed():
+    schema = Schema({"x": Numeric(0, 1)}, classes=range(60_000))
+    curator = MemoryCurator([[0.5]], [3], schema)
+    curator.grid(public_grid(schema))
+    options = Candidates(public_splits(curator._grid), 60_000, labelled=True)
+    assert len(options) > 10**11
+    with pytest.raises(LeakError, match="would not fit in memory"):
+        curator.choose({curator.root(): options}, CorrectCount(), Fraction(1))
+    assert curator.ledger.spent == 0
+
+
 def test_a_level_is_charged_whole_or_not_at_all():
     ledger = Ledger(1)
     curator = curator_of(some_table(), ledger=ledger)

@@ -50,6 +50,7 @@ def test_a_constant_has_one_cell():
     assert len(numeric_cuts(Numeric(3, 3), 100)) == 0
     assert len(numeric_cuts(Numeric(3, 3, integer=True), 100)) == 0
     assert len(numeric_cuts(Numeric(3, 3, log=True), 100)) == 0
+    assert len(numeric_cuts(Numeric(0, 0, log=True), 100)) == 0
     assert public_grid(Schema({"x": Numeric(3, 3)}, classes=[0])).n_cells == 1
 
 
@@ -66,17 +67,16 @@ def test_a_category_has_a_cell_for_each_value_and_one_for_others():
 
 
 def test_long_tails_are_cut_finely_at_their_start():
-    cuts = numeric_cuts(Numeric(0, 1e6), 254)
-    assert (cuts < 100).sum() >= 4
+    """Several cuts in the first thousandth of the range, and on both sides of zero where that is inside."""
+    assert (numeric_cuts(Numeric(0, 1e6), 254) < 1000).sum() >= 4
     around_zero = numeric_cuts(Numeric(-1e6, 1e6), 254)
-    assert ((np.abs(around_zero) < 100).sum()) >= 8
+    assert ((around_zero > 0) & (around_zero < 1000)).sum() >= 4
+    assert ((around_zero < 0) & (around_zero > -1000)).sum() >= 4
 
 
 @pytest.mark.xfail(reason="a geometric sequence cannot start at zero", raises=ValueError, strict=False)
-@pytest.mark.parametrize("high", [0, 5e-324])
-def test_a_logarithmic_range_may_end_at_zero_or_next_to_it(high):
-    cuts = numeric_cuts(Numeric(0, high, log=True), 100)
-    assert ((cuts >= 0) & (cuts < high)).all()
+def test_a_logarithmic_range_may_end_next_to_zero():
+    assert ((cuts := numeric_cuts(Numeric(0, 5e-324, log=True), 100)) == 0).all() or not len(cuts)
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")

@@ -34,6 +34,9 @@ from privet.tree.grid import Grid
 CLASS_SCORES = (CorrectCount, Gini, Mixed, Entropy, RootGini)
 """The scores whose proof is about the class counts of a candidate's children."""
 
+MOST_CANDIDATES = 100_000_000
+"""Their scores and priors take a few gigabytes."""
+
 LARGEST_LOG_PRIOR = 709.0
 """A prior is a positive float, and so is its inverse."""
 
@@ -135,6 +138,11 @@ class CentralCurator(Curator):
         self._own(nodes)
         if mechanism not in SELECTIONS:
             raise LeakError(f"A choice is made by one of {', '.join(SELECTIONS)}, not by {mechanism!r}.")
+        if sum(len(options) for options in candidates.values()) > MOST_CANDIDATES:
+            raise LeakError(
+                f"More than {MOST_CANDIDATES:,} candidates at once would not fit in memory. Ask about fewer nodes, "
+                "splits or labels: every split counts once for every two classes if it is chosen with its labels."
+            )
         for options in candidates.values():
             self._may_choose(options, score)
         scales = [selection_scale(score.sensitivity, amount) for amount in budgets(nodes, budget)]

@@ -159,8 +159,11 @@ def open_frame(X: Any) -> Any:
         return None
     if len(set(frame.columns)) < len(frame.columns):
         raise SchemaError("X has several columns of the same name; rename them")
+    named = sum(isinstance(name, str) for name in frame.columns)
+    if 0 < named < len(frame.columns):
+        raise SchemaError("X has names for some columns and numbers for others; give all of them names")
     # Numbered columns are positions, not names: pandas gives them to an array without names.
-    return frame if all(isinstance(name, str) for name in frame.columns) else None
+    return frame if named == len(frame.columns) else None
 
 
 def open_array(X: Any) -> npt.NDArray[Any]:

@@ -132,7 +132,7 @@ class Candidates:
 
     @property
     def _per_split(self) -> int:
-        return self.labellings.shape[1] if self.labelled else 1
+        return self.n_classes * (self.n_classes - 1) if self.labelled else 1
 
     @property
     def _stops(self) -> int:
