@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long lint types accuracy speed clean
+.PHONY: demo test test-long lint types accuracy ablation speed clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -23,6 +23,9 @@ types: $(VENV)/develop
 
 accuracy: $(VENV)/bench
 	$(BIN)/python benchmarks/accuracy.py
+
+ablation: $(VENV)/bench
+	$(BIN)/python benchmarks/ablation.py
 
 speed: $(VENV)/bench
 	$(BIN)/python benchmarks/speed.py

@@ -16,27 +16,33 @@ import os
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import Any
 
 import numpy as np
-from shared_data import OTHER_SETS, PRIVATREE_SETS, available, load, privatree_published
 from sklearn.model_selection import StratifiedKFold
 
-from privet import PrivateTreeClassifier
+from privet import PrivateTreeClassifier, Schema
+from shared_data import OTHER_SETS, PRIVATREE_SETS, available, load, privatree_published
 
 EPSILONS = (0.01, 0.1, 1.0)
 
 
-def one_seed(name: str, seed: int, hint: bool, leaves: str, max_depth: int) -> list[float]:
-    """The accuracy at each epsilon, over five folds shuffled with this seed."""
+def one_seed(name: str, seed: int, **options: Any) -> list[float]:
     data = load(name)
-    y = data.y.to_numpy()
+    return accuracy_of_folds(data.X, data.y.to_numpy(), data.schema, seed, **options)
+
+
+def accuracy_of_folds(
+    X: Any, y: np.ndarray, schema: Schema, seed: int, hint: bool = False, leaves: str = "labels", max_depth: int = 4
+) -> list[float]:
+    """The accuracy at each epsilon, over five folds shuffled with this seed."""
     correct = np.zeros(len(EPSILONS))
     folds = StratifiedKFold(5, shuffle=True, random_state=seed).split(np.zeros(len(y)), y)
     for fold, (train, test) in enumerate(folds):
-        X_train, X_test = data.X.iloc[train], data.X.iloc[test]
+        X_train, X_test = X.iloc[train], X.iloc[test]
         for i, epsilon in enumerate(EPSILONS):
             model = PrivateTreeClassifier(
-                data.schema,
+                schema,
                 epsilon=epsilon,
                 max_depth=max_depth,
                 leaves=leaves,
@@ -47,16 +53,12 @@ def one_seed(name: str, seed: int, hint: bool, leaves: str, max_depth: int) -> l
     return list(correct / len(y))
 
 
-def measure(
-    names: Iterable[str], seeds: int, hint: bool, leaves: str, max_depth: int
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def measure(names: Iterable[str], seeds: int, **options: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Mean accuracy and its standard error at each epsilon, by data set."""
     names = list(names)
     results: dict[str, list[list[float]]] = {name: [] for name in names}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        jobs = {
-            pool.submit(one_seed, name, seed, hint, leaves, max_depth): name for seed in range(seeds) for name in names
-        }
+        jobs = {pool.submit(one_seed, name, seed, **options): name for seed in range(seeds) for name in names}
         for done, job in enumerate(as_completed(jobs), 1):
             results[jobs[job]].append(job.result())
             print(f"\r{done} of {len(jobs)}", end="", file=sys.stderr, flush=True)
@@ -102,7 +104,7 @@ def main() -> None:
     if not available():
         sys.exit("The shared data sets are not here: put them in ../shared or set PRIVET_SHARED.")
     for names in [args.sets] if args.sets else [PRIVATREE_SETS, OTHER_SETS]:
-        print_table(measure(names, args.seeds, args.hint, args.leaves, args.max_depth))
+        print_table(measure(names, args.seeds, hint=args.hint, leaves=args.leaves, max_depth=args.max_depth))
         print()
 
 

@@ -162,9 +162,7 @@ def joint_tree_law(data: Sequence[int], split: float, last: float, bits: int = 2
     """Law of a depth-two tree: the root by Gini, each child by (split, labels) jointly."""
 
     def counts(rows: Sequence[int], f: int, side: int) -> list[int]:
-        return [
-            sum(m for m, c in zip(rows, CELLS, strict=True) if c[f] == side and c[2] == y) for y in (0, 1)
-        ]
+        return [sum(m for m, c in zip(rows, CELLS, strict=True) if c[f] == side and c[2] == y) for y in (0, 1)]
 
     root_scores = [-sum(gini_integer(counts(data, f, s), bits) for s in (0, 1)) for f in (0, 1)]
     root = permute_and_flip(root_scores, split / 2 ** (bits + 1))
@@ -341,9 +339,7 @@ def root_gini_jump(m: int) -> float:
     return gain((m - 1, 0, 0, 1), g) - gain((m - 1, 0, 0, 0), g)
 
 
-def largest_gain_change(
-    impurity: Callable[[float], float], bound: Callable[[int], float], up_to: int
-) -> float:
+def largest_gain_change(impurity: Callable[[float], float], bound: Callable[[int], float], up_to: int) -> float:
     """Largest change of the gain over its claimed bound at m = the larger size, over all small data."""
     worst = 0.0
     for cells in all_counts(4, up_to - 1):
@@ -476,9 +472,7 @@ def clipped_exponential(scores: Sequence[float], epsilon: float) -> np.ndarray:
 # -- DiPriMe -------------------------------------------------------------------------------------------
 
 
-def candidate_medians(
-    k: int, eps_s: float, eps_a: float, gap: int = 6, size: int = 40_000
-) -> tuple[float, float]:
+def candidate_medians(k: int, eps_s: float, eps_a: float, gap: int = 6, size: int = 40_000) -> tuple[float, float]:
     """ln P(attribute K is chosen) before and after one record joins; K - 1 equal attributes beside it.
 
     Equal attributes take the values 0, 1/2 and 1; the target is 1 exactly where the value is 1. A median
@@ -604,9 +598,7 @@ def witnesses() -> list[Witness]:
             noisy_size_loss(50, 1.0),
             ".1f",
         ),
-        Witness(
-            "T1", "released noisy maximum, k = 10, budget 1: log ratio", released_maximum_loss(10, 1.0), ".1f"
-        ),
+        Witness("T1", "released noisy maximum, k = 10, budget 1: log ratio", released_maximum_loss(10, 1.0), ".1f"),
         Witness("T2", "NoisyCounts: cost over claim", noisy_counts_factor(7), ".0f"),
         Witness("T3", "root-Gini gain, m = 101: change", root_gini_jump(101)),
         Witness("T4", "root-Gini gain, m = 101: claimed sensitivity", 10 / 101),
@@ -620,9 +612,7 @@ def witnesses() -> list[Witness]:
             "entropy gain, m <= 10: largest change over its bound",
             largest_gain_change(bits_entropy, lambda m: 2 / m * (3 * math.log2(m) + 1), 10),
         ),
-        Witness(
-            "F1", "gamma shares, K = 5, one colluder, eps = 0.1: true eps", gamma_shares_loss(0.8, 0.1), ".4f"
-        ),
+        Witness("F1", "gamma shares, K = 5, one colluder, eps = 0.1: true eps", gamma_shares_loss(0.8, 0.1), ".4f"),
         Witness(
             "F2",
             "gamma shares, K = 5, two colluders, eps = 0.1: true eps",

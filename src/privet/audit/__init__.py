@@ -1,1 +1,26 @@
-"""What the guarantees are worth: tools that try to break them."""
+"""What the guarantees are worth: tools that try to break them.
+
+An audit looks for an event that is more likely on one of two neighbouring tables than epsilon allows. ``exact_bound``
+computes probabilities, ``statistical_bound`` counts them. Neither can prove privacy; each can disprove it.
+"""
+
+from privet.audit.bound import CONFIDENCE, Bound, reach, runs_needed, worst
+from privet.audit.exact import bound_of_laws, exact_bound, exact_bound_of
+from privet.audit.pair import Pair
+from privet.audit.release import release_of
+from privet.audit.statistical import bound_of_samples, statistical_bound
+
+__all__ = [
+    "CONFIDENCE",
+    "Bound",
+    "Pair",
+    "bound_of_laws",
+    "bound_of_samples",
+    "exact_bound",
+    "exact_bound_of",
+    "reach",
+    "release_of",
+    "runs_needed",
+    "statistical_bound",
+    "worst",
+]

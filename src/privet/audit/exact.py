@@ -2,20 +2,31 @@
 
 An algorithm is run again and again, each time with answers laid down beforehand, until every sequence of private
 answers that it can receive has been seen. The probability of a transcript is the product of its answers' exact
-probabilities, so the privacy loss between two datasets is a fact, not an estimate. Whatever is released is a function of
-the transcript, so its loss is at most that.
+probabilities, so the privacy loss between two datasets is a fact, not an estimate. Whatever is released is a function
+of the transcript, so its loss is at most that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from privet.audit.bound import Bound
+from privet.audit.event import comparable
+from privet.audit.pair import Pair
+from privet.errors import PrivetError
 from privet.privacy.laws import log_exponential, log_geometric, log_geometric_tail, log_permute_and_flip
 
 Transcript = tuple[int, ...]
+Window = tuple[int, int]
+Run = Callable[["ScriptedMechanisms"], Any]
+
+WINDOW: Window = (-2, 6)
+MOST = 100_000
+"""How many transcripts are followed before an exact audit gives up."""
 
 _SELECTION_LAWS = {"permute_and_flip": log_permute_and_flip, "exponential": log_exponential}
 
@@ -24,16 +35,31 @@ class ScriptedMechanisms:
     """Mechanisms whose answers are laid down: they follow a script and note the law of every answer.
 
     Noisy numbers are cut to ``window``, ends included: what lies beyond counts as the end, which is post-processing.
+    Draws that stay behind the curtain (which part a record belongs to) are scripted as well, but are no answers.
     """
 
     reproducible = False
-    generator = None
 
-    def __init__(self, script: Sequence[int], window: tuple[int, int]) -> None:
+    def __init__(self, script: Sequence[int], window: Window) -> None:
         self._script = list(script)
         self._window = window
         self.answers: list[int] = []
         self.laws: list[np.ndarray] = []
+        self.hidden: set[int] = set()
+
+    @property
+    def generator(self) -> Any:
+        """What the curator draws parts from."""
+        return _ScriptedGenerator(self)
+
+    @property
+    def transcript(self) -> Transcript:
+        return tuple(answer for i, answer in enumerate(self.answers) if i not in self.hidden)
+
+    def draw(self, below: int) -> int:
+        """A number that nobody sees, all equally likely."""
+        self.hidden.add(len(self.answers))
+        return self._answer(np.full(below, -math.log(below)))
 
     def _answer(self, law: np.ndarray) -> int:
         position = len(self.answers)
@@ -52,6 +78,16 @@ class ScriptedMechanisms:
         return np.array(noisy, dtype=np.int64).reshape(values.shape)
 
 
+class _ScriptedGenerator:
+    """As much of a NumPy generator as ``privet.privacy.samplers`` asks for."""
+
+    def __init__(self, mechanisms: ScriptedMechanisms) -> None:
+        self._mechanisms = mechanisms
+
+    def integers(self, below: int, size: int) -> np.ndarray:
+        return np.array([self._mechanisms.draw(below) for _ in range(size)], dtype=np.int64)
+
+
 def _cut_geometric(value: int, scale: float, low: int, high: int) -> np.ndarray:
     """The law of a noisy value cut to [low, high]."""
     law = log_geometric(np.arange(low, high + 1) - value, scale)
@@ -67,21 +103,118 @@ def _log_at_least(k: int, scale: float) -> float:
     return float(np.log1p(-np.exp(log_geometric_tail(1 - k, scale))))
 
 
-def transcripts(
-    run: Callable[[ScriptedMechanisms], Any], window: tuple[int, int] = (-2, 6), most: int = 1_000_000
-) -> dict[Transcript, float]:
+def transcripts(run: Run, window: Window = WINDOW, most: int = 1_000_000) -> dict[Transcript, float]:
     """The log-probability of every transcript of ``run``, which is given mechanisms and must draw from nothing else."""
-    found: dict[Transcript, float] = {}
+    return _law((mechanisms.transcript, p) for mechanisms, p, _ in _every_run(run, window, most))
+
+
+def outputs(run: Run, window: Window = WINDOW, most: int = MOST) -> dict[Hashable, float]:
+    """The log-probability of everything that ``run`` can return."""
+    return _law((comparable(output), p) for _, p, output in _every_run(run, window, most))
+
+
+def exact_bound(
+    estimator: Any, pair: Pair, *, proven: float | None = None, window: Window = WINDOW, most: int = MOST
+) -> Bound:
+    """The largest loss over everything that an estimator of this project can release on a pair: a fact.
+
+    For tiny data: every sequence of private answers is followed, ``most`` at the most. Noisy numbers are cut to
+    ``window``, so the true loss may be larger still.
+    """
+    from privet.audit.release import release_of, released
+
+    if not hasattr(estimator, "fit_curator"):
+        raise PrivetError(
+            f"{type(estimator).__name__} draws its noise where nobody can lay it down, so its probabilities cannot be "
+            "computed: use statistical_bound, or give its law to exact_bound_of."
+        )
+    estimator = release_of(estimator, pair).estimator
+    schema = estimator.schema if pair.schema is None else pair.schema
+    if schema is None:
+        raise PrivetError("An audit of this estimator needs a schema: Pair(one, other, schema).")
+
+    def run(table: Any) -> Run:
+        def fit(mechanisms: ScriptedMechanisms) -> str:
+            from privet.curators.memory import MemoryCurator
+            from privet.privacy.ledger import Ledger
+
+            curator = MemoryCurator(*table, schema, ledger=Ledger(math.inf), mechanisms=mechanisms)
+            return released(estimator.fit_curator(curator))
+
+        return fit
+
+    if proven is None:
+        proven = getattr(estimator, "epsilon", None)
+    return exact_bound_of(run(pair.one), run(pair.other), proven=proven, window=window, most=most)
+
+
+def exact_bound_of(
+    run_one: Run, run_other: Run, *, proven: float | None = None, window: Window = WINDOW, most: int = MOST
+) -> Bound:
+    """The same for any two functions that are given mechanisms, draw from nothing else, and return what is released."""
+    one, other = outputs(run_one, window, most), outputs(run_other, window, most)
+    return bound_of_laws(one, other, proven=proven, runs=len(one) + len(other))
+
+
+def bound_of_laws(
+    one: dict[Any, float], other: dict[Any, float], *, proven: float | None = None, runs: int = 0
+) -> Bound:
+    """The same for two laws: the log-probability of every output.
+
+    >>> rare, often = math.log(0.25), math.log(0.75)
+    >>> bound_of_laws({"yes": often, "no": rare}, {"yes": rare, "no": often}).epsilon
+    1.0986122886681098
+    """
+    never = -math.inf
+
+    def tilt(output: Any) -> float:
+        p, q = one.get(output, never), other.get(output, never)
+        return 0.0 if p == q else abs(p - q)
+
+    worst = max([*one, *other], key=tilt)
+    p, q = one.get(worst, never), other.get(worst, never)
+    text = str(worst)
+    text = text if len(text) <= 160 else text[:157] + "..."
+    return Bound(
+        epsilon=tilt(worst),
+        confidence=1.0,
+        engine="exact",
+        event=f"output is {text} (probability {math.exp(p):.4g} on table 'one', {math.exp(q):.4g} on 'other')",
+        runs=runs,
+        proven=proven,
+    )
+
+
+def _every_run(run: Run, window: Window, most: int) -> Iterator[tuple[ScriptedMechanisms, float, Any]]:
+    """Run with every script there is: the mechanisms, the log-probability of the answers, and what was returned."""
     script: list[int] | None = []
+    n = 0
     while script is not None:
         mechanisms = ScriptedMechanisms(script, window)
-        run(mechanisms)
+        output = run(mechanisms)
+        if mechanisms.answers[: len(script)] != script:
+            raise PrivetError("A run drew from something else than its mechanisms: it cannot be audited exactly.")
         answers, laws = mechanisms.answers, mechanisms.laws
-        found[tuple(answers)] = float(sum(law[answer] for law, answer in zip(laws, answers)))
-        if len(found) > most:
-            raise ValueError(f"More than {most} transcripts: use smaller data, fewer candidates or a smaller window.")
+        n += 1
+        if n > most:
+            raise TooManyTranscripts(
+                f"More than {most} transcripts: use smaller data, fewer candidates, less depth or a smaller window; or "
+                "the statistical engine."
+            )
+        yield mechanisms, float(sum(law[answer] for law, answer in zip(laws, answers))), output
         script = _next(answers, laws)
-    return found
+
+
+class TooManyTranscripts(PrivetError):
+    """The data are too large for an exact audit."""
+
+
+def _law(found: Iterator[tuple[Any, float]]) -> dict[Any, float]:
+    """Outcomes with their log-probabilities; those of one outcome are added up."""
+    terms: dict[Any, list[float]] = {}
+    for outcome, log_probability in found:
+        terms.setdefault(outcome, []).append(log_probability)
+    return {outcome: float(np.logaddexp.reduce(own)) for outcome, own in terms.items()}
 
 
 def _next(answers: list[int], laws: list[np.ndarray]) -> list[int] | None:

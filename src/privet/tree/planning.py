@@ -1,8 +1,8 @@
 """The plan: how deep a tree is worth growing, and what each level may spend, from public or released numbers.
 
-A private choice among K candidates loses up to about ln(K) noise scales of records against the best one. A tree of depth
-D makes 2^l such choices on level l, and the levels share the budget. So a level pays off once n * epsilon is large
-against ln(K), by a factor that grows with the depth; docs/defaults.md has the measurements behind the constants.
+A private choice among K candidates loses up to about ln(K) noise scales of records against the best one. A tree of
+depth D makes 2^l such choices on level l, and the levels share the budget. So a level pays off once n * epsilon is
+large against ln(K), by a factor that grows with the depth; docs/defaults.md has the measurements behind the constants.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def worthwhile(depth: int, n_candidates: int, n_classes: int) -> float:
 def gini_weights(depth: int) -> tuple[int, ...]:
     """How much of each inner level's score is Gini impurity rather than errors, in 256ths.
 
-    At equal sensitivity errors have the stronger signal, and a shallow tree's first split decides labels nearly at once;
-    with signal to spare, Gini prepares the ground for the splits below.
+    At equal sensitivity errors have the stronger signal, and a shallow tree's first split decides labels nearly at
+    once; with signal to spare, Gini prepares the ground for the splits below.
     """
     if depth <= 2:
         return (0,) * (depth - 1)

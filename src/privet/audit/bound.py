@@ -1,0 +1,144 @@
+"""What an audit finds: a lower bound on epsilon, and how sure it is.
+
+The guarantee says P(S) <= e^epsilon * Q(S) + delta for every event S and every two neighbouring tables, P and Q being
+the laws of what is released. Turned round, any event shows that epsilon is at least ln((P(S) - delta) / Q(S)). A bound
+is that number for the most telling event that was found: a fact where P and Q are computed, a statement that holds with
+a stated confidence where they are counted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from privet.errors import PrivetError
+
+CONFIDENCE = 1 - 1e-6
+"""How sure a bound is unless told otherwise: one false alarm in a million audits."""
+
+ROUNDING = 1e-9
+"""A sum of logarithms may be off by this much: an exact bound is a violation only beyond it."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Epsilon is at least ``epsilon``: always (``confidence`` 1) or with a chance of being right of ``confidence``.
+
+    ``event`` says what was seen to happen more often on one table than on the other, ``runs`` how many fits on each
+    table stand behind it, ``proven`` what was promised. ``reach`` is the largest bound that so many runs could have
+    shown: a bound near it means that more runs might show more. ``pairs`` is how many pairs of tables were tried
+    together, all of which the confidence covers.
+    """
+
+    epsilon: float
+    confidence: float
+    engine: str
+    event: str
+    runs: int
+    proven: float | None
+    delta: float = 0.0
+    pairs: int = 1
+    reach: float = math.inf
+
+    @property
+    def violated(self) -> bool:
+        """Whether the promise is broken."""
+        return self.proven is not None and self.epsilon > self.proven + ROUNDING * max(1.0, self.proven)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; infinity as a word, since JSON has none."""
+        plain = {k: "infinity" if v == math.inf else v for k, v in asdict(self).items()}
+        return {**plain, "violated": self.violated}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Bound:
+        plain = {k: math.inf if v == "infinity" else v for k, v in data.items() if k != "violated"}
+        return cls(**plain)
+
+    def __str__(self) -> str:
+        sure = (
+            "exactly" if self.confidence == 1 else f"confidence {_nines(self.confidence)}, {self.runs:,} runs a table"
+        )
+        promise = (
+            "" if self.proven is None else f", {'MORE THAN' if self.violated else 'within'} {self.proven:g} promised"
+        )
+        loose = f" with delta {self.delta:g}" if self.delta else ""
+        return f"epsilon{loose} is at least {self.epsilon:.4g} ({sure}){promise}: {self.event}"
+
+
+def worst(bounds: Iterable[Bound]) -> Bound:
+    """The largest bound; of equal ones the first."""
+    return max(bounds, key=lambda bound: bound.epsilon)
+
+
+def lowest(hits: Any, runs: int, alpha: float) -> Any:
+    """Clopper-Pearson: a probability is at least this, wrongly with a chance of at most ``alpha``."""
+    from scipy.special import betaincinv
+
+    hits = np.asarray(hits, dtype=float)
+    return np.where(hits > 0, betaincinv(np.maximum(hits, 1), runs - np.maximum(hits, 1) + 1, alpha), 0.0)
+
+
+def highest(hits: Any, runs: int, alpha: float) -> Any:
+    """Clopper-Pearson: a probability is at most this, wrongly with a chance of at most ``alpha``."""
+    from scipy.special import betainccinv
+
+    hits = np.asarray(hits, dtype=float)
+    return np.where(hits < runs, betainccinv(hits + 1, np.maximum(runs - hits, 1), alpha), 1.0)
+
+
+def log_odds(hits: Any, runs: int, others: Any, other_runs: int, alpha: float, delta: float = 0.0) -> Any:
+    """The bound on epsilon of an event that came up ``hits`` times here and ``others`` times there.
+
+    Half of ``alpha`` goes to each of the two probabilities. May be negative, or minus infinity: then the event shows
+    nothing.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above = np.maximum(lowest(hits, runs, alpha / 2) - delta, 0.0)
+        return np.log(above) - np.log(highest(others, other_runs, alpha / 2))
+
+
+def reach(runs: int, confidence: float = CONFIDENCE, delta: float = 0.0) -> float:
+    """The largest bound that ``runs`` counted runs on each table can show: all of them here, none there.
+
+    >>> round(reach(10_000), 2)
+    6.53
+    """
+    return max(0.0, float(log_odds(runs, runs, 0, runs, 1 - confidence, delta))) if runs > 0 else 0.0
+
+
+def runs_needed(epsilon: float, confidence: float = CONFIDENCE, delta: float = 0.0) -> int:
+    """How many counted runs on each table it takes to show a bound above ``epsilon``, at the very least.
+
+    An event that is not certain on one table and impossible on the other takes more.
+
+    >>> runs_needed(0.0), runs_needed(1.0), runs_needed(5.0)
+    (21, 47, 2163)
+    """
+    check_confidence(confidence)
+    few, many = 0, 1
+    while reach(many, confidence, delta) <= epsilon:
+        few, many = many, 2 * many
+        if many > 2**60:
+            raise PrivetError("No number of runs can show this: choose a smaller epsilon or delta.")
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if reach(middle, confidence, delta) > epsilon else (middle, many)
+    return many
+
+
+def check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise PrivetError(f"confidence is a probability below 1, such as 0.999999; got {confidence!r}.")
+
+
+def _nines(confidence: float) -> str:
+    return f"{confidence:.12g}" if confidence < 0.99 else f"1 - {1 - confidence:.2g}"

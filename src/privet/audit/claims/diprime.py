@@ -1,0 +1,117 @@
+"""DiPriMe: medians of several attributes for the price of one, and noise scaled by a leaf's private size."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privet.audit.claims.law import LogLaw, log_laplace_above, yes_or_no
+from privet.privacy.laws import log_exponential, log_permute_and_flip
+
+
+@dataclass(frozen=True)
+class ParallelMedians:
+    """A private median of every attribute, each for epsilon_s, then an attribute by squared error for epsilon_a.
+
+    Exponential mechanisms with the published exponents, epsilon_s * q / 2 for q = -|L - R| with the gap between two
+    neighbouring values as its weight, and epsilon_a * SSE / (2 R^2). Targets are in [0, 1].
+    """
+
+    epsilon_s: float = 1.0
+    epsilon_a: float = 0.1
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
+        errors = []
+        for column in X.T:
+            law, error = self._medians(column, y)
+            errors.append(error[rng.choice(len(law), p=np.exp(law))])
+        return int(rng.choice(len(errors), p=np.exp(self._attribute(errors))))
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        medians = [self._medians(column, y) for column in X.T]
+        terms = []
+        for cells in itertools.product(*(range(len(law)) for law, _ in medians)):
+            drawn = sum(law[cell] for (law, _), cell in zip(medians, cells))
+            terms.append(drawn + self._attribute([error[cell] for (_, error), cell in zip(medians, cells)]))
+        return dict(enumerate(np.logaddexp.reduce(terms, axis=0).tolist()))
+
+    def _medians(self, column: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The log-probability of each gap between neighbouring values, and the squared error of a split there."""
+        values, place = np.unique(column, return_inverse=True)
+        sizes = np.bincount(place).cumsum()
+        sums = np.bincount(place, weights=y).cumsum()
+        squares = np.bincount(place, weights=y**2).cumsum()
+        left, right = sizes[:-1], sizes[-1] - sizes[:-1]
+        score = -np.abs(left - right) * self.epsilon_s / 2 + np.log(np.diff(values))
+        error = squares[-1] - sums[:-1] ** 2 / left - (sums[-1] - sums[:-1]) ** 2 / right
+        return log_exponential(score, 1.0), error
+
+    def _attribute(self, errors: list[float]) -> np.ndarray:
+        return log_exponential(-np.array(errors), 2 / self.epsilon_a)
+
+
+@dataclass(frozen=True)
+class LeafMean:
+    """The mean of a leaf of N targets in [-1, 1] with Laplace(2 / (N * epsilon)); is it above ``threshold``?"""
+
+    threshold: float
+    epsilon: float = 1.0
+
+    def _scale(self, y: np.ndarray) -> float:
+        return 2 / (len(y) * self.epsilon)
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
+        return bool(y.mean() + rng.laplace(scale=self._scale(y)) > self.threshold)
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        return yes_or_no(log_laplace_above(self.threshold - y.mean(), self._scale(y)))
+
+
+@dataclass(frozen=True)
+class GapsBetweenRecords:
+    """A median in [0, 1] by permute-and-flip over the gaps between records; is it between ``low`` and ``high``?"""
+
+    low: float
+    high: float
+    epsilon: float = 1.0
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
+        ends, law = self._gaps(X)
+        gap = rng.choice(len(law), p=np.exp(law))
+        return bool(self.low < rng.uniform(ends[gap], ends[gap + 1]) <= self.high)
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        ends, law = self._gaps(X)
+        overlap = np.minimum(ends[1:], self.high) - np.maximum(ends[:-1], self.low)
+        return yes_or_no(math.log(float((np.exp(law) * np.maximum(overlap, 0) / np.diff(ends)).sum())))
+
+    def _gaps(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        ends = np.concatenate([[0.0], np.sort(X[:, 0]), [1.0]])
+        left = np.arange(len(ends) - 1)
+        law = log_permute_and_flip(-np.abs(len(X) - 2 * left), 2 / self.epsilon)
+        return ends, law - np.logaddexp.reduce(law)
+
+
+def equal_attributes(
+    candidates: int, size: int = 2000, gap: int = 1
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """All attributes but the last are equal, with values 0, 1/2 and 1, and the target is 1 where they are 1.
+
+    A median above 1/2 parts the targets perfectly, one below does badly, and the last attribute's only split is
+    between the two. The row that joins pulls every median down at once.
+    """
+    equal = np.repeat([0.0, 0.5, 1.0], [size - gap, size, size])
+    last = np.repeat([0.0, 1.0], [2 * size - gap + size // 8, size - size // 8])
+    X = np.column_stack([equal] * (candidates - 1) + [last])
+    return X, (equal == 1).astype(float), np.zeros(candidates), 0.0
+
+
+def one_target() -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    return np.zeros((1, 1)), np.zeros(1), np.zeros(1), 0.0
+
+
+def close_values(width: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    return np.array([[0.5]]), np.zeros(1), np.array([0.5 + width]), 0.0

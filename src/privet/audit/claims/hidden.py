@@ -1,0 +1,100 @@
+"""Hidden trees in MPC, on plain data with the same law: what a prediction shows, whoever holds the shares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privet.audit.claims.law import LogLaw, yes_or_no
+from privet.audit.claims.topdown import correct_counts
+from privet.privacy.laws import log_geometric_tail
+from privet.privacy.mechanisms import SeededMechanisms
+
+
+@dataclass(frozen=True)
+class LeavesOnly:
+    """The root attribute chosen exactly, Laplace(1/epsilon) on the leaf's class counts only (appendix C.2).
+
+    What comes out is the prediction for ``query``.
+    """
+
+    epsilon: float = 0.1
+    query: tuple[int, ...] = (0, 0)
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
+        zeros, ones = self._leaf(X, y) + rng.laplace(scale=1 / self.epsilon, size=2)
+        return bool(ones > zeros)
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        zeros, ones = self._leaf(X, y)
+        t = self.epsilon * abs(ones - zeros)
+        smaller = math.log((2 + t) / 4) - t
+        law = yes_or_no(smaller)
+        return law if ones <= zeros else {True: law[False], False: law[True]}
+
+    def _leaf(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        root = int(np.argmax(correct_counts(X, y)))
+        return np.bincount(y[X[:, root] == self.query[root]], minlength=2)
+
+
+@dataclass(frozen=True)
+class CutExponents:
+    """A label by the exponential mechanism, weight 0 where the exponent is below -5 (algorithm 13's input)."""
+
+    epsilon: float = 1.0
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
+        return int(rng.choice(2, p=np.exp(self._log_weights(y))))
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        return {label: weight for label, weight in enumerate(self._log_weights(y).tolist()) if weight > -math.inf}
+
+    def _log_weights(self, y: np.ndarray) -> np.ndarray:
+        counts = np.bincount(y, minlength=2)
+        exponents = self.epsilon * (counts - counts.max()) / 2
+        exponents[exponents < -5] = -math.inf
+        return exponents - np.logaddexp.reduce(exponents)
+
+
+@dataclass(frozen=True)
+class PoissonSample:
+    """Each record kept with probability ``rate``, then a count with two-sided geometric noise (claim D.1).
+
+    The attacker asks whether the noisy count is at least 1.
+    """
+
+    rate: float = 0.2
+    epsilon: float = 1.0
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
+        kept = np.array([rng.binomial(len(y), self.rate)])
+        return bool(SeededMechanisms(rng).geometric(kept, 1 / self.epsilon)[0] >= 1)
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        below = self._below(0) * (1 - self.rate) ** len(y)
+        for kept in range(1, len(y) + 1):
+            share = math.comb(len(y), kept) * self.rate**kept * (1 - self.rate) ** (len(y) - kept)
+            below += share * self._below(kept)
+        return {True: math.log1p(-below), False: math.log(below)}
+
+    def _below(self, kept: int) -> float:
+        """The probability that the noise takes a count to 0 or less."""
+        if kept == 0:
+            return 1 - math.exp(log_geometric_tail(1, 1 / self.epsilon))
+        return math.exp(log_geometric_tail(kept, 1 / self.epsilon))
+
+
+def two_perfect_attributes(rows: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Both attributes are perfect, and they disagree about (0, 0); the row that joins speaks for the second."""
+    y = np.repeat([0, 1], rows // 2)
+    return np.column_stack([y, 1 - y]), y, np.array([1, 1]), 0
+
+
+def ten_zeros() -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    return np.zeros((10, 1), dtype=int), np.zeros(10, dtype=int), np.zeros(1, dtype=int), 0
+
+
+def nobody() -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    return np.zeros((0, 1), dtype=int), np.zeros(0, dtype=int), np.zeros(1, dtype=int), 0

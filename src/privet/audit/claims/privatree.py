@@ -1,0 +1,122 @@
+"""PrivaTree: the choice of the root from noisy histograms, and stopping on exact data.
+
+Binary features, two classes. Each feature's category-by-class counts get two-sided geometric noise for the whole node
+budget, negative counts are set to 0, and the first feature of the least weighted Gini impurity is the root.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from privet.audit.claims.law import LogLaw
+from privet.privacy.laws import log_geometric, log_geometric_tail
+from privet.privacy.mechanisms import SeededMechanisms
+
+REACH = 24  # noise beyond 24 points has a chance of exp(-24) at epsilon 1: what is above counts as 24 points
+LEAF = -1
+
+
+@dataclass(frozen=True)
+class FeaturesInParallel:
+    """The root feature, every histogram paid with the same budget (theorem 3)."""
+
+    epsilon: float = 1.0
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
+        noisy = SeededMechanisms(rng).geometric(tables(X, y), 1 / self.epsilon)
+        return int(np.argmin(_impurity(*np.maximum(noisy, 0).T)))
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        cells = [tuple(int(count) for count in table) for table in tables(X, y)]
+        scores = {table: _impurity_law(table, self.epsilon) for table in cells}
+        grid = np.unique(np.concatenate([values for values, _ in scores.values()]))
+        laws = {table: _on_grid(grid, *score) for table, score in scores.items()}
+        return {j: _log_wins(j, cells, laws) for j in range(len(cells))}
+
+
+@dataclass(frozen=True)
+class EarlyStop:
+    """A leaf where the exact data are pure or a single record, otherwise a root as above."""
+
+    epsilon: float = 1.0
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
+        return LEAF if _stops(y) else FeaturesInParallel(self.epsilon).draw(X, y, rng)
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        return {LEAF: 0.0} if _stops(y) else FeaturesInParallel(self.epsilon).log_law(X, y)
+
+
+def separated(features: int, rows: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Every feature parts the classes perfectly; the row that joins agrees with the last feature only."""
+    y = np.repeat([0, 1], rows)
+    added = np.zeros(features, dtype=int)
+    added[-1] = 1
+    return np.tile(y[:, None], features), y, added, 1
+
+
+def pure(rows: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Records of one class; the row that joins is of the other."""
+    return np.zeros((rows, 1), dtype=int), np.zeros(rows, dtype=int), np.zeros(1, dtype=int), 1
+
+
+def tables(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """One row of counts for each feature: (category 0, class 0), (0, 1), (1, 0), (1, 1)."""
+    cell = 2 * X.astype(int) + y.astype(int)[:, None] + 4 * np.arange(X.shape[1])
+    return np.bincount(cell.ravel(), minlength=4 * X.shape[1]).reshape(-1, 4)
+
+
+def _stops(y: np.ndarray) -> bool:
+    return len(y) <= 1 or bool((y == y[0]).all())
+
+
+def _impurity(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """Half the weighted Gini impurity of children with class counts (a, b) and (c, d).
+
+    It is one quotient of integers below 2^53, correctly rounded: equal impurities compare equal.
+    """
+    left, right = np.maximum(a + b, 1), np.maximum(c + d, 1)
+    return (a * b * right + c * d * left) / (left * right * np.maximum(a + b + c + d, 1))
+
+
+def _cut_law(count: int, epsilon: float) -> np.ndarray:
+    """The law of max(0, count + noise)."""
+    law = np.exp(log_geometric(np.arange(count + REACH + 1) - count, 1 / epsilon))
+    law[-1] = np.exp(log_geometric_tail(REACH, 1 / epsilon))
+    law[0] = np.exp(log_geometric_tail(count, 1 / epsilon)) if count else 1 / (1 + np.exp(-epsilon))
+    return law
+
+
+@lru_cache(maxsize=32)
+def _impurity_law(table: tuple[int, ...], epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+    """The values that one feature's noisy impurity can have, and their probabilities."""
+    laws = [_cut_law(count, epsilon) for count in table]
+    counts = np.meshgrid(*(np.arange(len(law)) for law in laws), indexing="ij", sparse=True)
+    values, index = np.unique(_impurity(*counts).ravel(), return_inverse=True)
+    joint = np.einsum("i,j,k,l->ijkl", *laws).ravel()
+    return values, np.bincount(index.ravel(), weights=joint)
+
+
+def _on_grid(grid: np.ndarray, values: np.ndarray, law: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Log-probabilities of being at, at or above, and above each point of a grid."""
+    at_least = np.append(np.cumsum(law[::-1])[::-1], 0.0)
+    at = np.zeros(len(grid))
+    at[np.searchsorted(grid, values)] = law
+    with np.errstate(divide="ignore"):
+        return (
+            np.log(at),
+            np.log(at_least[np.searchsorted(values, grid, side="left")]),
+            np.log(at_least[np.searchsorted(values, grid, side="right")]),
+        )
+
+
+def _log_wins(j: int, cells: list[tuple[int, ...]], laws: dict) -> float:
+    """Log-probability that feature ``j`` is below all before it and not above any after it."""
+    terms = laws[cells[j]][0].copy()
+    for i, table in enumerate(cells):
+        if i != j:
+            terms += laws[table][2 if i < j else 1]
+    return float(np.logaddexp.reduce(terms))

@@ -1,0 +1,109 @@
+"""DP-TopDown: report-noisy-max that gives the maximum away, noise scaled by a private size, and NoisyCounts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privet.audit.claims.law import LogLaw, log_laplace_above, log_not, yes_or_no
+
+
+@dataclass(frozen=True)
+class ReleasedMaximum:
+    """Report-noisy-max with Laplace(2 * Delta / alpha) releases the winner and its noisy score (section 2).
+
+    The score of a binary feature is its correct count, so Delta is 1. The attacker asks whether the released score is
+    at most ``threshold``.
+    """
+
+    threshold: float
+    alpha: float = 1.0
+
+    @property
+    def scale(self) -> float:
+        return 2 / self.alpha
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
+        noisy = correct_counts(X, y) + rng.laplace(scale=self.scale, size=X.shape[1])
+        return bool(noisy.max() <= self.threshold)
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        scores = correct_counts(X, y)
+        return yes_or_no(sum(log_not(log_laplace_above(self.threshold - score, self.scale)) for score in scores))
+
+
+@dataclass(frozen=True)
+class PrivateSizeNoise:
+    """The noisy gain of one split of a node of m records: Laplace(2 * Delta(m) / alpha), Delta(m) = 20 / m for Gini.
+
+    The attacker asks whether it is above ``threshold``.
+    """
+
+    threshold: float
+    alpha: float = 1.0
+
+    def _scale(self, m: int) -> float:
+        return 2 * 20 / max(m, 1) / self.alpha
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
+        return bool(gini_gain(X[:, 0], y) + rng.laplace(scale=self._scale(len(y))) > self.threshold)
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        return yes_or_no(log_laplace_above(self.threshold - gini_gain(X[:, 0], y), self._scale(len(y))))
+
+
+@dataclass(frozen=True)
+class NoisyCounts:
+    """For each splitting function counts by label and side, by label, and by side, with Laplace(|H| / (3 * alpha)).
+
+    The attacker asks whether all counts that a record of class 1 on side 1 enters are above 1 (appendix A.4).
+    """
+
+    alpha: float = 1.0
+
+    def _scale(self, X: np.ndarray) -> float:
+        return X.shape[1] / (3 * self.alpha)
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
+        counts = self._counts(X, y)
+        return bool((counts + rng.laplace(scale=self._scale(X), size=counts.shape) > 1).all())
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        scale = self._scale(X)
+        return yes_or_no(sum(log_laplace_above(1 - count, scale) for count in self._counts(X, y).ravel()))
+
+    def _counts(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        label, side = (y == 1)[:, None], X == 1
+        return np.array([(label & side).sum(axis=0), (label | np.zeros_like(side)).sum(axis=0), side.sum(axis=0)])
+
+
+def equal_candidates(candidates: int, rows: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Equal features that part the classes perfectly; the row that joins adds one to every correct count."""
+    y = np.repeat([0, 1], rows // 2)
+    return np.tile(y[:, None], candidates), y, np.ones(candidates, dtype=int), 1
+
+
+def one_row() -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    return np.zeros((1, 1), dtype=int), np.zeros(1, dtype=int), np.zeros(1, dtype=int), 0
+
+
+def other_cells(functions: int = 1, rows: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Records of class 0 on side 0; the row that joins is of class 1 on side 1."""
+    return np.zeros((rows, functions), dtype=int), np.zeros(rows, dtype=int), np.ones(functions, dtype=int), 1
+
+
+def correct_counts(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """For each binary feature how many records its children's largest classes hold."""
+    sides, labels = (X == 0, X == 1), (y == 0, y == 1)
+    return sum(np.maximum(*((side & label[:, None]).sum(axis=0) for label in labels)) for side in sides)
+
+
+def gini_gain(side: np.ndarray, y: np.ndarray) -> float:
+    """The gain of a binary split under 4q(1 - q)."""
+
+    def impurity(labels: np.ndarray) -> float:
+        q = labels.mean() if len(labels) else 0.0
+        return 4 * q * (1 - q) * len(labels)
+
+    return (impurity(y) - impurity(y[side == 0]) - impurity(y[side == 1])) / max(len(y), 1)

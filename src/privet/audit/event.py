@@ -1,0 +1,253 @@
+"""Finding the most telling event: what to look at, decided on runs that are not counted afterwards.
+
+What is released may be looked at in several ways (*views*): the whole output, its root, its predictions. Whatever is
+computed from an output can only show less, but it can be counted with fewer runs. For each view the outputs are put in
+order of how much more often they came up on one table than on the other; the candidates for an event are the single
+outputs and the unions of the most tilted ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from privet.audit.bound import log_odds
+
+MOST_CELLS = 256
+"""Numbers with more different values than this are put into as many intervals."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """The different values of one view over many runs, and how often each came up."""
+
+    values: Sequence[Any] | np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, outputs: Any) -> Seen:
+        """From a list of outputs, an array of numbers (2-D: one vector for each run) or a Counter."""
+        if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "iufb" and outputs.size:
+            values, counts = np.unique(outputs, axis=0, return_counts=True)
+            return cls(values, counts)
+        counter = outputs if isinstance(outputs, Counter) else Counter(map(comparable, outputs))
+        return cls(list(counter), np.fromiter(counter.values(), dtype=np.int64, count=len(counter)))
+
+    @property
+    def runs(self) -> int:
+        return int(self.counts.sum())
+
+
+Views = Mapping[str, Seen]
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """A set of cells of one view; ``here`` names the table on which it is more likely."""
+
+    view: str
+    cells: Cells
+    chosen: np.ndarray = field(repr=False)
+    here: str = "one"
+
+    def hits(self, views: Views) -> int:
+        seen = views[self.view]
+        codes = self.cells.code(seen.values)
+        return int(seen.counts[(codes >= 0) & self.chosen[codes]].sum())
+
+    def describe(self, hits: tuple[int, int], runs: tuple[int, int]) -> str:
+        odds = f"{hits[0]:,} of {runs[0]:,} runs here, {hits[1]:,} of {runs[1]:,} there"
+        return (
+            f"{self.view} {self.cells.describe(np.flatnonzero(self.chosen))} (likelier on table {self.here!r}: {odds})"
+        )
+
+
+class Cells:
+    """Each value a cell of its own; values that were not seen while finding belong to none."""
+
+    def __init__(self, values: Sequence[Hashable]) -> None:
+        self.values = list(dict.fromkeys(values))
+        self.n = len(self.values)
+        self._number = {value: i for i, value in enumerate(self.values)}
+
+    ordered = False
+
+    def code(self, values: Any) -> np.ndarray:
+        listed = values.tolist() if isinstance(values, np.ndarray) else values
+        return np.array([self._number.get(value, -1) for value in map(comparable, listed)], dtype=np.intp)
+
+    def describe(self, chosen: np.ndarray) -> str:
+        first = str(self.values[chosen[0]])
+        first = first if len(first) <= 160 else first[:157] + "..."
+        return f"is {first}" + (f" or one of {len(chosen) - 1} others" if len(chosen) > 1 else "")
+
+
+class Intervals(Cells):
+    """Numbers, in intervals that were about equally frequent."""
+
+    ordered = True
+
+    def __init__(self, values: np.ndarray, counts: np.ndarray) -> None:
+        order = np.argsort(values)
+        share = np.cumsum(counts[order]) / counts.sum()
+        at = np.searchsorted(share, np.arange(1, MOST_CELLS) / MOST_CELLS)
+        self.edges = np.unique(values[order][at])
+        self.n = len(self.edges) + 1
+
+    def code(self, values: Any) -> np.ndarray:
+        return np.searchsorted(self.edges, np.asarray(values, dtype=float), side="left")
+
+    def describe(self, chosen: np.ndarray) -> str:
+        low = "-inf" if chosen[0] == 0 else f"{self.edges[chosen[0] - 1]:.4g}"
+        high = "inf" if chosen[-1] == self.n - 1 else f"{self.edges[chosen[-1]]:.4g}"
+        whole = len(chosen) == chosen[-1] - chosen[0] + 1
+        return f"is between {low} and {high}" + ("" if whole else f", in {len(chosen)} of the intervals")
+
+
+class Regions(Cells):
+    """Vectors of numbers, in the leaves of a decision tree that tells the two tables apart."""
+
+    def __init__(self, one: Seen, other: Seen) -> None:
+        from sklearn.tree import DecisionTreeClassifier
+
+        counts = np.concatenate([one.counts, other.counts])
+        leaf = max(20.0, counts.sum() / MOST_CELLS)
+        self._tree = DecisionTreeClassifier(
+            max_leaf_nodes=64, min_weight_fraction_leaf=min(0.5, leaf / counts.sum()), random_state=0
+        ).fit(
+            np.concatenate([_matrix(one.values), _matrix(other.values)]),
+            np.repeat([0, 1], [len(one.counts), len(other.counts)]),
+            sample_weight=counts,
+        )
+        self._leaves = np.flatnonzero(self._tree.tree_.children_left < 0)
+        self.n = len(self._leaves)
+
+    def code(self, values: Any) -> np.ndarray:
+        if not len(values):
+            return np.empty(0, dtype=np.intp)
+        return np.searchsorted(self._leaves, self._tree.apply(_matrix(values)))
+
+    def describe(self, chosen: np.ndarray) -> str:
+        return f"is in {len(chosen)} of {self.n} regions"
+
+
+def find_event(one: Views, other: Views, runs: tuple[int, int], alpha: float, delta: float = 0.0) -> Event:
+    """The event that promises the largest bound when it is counted in ``runs`` fresh runs on each table."""
+    best, event = -np.inf, None
+    for view in one:
+        cells = cells_of(one[view], other[view])
+        for here, there, name, n_here, n_there in (
+            (one[view], other[view], "one", *runs),
+            (other[view], one[view], "other", *reversed(runs)),
+        ):
+            a, b = _by_cell(cells, here), _by_cell(cells, there)
+            for order, ends in _orders(a, b, cells.ordered):
+                starts = order if ends is None else None
+                hits_a, hits_b = (a[order], b[order]) if ends is None else (np.cumsum(a[order]), np.cumsum(b[order]))
+                scores = log_odds(
+                    hits_a * (n_here / here.runs), n_here, hits_b * (n_there / there.runs), n_there, alpha, delta
+                )
+                at = int(np.argmax(scores))
+                if scores[at] > best or event is None:
+                    chosen = np.zeros(cells.n, dtype=bool)
+                    chosen[order[: at + 1] if starts is None else starts[at]] = True
+                    best, event = scores[at], Event(view, cells, chosen, name)
+    assert event is not None
+    return event
+
+
+def nested_events(one: Views, other: Views, view: str, here: str, most: int) -> list[Event]:
+    """A chain of events of one view, each a part of the next, from the most tilted outputs on."""
+    cells = cells_of(one[view], other[view])
+    a, b = _by_cell(cells, one[view]), _by_cell(cells, other[view])
+    if here == "other":
+        a, b = b, a
+    order = np.argsort(-_tilt(a, b), kind="stable")
+    mass = np.cumsum((a + b)[order])
+    # Denser where events are rare: that is where a small delta decides.
+    wanted = mass[-1] * np.concatenate([np.geomspace(1e-3, 0.1, most // 2), np.linspace(0.15, 0.95, most - most // 2)])
+    events = []
+    for end in np.unique(np.searchsorted(mass, wanted)):
+        chosen = np.zeros(cells.n, dtype=bool)
+        chosen[order[: end + 1]] = True
+        events.append(Event(view, cells, chosen, here))
+    return events
+
+
+def cells_of(one: Seen, other: Seen) -> Cells:
+    """How to tell outputs apart: one by one if there are few, numbers by intervals, vectors by regions."""
+    values = [*_list(one.values), *_list(other.values)]
+    if len(values) > MOST_CELLS:
+        if _all_numbers(one.values, other.values):
+            numbers = np.concatenate([np.asarray(one.values, dtype=float), np.asarray(other.values, dtype=float)])
+            if len(np.unique(numbers)) > MOST_CELLS:
+                return Intervals(numbers, np.concatenate([one.counts, other.counts]))
+        elif _all_vectors(values) and len(set(map(comparable, values))) > MOST_CELLS:
+            return Regions(one, other)
+    return Cells([comparable(value) for value in values])
+
+
+def comparable(value: Any) -> Hashable:
+    """Arrays and lists as tuples, so that they can be counted."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return tuple(map(comparable, value)) if isinstance(value, list | tuple) else value
+
+
+def _by_cell(cells: Cells, seen: Seen) -> np.ndarray:
+    codes = cells.code(seen.values)
+    return np.bincount(codes[codes >= 0], seen.counts[codes >= 0], cells.n)
+
+
+def _tilt(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """How much likelier each cell is here, drawn toward even odds where it was rarely seen."""
+    return np.log(a / a.sum() + 0.5 / a.sum()) - np.log(b / b.sum() + 0.5 / b.sum())
+
+
+def _cautious_tilt(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The same, less two standard errors: rare outputs come late."""
+    return _tilt(a, b) - 2 * np.sqrt(1 / (a + 0.5) + 1 / (b + 0.5))
+
+
+def _orders(a: np.ndarray, b: np.ndarray, ordered: bool) -> list[tuple[np.ndarray, bool | None]]:
+    """Orders of the cells: whose beginnings are candidates (True), or whose single cells are (None)."""
+    natural = np.arange(len(a))
+    orders: list[tuple[np.ndarray, bool | None]] = [
+        (natural, None),
+        (np.argsort(-_tilt(a, b), kind="stable"), True),
+        (np.argsort(-_cautious_tilt(a, b), kind="stable"), True),
+    ]
+    return [*orders, (natural, True), (natural[::-1], True)] if ordered else orders
+
+
+def _all_numbers(*columns: Any) -> bool:
+    return all(
+        values.ndim == 1
+        if isinstance(values, np.ndarray)
+        else all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+        for values in columns
+    )
+
+
+def _all_vectors(values: list[Any]) -> bool:
+    if isinstance(values[0], np.ndarray):
+        return True
+    width = len(values[0]) if isinstance(values[0], tuple) else 0
+    return width > 0 and all(
+        isinstance(value, tuple)
+        and len(value) == width
+        and all(isinstance(x, int | float | np.number) and abs(x) < 1e300 for x in value)
+        for value in values
+    )
+
+
+def _matrix(values: Any) -> np.ndarray:
+    return np.asarray(values, dtype=float).reshape(len(values), -1)
+
+
+def _list(values: Any) -> list[Any]:
+    return list(values)

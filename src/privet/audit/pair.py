@@ -1,0 +1,177 @@
+"""Two neighbouring tables: what a guarantee is about, and so what an audit needs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from privet.errors import PrivetError
+from privet.schema import Schema
+
+Table = tuple[Any, Any]
+Record = tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pair:
+    """Two tables ``(X, y)`` that differ by exactly one record that one has and the other has not; the order is free.
+
+    ``X`` may be whatever the audited estimator takes: a data frame or an array.
+
+    >>> pair = Pair(one=([[1, 5], [2, 6]], [0, 1]), other=([[2, 6]], [1]))
+    >>> pair.record, pair.larger
+    ((1, 5, 0), 'one')
+    """
+
+    one: Table
+    other: Table
+    schema: Schema | None = None
+    larger: str = field(init=False)
+    record: Record = field(init=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.schema, str):
+            raise PrivetError(
+                "An audit needs a Schema, not schema='infer': what is read off the records is public at once, so there "
+                "is no guarantee to test."
+            )
+        one, other = Counter(self.records("one")), Counter(self.records("other"))
+        more, less = one - other, other - one
+        if more.total() + less.total() != 1:
+            raise PrivetError(_how_far(more.total(), less.total()))
+        larger = "one" if more else "other"
+        object.__setattr__(self, "larger", larger)
+        object.__setattr__(self, "record", next(iter(more or less)))
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The columns that count, if they have names: the schema's, or those of the table ``one``."""
+        frame = _frame(self.one[0])
+        if frame is None:
+            return None
+        return self.schema.names if self.schema is not None else tuple(frame.columns)
+
+    def records(self, which: str) -> list[Record]:
+        """The rows of a table, each with its label at the end."""
+        X, y = getattr(self, which)
+        frame, labels = _frame(X), [_plain(label) for label in _listed(y)]
+        if frame is None:
+            rows = [tuple(map(_plain, _listed(row))) for row in _listed(X)]
+        else:
+            columns = self.columns
+            if columns is None or not set(columns) <= set(frame.columns):
+                raise PrivetError("The two tables are not neighbours: their columns have different names.")
+            rows = list(zip(*(map(_plain, frame.get_column(name).to_list()) for name in columns)))
+        if len(rows) != len(labels):
+            raise PrivetError(f"Table {which!r} has {len(rows)} rows and {len(labels)} labels.")
+        return [(*row, label) for row, label in zip(rows, labels)]
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return len(self.records("one")), len(self.records("other"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, from which ``from_dict`` makes an equal pair. Missing values are None."""
+        schema = None if self.schema is None else self.schema.to_dict()
+        columns = None if self.columns is None else list(self.columns)
+        tables = {which: [list(record) for record in self.records(which)] for which in ("one", "other")}
+        return {"schema": schema, "columns": columns, **tables}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Pair:
+        """Read a pair. With column names its tables are Arrow tables, without they are arrays."""
+        schema = None if data.get("schema") is None else Schema.from_dict(data["schema"])
+        columns = data.get("columns")
+        return cls(table(data["one"], columns, schema), table(data["other"], columns, schema), schema)
+
+    @classmethod
+    def from_json(cls, text: str) -> Pair:
+        return cls.from_dict(json.loads(text))
+
+    def code(self) -> str:
+        """Python that makes this pair again."""
+        return f"from privet.audit import Pair\n\npair = Pair.from_json({self.to_json()!r})\n"
+
+    def __repr__(self) -> str:
+        return f"Pair({self.sizes[0]} and {self.sizes[1]} records, {self.larger!r} has {self.record!r} more)"
+
+
+def table(records: list[Any], columns: Any = None, schema: Schema | None = None) -> Table:
+    """A table ``(X, y)`` of records, each with its label at the end: named columns give Arrow, none an array."""
+    labels = np.array([record[-1] for record in records])
+    rows = [tuple(record[:-1]) for record in records]
+    if columns is None:
+        width = len(schema.names) if schema is not None else len(rows[0]) if rows else 1
+        if all(isinstance(value, int | float) for row in rows for value in row):
+            return np.array(rows, dtype=float).reshape(len(rows), width), labels
+        X = np.empty((len(rows), width), dtype=object)
+        for i, row in enumerate(rows):
+            X[i] = row
+        return X, labels
+    import pyarrow as pa
+
+    types = {} if schema is None else {name: _arrow_type(feature) for name, feature in schema.features.items()}
+    arrays = [pa.array([row[i] for row in rows], types.get(name)) for i, name in enumerate(columns)]
+    return pa.table(arrays, names=list(columns)), labels
+
+
+def _arrow_type(feature: Any) -> Any:
+    """The type of a column that may be empty, or all missing."""
+    import pyarrow as pa
+
+    from privet.schema import Numeric
+
+    if isinstance(feature, Numeric):
+        return pa.float64()
+    kind = type(feature.values[0])
+    return {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}[kind]
+
+
+def _frame(X: Any) -> Any:
+    from privet.curators.table import open_frame
+
+    return open_frame(X)
+
+
+def _listed(values: Any) -> list[Any]:
+    try:
+        if hasattr(values, "to_numpy"):  # pandas, also with columns that have numbers instead of names
+            values = values.to_numpy()
+        return list(values.tolist() if isinstance(values, np.ndarray) else values)
+    except TypeError:
+        raise PrivetError("A table is a pair (X, y): a data frame or an array, and its labels.") from None
+
+
+def _plain(value: Any) -> Any:
+    """A value that compares: NumPy's numbers as Python's, every kind of missing value as None."""
+    if hasattr(value, "as_py"):
+        value = value.as_py()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or type(value).__name__ in ("NAType", "NaTType")
+    ):
+        return None
+    if not isinstance(value, str | bool | int | float):
+        raise PrivetError("Records consist of text, numbers and truth values; other kinds cannot be compared.")
+    return value
+
+
+def _how_far(more: int, less: int) -> str:
+    if more == less == 0:
+        return "The two tables are equal: neighbours differ by one record that one has and the other has not."
+    return (
+        f"The two tables are not neighbours: {more} records are only in the first and {less} only in the second. "
+        "Neighbours differ by one record that one has and the other has not"
+        + ("; a replaced record is two steps, with twice the epsilon." if more == less == 1 else ".")
+    )

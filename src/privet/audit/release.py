@@ -1,0 +1,145 @@
+"""What an estimator releases, in a form that can be compared: for ours the tree and its receipt, else predictions."""
+
+from __future__ import annotations
+
+import json
+from copy import copy, deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privet.audit.event import comparable
+from privet.audit.pair import Pair
+from privet.errors import PrivetError
+from privet.schema import Numeric, Schema
+
+MOST_PROBES = 64
+
+
+def release_of(estimator: Any, pair: Pair | None = None, *, probe: Any = None) -> Release:
+    """A function of ``(X, y)`` that fits a fresh copy of ``estimator`` and returns what the world sees of it.
+
+    Estimators of this project release their tree and receipt. Of others, predictions (and probabilities, if any) on
+    ``probe``, by default a grid over the schema of ``pair``, or its own rows.
+    """
+    if not hasattr(estimator, "fit"):
+        raise PrivetError("Only something with fit and predict can be audited; for others, write a function of (X, y).")
+    params = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
+    for name, value in params.items():
+        if name.split("__")[-1] == "random_state" and value is not None:
+            raise PrivetError(
+                f"{name} is fixed: every run would draw the same noise, so runs say nothing about chances. "
+                "Leave it out (a fixed seed gives no guarantee anyway)."
+            )
+    if isinstance(params.get("schema"), str):
+        raise PrivetError(
+            "schema='infer' reads ranges and categories off the records, so there is no guarantee to audit. "
+            "Give a Schema that is public."
+        )
+    if "schema" in params and params["schema"] is None and pair is not None and pair.schema is not None:
+        from sklearn.base import clone
+
+        estimator = clone(estimator).set_params(schema=pair.schema)
+    if _is_ours(estimator):
+        return Release(estimator, None)
+    if not hasattr(estimator, "predict"):
+        raise PrivetError(
+            f"{type(estimator).__name__} has no predict, so there is no output to compare. Write a function of (X, y) "
+            "that fits it and returns what is released."
+        )
+    if probe is None:
+        if pair is None:
+            raise PrivetError("Give probe=: rows on which predictions are compared.")
+        probe = probe_rows(pair)
+    return Release(estimator, probe)
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Fits a copy of an estimator and says what can be seen of it, in several views."""
+
+    estimator: Any
+    probe: Any
+
+    def __call__(self, X: Any, y: Any) -> dict[str, Any]:
+        model = _copy(self.estimator).fit(X, y)
+        return tree_views(model) if self.probe is None else prediction_views(model, self.probe)
+
+
+def released(model: Any) -> str:
+    """Everything that a fitted model of ours makes public, as text: its tree and its receipt."""
+    return json.dumps([model.tree_.to_dict(), model.privacy_.to_dict()])
+
+
+def tree_views(model: Any) -> dict[str, Any]:
+    """The whole release, and parts of it that fewer runs can count."""
+    nodes = model.tree_.nodes
+    rules = tuple((node.rule.feature, node.rule.cuts, node.rule.part) if node.rule else node.label for node in nodes)
+    views = {
+        "release": released(model),
+        "tree without counts": rules,
+        "root": rules[0],
+        "shape": (len(nodes), model.tree_.depth, str(model.privacy_.spent), len(model.privacy_.events)),
+    }
+    counts = [node.counts for node in nodes if node.counts is not None]
+    if counts:
+        views["total counts"] = tuple(int(sum(column)) for column in zip(*counts))
+    return views
+
+
+def prediction_views(model: Any, probe: Any) -> dict[str, Any]:
+    labels = comparable(np.asarray(model.predict(probe)))
+    assert isinstance(labels, tuple)
+    views: dict[str, Any] = {"predictions": labels}
+    # Each single prediction is a view too, as far as they are few.
+    if len(labels) <= MOST_PROBES:
+        views |= {f"prediction {i}": label for i, label in enumerate(labels)}
+    if hasattr(model, "predict_proba"):
+        shares = np.asarray(model.predict_proba(probe), dtype=float)
+        views["probabilities"] = tuple(shares[:, 1:].ravel().tolist())
+        views["mean probability"] = float(shares[:, -1].mean())
+    return views
+
+
+def probe_rows(pair: Pair) -> Any:
+    """Public points at which to compare predictions: corners of the schema's ranges, or else the pair's own rows."""
+    X = getattr(pair, pair.larger)[0]
+    if pair.schema is None or not isinstance(X, np.ndarray | list | tuple):
+        return X[:MOST_PROBES] if isinstance(X, np.ndarray | list | tuple) else _head(X)
+    return grid_rows(pair.schema)
+
+
+def grid_rows(schema: Schema) -> np.ndarray:
+    """At most ``MOST_PROBES`` rows that spread over all features: categories by number."""
+    axes = [_points(feature) for feature in schema.features.values()]
+    rng = np.random.default_rng(0)
+    total = int(np.prod([float(len(axis)) for axis in axes]).clip(max=2**62))
+    if total <= MOST_PROBES:
+        return np.array(np.meshgrid(*axes, indexing="ij"), dtype=float).reshape(len(axes), -1).T
+    return np.stack([rng.choice(axis, MOST_PROBES) for axis in axes], axis=1).astype(float)
+
+
+def _points(feature: Any) -> np.ndarray:
+    if isinstance(feature, Numeric):
+        return np.unique(np.linspace(feature.low, feature.high, 5))
+    return np.arange(feature.n_codes)
+
+
+def _head(X: Any) -> Any:
+    return X.head(MOST_PROBES) if hasattr(X, "head") else X[:MOST_PROBES]
+
+
+def _is_ours(estimator: Any) -> bool:
+    return hasattr(estimator, "fit_curator")
+
+
+def _copy(estimator: Any) -> Any:
+    """An unfitted copy. Ours keep nothing from an earlier fit, so a shallow one will do."""
+    if _is_ours(estimator):
+        return copy(estimator)
+    if hasattr(estimator, "get_params"):
+        from sklearn.base import clone
+
+        return clone(estimator)
+    return deepcopy(estimator)

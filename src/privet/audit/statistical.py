@@ -1,0 +1,311 @@
+"""The statistical engine: run many fits, find the most telling event on one half, count it on the other.
+
+The event is chosen on runs that are not counted, so choosing it costs no confidence, however many were looked at. What
+is counted afterwards are two binomial numbers, and Clopper-Pearson intervals hold for them whatever the law is.
+
+Runs are looked at a few times, at numbers that were fixed before the first of them, each with its own share of the
+chance to be wrong. So all looks hold together, and stopping, because a violation is certain or because time is up, does
+no harm.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from privet.audit.bound import CONFIDENCE, Bound, check_confidence, log_odds, reach, runs_needed
+from privet.audit.event import Seen, Views, comparable, find_event
+from privet.audit.pair import Pair, Table
+from privet.audit.progress import Progress
+from privet.errors import PrivetError
+
+Release = Callable[[Any, Any], Any]
+
+# When to look, as shares of all runs, and which share of the chance to be wrong each look has.
+_LOOKS = ((1 / 16, 0.05), (1 / 4, 0.1), (1.0, 0.85))
+_TIMED_LOOKS = ((1 / 16, 0.05), (1 / 4, 0.1), (1 / 2, 0.15), (0.9, 0.7))
+
+_WORTH_WORKERS = 6.0
+"""Seconds of work below which starting other processes takes longer than it saves."""
+
+
+def statistical_bound(
+    release: Any,
+    pair: Pair,
+    *,
+    runs: int | None = None,
+    minutes: float | None = None,
+    confidence: float = CONFIDENCE,
+    delta: float = 0.0,
+    proven: float | None = None,
+    progress: Any = None,
+    n_jobs: int | None = None,
+) -> Bound:
+    """A lower bound on epsilon from many fits on both tables.
+
+    ``release`` is an estimator, or a function of ``(X, y)`` that returns what is released: anything hashable, or a
+    dictionary of several ways to look at it. Give the number of ``runs`` on each table (half of them find the event,
+    half count it) or a number of ``minutes``. With ``proven`` the audit stops as soon as a violation is certain.
+    """
+    from privet.audit.release import release_of
+
+    check_confidence(confidence)
+    if not 0 <= delta < 1:
+        raise PrivetError(f"delta is a probability below 1; got {delta!r}.")
+    if (runs is None) == (minutes is None):
+        raise PrivetError("Give either the number of runs on each table or a number of minutes.")
+    if hasattr(release, "fit"):
+        release = release_of(release, pair)
+    no_open_ledger()
+    alpha = 1 - confidence
+    seconds, workers = pilot(release, pair), jobs(n_jobs)
+    if minutes is not None:
+        deadline: float | None = time.monotonic() + 60 * minutes
+        total = int(60 * minutes * workers / (2 * seconds))
+        shares = _TIMED_LOOKS
+    else:
+        assert runs is not None
+        deadline, total, shares = None, int(runs), _LOOKS if proven is not None else ((1.0, 1.0),)
+    looks = plan_looks(total, shares, alpha, delta, proven)
+    _enough(looks[-1], delta, total, seconds * 2 / workers if minutes is not None else None)
+    best: Bound | None = None
+    with Progress(progress, "auditing", deadline or looks[-1].runs) as bar:
+        collector = Collector(release, pair, seconds, workers, deadline)
+        for look in looks:
+            halves = collector.up_to(look.runs, bar)
+            if halves is None:
+                break
+            bound = count(halves, look.alpha, confidence, delta, proven)
+            best = bound if best is None or bound.epsilon > best.epsilon else best
+            bar.note(f"epsilon >= {best.epsilon:.3f}")
+            if best.violated:
+                break
+    if best is None:
+        raise PrivetError(
+            f"Time was up before the first {looks[0].runs} runs on each table were done: one fit takes about "
+            f"{seconds:.2g} s. Give more minutes, or smaller data."
+        )
+    return best
+
+
+def bound_of_samples(
+    one: Any,
+    other: Any,
+    *,
+    confidence: float = CONFIDENCE,
+    delta: float = 0.0,
+    proven: float | None = None,
+) -> Bound:
+    """The same from outputs that were drawn already: independent runs, each table's in a list or an array of numbers.
+
+    Every second output finds the event, the others count it.
+
+    >>> rng = np.random.default_rng()
+    >>> bound = bound_of_samples(rng.laplace(0, 1, 100_000), rng.laplace(1, 1, 100_000), proven=1.0)
+    >>> 0.9 < bound.epsilon < 1
+    True
+    """
+    check_confidence(confidence)
+    n = min(len(one), len(other)) // 2
+    look = Look(2 * n, 1 - confidence)
+    _enough(look, delta, min(len(one), len(other)), None)
+    halves = Halves(*({"output": Seen.of(outputs[start::2])} for start in (0, 1) for outputs in (one, other)))
+    return count(halves, look.alpha, confidence, delta, proven)
+
+
+@dataclass(frozen=True)
+class Look:
+    """After so many runs on each table, with this chance to be wrong."""
+
+    runs: int
+    alpha: float
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """What was seen on both tables, in the runs that find the event and in those that count it."""
+
+    find_one: Views
+    find_other: Views
+    count_one: Views
+    count_other: Views
+
+
+def count(halves: Halves, alpha: float, confidence: float, delta: float, proven: float | None) -> Bound:
+    """Find an event on one half and bound its odds on the other, wrongly with a chance of at most ``alpha``."""
+    n_one, n_other = (next(iter(half.values())).runs for half in (halves.count_one, halves.count_other))
+    event = find_event(halves.find_one, halves.find_other, (n_one, n_other), alpha, delta)
+    hits_one, hits_other = event.hits(halves.count_one), event.hits(halves.count_other)
+    if event.here == "other":
+        n_one, n_other, hits_one, hits_other = n_other, n_one, hits_other, hits_one
+    odds = float(log_odds(hits_one, n_one, hits_other, n_other, alpha, delta))
+    same = all(len(half[event.view].values) == 1 for half in (halves.count_one, halves.count_other)) and odds <= 0
+    return Bound(
+        epsilon=max(0.0, odds),
+        confidence=confidence,
+        engine="statistical",
+        event="every run on both tables gave the same output"
+        if same
+        else event.describe((hits_one, hits_other), (n_one, n_other)),
+        runs=next(iter(halves.find_one.values())).runs + min(n_one, n_other),
+        proven=proven,
+        delta=delta,
+        reach=reach(min(n_one, n_other), 1 - alpha, delta),
+    )
+
+
+def plan_looks(
+    runs: int, shares: tuple[tuple[float, float], ...], alpha: float, delta: float, proven: float | None
+) -> list[Look]:
+    """When to look. Early looks that could not show a violation are left out, and their share goes to the last."""
+    looks = []
+    spare = 0.0
+    for i, (share, weight) in enumerate(shares):
+        n, last = int(runs * share), i == len(shares) - 1
+        useful = reach(n // 2, 1 - alpha * weight, delta) > (proven or 0.0)
+        if last or useful:
+            looks.append(Look(n, alpha * (weight + spare if last else weight)))
+        else:
+            spare += weight
+    return looks
+
+
+def _enough(look: Look, delta: float, runs: int, seconds_each: float | None) -> None:
+    """Raise if no outcome of so many runs could give a bound above zero, and say how many could."""
+    if reach(look.runs // 2, 1 - look.alpha, delta) > 0:
+        return
+    needed = math.ceil(2 * runs_needed(0.0, 1 - look.alpha, delta) * max(1.0, runs / max(look.runs, 1)))
+    one = 2 * runs_needed(1.0, 1 - look.alpha, delta)
+    time_needed = "" if seconds_each is None else f", about {max(0.1, needed * seconds_each / 60):.1f} minutes"
+    raise PrivetError(
+        f"{runs} runs on each table are too few for any bound at this confidence: at least {needed} are needed"
+        f"{time_needed}, and {one} to show that epsilon exceeds 1. Run longer, or ask for less confidence."
+    )
+
+
+def pilot(release: Release, pair: Pair, least: int = 3, seconds: float = 0.5) -> float:
+    """Run a few times on each table: how long one run takes, and whether its output can be compared at all."""
+    for name in ("one", "other"):
+        views_of(release(*getattr(pair, name)))  # the first run compiles and imports
+    start, n = time.perf_counter(), 0
+    while n < least or time.perf_counter() - start < seconds:
+        views_of(release(*(pair.one if n % 2 else pair.other)))
+        n += 1
+    return (time.perf_counter() - start) / n
+
+
+def views_of(output: Any) -> dict[str, Any]:
+    """The ways to look at an output, by name; an error that says what to do if it cannot be compared."""
+    views = output if isinstance(output, dict) else {"output": output}
+    for name, value in views.items():
+        value = comparable(value)
+        try:
+            hash(value)
+        except TypeError:
+            raise PrivetError(
+                f"What is released ({type(value).__name__}) cannot be compared: it has no hash. Return text, numbers "
+                "or tuples of them, such as tuple(model.predict(probe)) or the model as JSON."
+            ) from None
+        if type(value).__eq__ is object.__eq__ and value is not None:
+            raise PrivetError(
+                f"What is released ({type(value).__name__}) cannot be compared: two of them are equal only if they are "
+                "the same object. Return text, numbers or tuples of them, such as tuple(model.predict(probe))."
+            )
+        views[name] = value
+    return views
+
+
+def no_open_ledger() -> None:
+    """An audit fits thousands of models; they must not be charged to a ledger, which workers could not see either."""
+    from privet.privacy.ledger import Ledger
+
+    if Ledger.current() is not None:
+        raise PrivetError("An audit fits many models on data of its own: run it outside `with Ledger(...)`.")
+
+
+def jobs(n_jobs: int | None) -> int:
+    if n_jobs is None or n_jobs < 0:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, n_jobs)
+
+
+class Collector:
+    """Runs fits, in this process or in workers, and keeps what was seen of each table in each half.
+
+    Work is cut into tasks whose sizes are fixed before they run; a look counts only once all its tasks are done.
+    """
+
+    def __init__(
+        self, release: Release, pair: Pair, seconds: float, workers: int, deadline: float | None = None
+    ) -> None:
+        self._release, self._tables = release, (pair.one, pair.other)
+        self._seconds, self._workers, self._deadline = seconds, workers, deadline
+        self._counts: dict[tuple[int, int], dict[str, Counter[Any]]] = {(h, t): {} for h in (0, 1) for t in (0, 1)}
+        self._done = 0
+
+    def up_to(self, runs: int, bar: Progress) -> Halves | None:
+        """Run until each table has ``runs`` runs; None if time was up before."""
+        half = runs // 2 - self._done // 2
+        size = max(1, min(math.ceil(half / (2 * self._workers)), int(0.5 / self._seconds), 2000))
+        # All four kinds of task advance together.
+        tasks = [((h, t), n) for n in _chunks(half, size) for h in (0, 1) for t in (0, 1)]
+        for done, ((key, n), counts) in enumerate(self._run(tasks), start=1):
+            for view, counter in counts.items():
+                self._counts[key].setdefault(view, Counter()).update(counter)
+            bar.advance(n / 2)
+            if self._deadline is not None and time.monotonic() > self._deadline and done < len(tasks):
+                return None
+        self._done = runs
+        seen = {key: {view: Seen.of(counter) for view, counter in views.items()} for key, views in self._counts.items()}
+        return Halves(*(_same_views(seen[key], seen) for key in ((0, 0), (0, 1), (1, 0), (1, 1))))
+
+    def _run(self, tasks: list[Any]) -> Iterator[tuple[Any, dict[str, Counter[Any]]]]:
+        work = sum(n for _, n in tasks) * self._seconds
+        if self._workers == 1 or work < _WORTH_WORKERS:
+            for key, n in tasks:
+                yield (key, n), run_many(self._release, self._tables[key[1]], n)
+            return
+        from joblib import Parallel, delayed
+
+        # Fresh processes (loky), never forks: a forked generator would repeat its parent's numbers.
+        parallel = Parallel(n_jobs=self._workers, backend="loky", return_as="generator_unordered", batch_size=1)
+        results = parallel(delayed(_task)((key, n), self._release, self._tables[key[1]], n) for key, n in tasks)
+        try:
+            yield from results
+        finally:
+            results.close()
+
+
+def run_many(release: Release, table: Table, n: int) -> dict[str, Counter[Any]]:
+    """How often each output of each view came up in ``n`` runs."""
+    counts: dict[str, Counter[Any]] = {}
+    for _ in range(n):
+        for view, value in views_of(release(*table)).items():
+            counts.setdefault(view, Counter())[value] += 1
+    return counts
+
+
+def _task(key: Any, release: Release, table: Table, n: int) -> tuple[Any, dict[str, Counter[Any]]]:
+    return key, run_many(release, table, n)
+
+
+def _chunks(total: int, size: int) -> list[int]:
+    return [min(size, total - start) for start in range(0, total, size)]
+
+
+def _same_views(views: dict[str, Seen], every: dict[Any, dict[str, Seen]]) -> dict[str, Seen]:
+    """The views that every run of every half has; others cannot be counted."""
+    runs = max(seen.runs for seen in views.values())
+    shared = {
+        name
+        for name in views
+        if all(name in own and own[name].runs == max(s.runs for s in own.values()) for own in every.values())
+    }
+    if not shared or runs == 0:
+        raise PrivetError("A release must have at least one view in common on both tables, in every run.")
+    return {name: views[name] for name in views if name in shared}
