@@ -74,7 +74,7 @@ class Gini:
 
     def of(self, children: np.ndarray) -> np.ndarray:
         n = _sizes(children)
-        squares = (children * children).sum(axis=-1)
+        squares = _folded(np.add, children * children)
         impurity = ((n * n - squares) << FRACTION_BITS) // np.maximum(n, 1)
         return -impurity.sum(axis=-1)
 
@@ -102,8 +102,8 @@ class Mixed:
 
     def of(self, children: np.ndarray) -> np.ndarray:
         n = _sizes(children)
-        errors = n - children.max(axis=-1)
-        squares = (children * children).sum(axis=-1)
+        errors = n - _folded(np.maximum, children)
+        squares = _folded(np.add, children * children)
         impurity = self.weight * (n * n - squares) // (2 * np.maximum(n, 1))
         return -((ONE - self.weight) * errors + impurity).sum(axis=-1)
 
@@ -137,7 +137,7 @@ class Entropy:
         h = _entropy_table(self.cap)
         beyond = np.maximum(children - self.cap, 0)
         parts = h[np.minimum(children, self.cap)] + beyond * self.sensitivity
-        n = children.sum(axis=-1)
+        n = _folded(np.add, children)
         _fits(n.sum(axis=-1), self.sensitivity)
         whole = h[np.minimum(n, self.cap)] + np.maximum(n - self.cap, 0) * self.sensitivity
         return -(whole - parts.sum(axis=-1)).sum(axis=-1)
@@ -185,9 +185,17 @@ class RootGini:
         return -_isqrt(4 * ONE * ONE * clipped[..., 0] * clipped[..., 1]).sum(axis=-1)
 
 
+def _folded(operation: np.ufunc, values: np.ndarray) -> np.ndarray:
+    """``operation.reduce`` along the last axis, slice by slice: several times faster where that axis is short."""
+    folded = values[..., 0].copy()
+    for k in range(1, values.shape[-1]):
+        operation(folded, values[..., k], out=folded)
+    return folded
+
+
 def _sizes(children: np.ndarray) -> np.ndarray:
     """The children's sizes, which must leave room for 2^8 times their square in 63 bits."""
-    n = children.sum(axis=-1)
+    n = _folded(np.add, children)
     if n.size and int(n.max()) >= 1 << 27:
         raise LeakError("Gini scores are exact up to 134 million records; choose by correct count beyond.")
     return n
@@ -213,7 +221,7 @@ class CorrectCount:
     monotone = True
 
     def of(self, children: np.ndarray) -> np.ndarray:
-        return children.max(axis=-1).sum(axis=-1)
+        return _folded(np.maximum, children).sum(axis=-1)
 
 
 @dataclass(frozen=True)
