@@ -60,7 +60,7 @@ class Bound:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Bound:
-        plain = {k: math.inf if v == "infinity" else v for k, v in data.items() if k != "violated"}
+        plain: dict[str, Any] = {k: math.inf if v == "infinity" else v for k, v in data.items() if k != "violated"}
         return cls(**plain)
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ def worst(bounds: Iterable[Bound]) -> Bound:
 
 def lowest(hits: Any, runs: int, alpha: float) -> Any:
     """Clopper-Pearson: a probability is at least this, wrongly with a chance of at most ``alpha``."""
-    from scipy.special import betaincinv
+    from scipy.special import betaincinv  # type: ignore[import-untyped]
 
     hits = np.asarray(hits, dtype=float)
     return np.where(hits > 0, betaincinv(np.maximum(hits, 1), runs - np.maximum(hits, 1) + 1, alpha), 0.0)

@@ -8,8 +8,9 @@ outputs and the unions of the most tilted ones.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +41,16 @@ class Seen:
     @property
     def runs(self) -> int:
         return int(self.counts.sum())
+
+    def halves(self) -> tuple[Seen, Seen]:
+        """Each run goes to one of two halves by a coin."""
+        first = np.random.default_rng().binomial(self.counts, 0.5)
+        return self._with(first), self._with(self.counts - first)
+
+    def _with(self, counts: np.ndarray) -> Seen:
+        kept = np.flatnonzero(counts)
+        values = self.values[kept] if isinstance(self.values, np.ndarray) else [self.values[i] for i in kept.tolist()]
+        return Seen(values, counts[kept])
 
 
 Views = Mapping[str, Seen]
@@ -136,28 +147,56 @@ class Regions(Cells):
 
 
 def find_event(one: Views, other: Views, runs: tuple[int, int], alpha: float, delta: float = 0.0) -> Event:
-    """The event that promises the largest bound when it is counted in ``runs`` fresh runs on each table."""
-    best, event = -np.inf, None
+    """The event that promises the largest bound when it is counted in ``runs`` fresh runs on each table.
+
+    One half of what was seen puts the outputs in order, the other says where to stop: on the same runs, those that were
+    lucky would come first and look better than they are.
+    """
+    best, event = -math.inf, None
     for view in one:
-        cells = cells_of(one[view], other[view])
-        for here, there, name, n_here, n_there in (
-            (one[view], other[view], "one", *runs),
-            (other[view], one[view], "other", *reversed(runs)),
-        ):
-            a, b = _by_cell(cells, here), _by_cell(cells, there)
-            for order, ends in _orders(a, b, cells.ordered):
-                starts = order if ends is None else None
-                hits_a, hits_b = (a[order], b[order]) if ends is None else (np.cumsum(a[order]), np.cumsum(b[order]))
-                scores = log_odds(
-                    hits_a * (n_here / here.runs), n_here, hits_b * (n_there / there.runs), n_there, alpha, delta
-                )
-                at = int(np.argmax(scores))
-                if scores[at] > best or event is None:
-                    chosen = np.zeros(cells.n, dtype=bool)
-                    chosen[order[: at + 1] if starts is None else starts[at]] = True
-                    best, event = scores[at], Event(view, cells, chosen, name)
+        order_one, judge_one = one[view].halves()
+        order_other, judge_other = other[view].halves()
+        cells = cells_of(order_one, order_other)
+        a, b = _Counts.of(cells, order_one, judge_one, runs[0]), _Counts.of(cells, order_other, judge_other, runs[1])
+        for here, there, name in ((a, b, "one"), (b, a, "other")):
+            for chosen, score in _candidates(here, there, cells.ordered, alpha, delta):
+                if score > best or event is None:
+                    best, event = score, Event(view, cells, chosen, name)
     assert event is not None
     return event
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """How often each cell came up on a table: in runs that put the cells in order, and in runs that judge, which are
+    scaled to the number of runs in which an event will be counted."""
+
+    order: np.ndarray
+    judge: np.ndarray
+    runs: int
+
+    @classmethod
+    def of(cls, cells: Cells, order: Seen, judge: Seen, runs: int) -> _Counts:
+        return cls(_by_cell(cells, order), _by_cell(cells, judge) * (runs / max(1, judge.runs)), runs)
+
+
+def _candidates(
+    here: _Counts, there: _Counts, ordered: bool, alpha: float, delta: float
+) -> Iterator[tuple[np.ndarray, float]]:
+    """The best event of each family, and the bound that it promises."""
+    everything = np.arange(len(here.order))
+    single = log_odds(here.judge, here.runs, there.judge, there.runs, alpha, delta)
+    yield everything == np.argmax(single), float(single.max())
+    orders = [
+        np.argsort(-_tilt(here.order, there.order), kind="stable"),
+        np.argsort(-_cautious_tilt(here.order, there.order), kind="stable"),
+    ]
+    for order in [*orders, everything, everything[::-1]] if ordered else orders:
+        a, b = np.cumsum(here.judge[order]), np.cumsum(there.judge[order])
+        union = log_odds(a, here.runs, b, there.runs, alpha, delta)
+        chosen = np.zeros(len(everything), dtype=bool)
+        chosen[order[: int(np.argmax(union)) + 1]] = True
+        yield chosen, float(union.max())
 
 
 def nested_events(one: Views, other: Views, view: str, here: str, most: int) -> list[Event]:
@@ -205,23 +244,12 @@ def _by_cell(cells: Cells, seen: Seen) -> np.ndarray:
 
 def _tilt(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """How much likelier each cell is here, drawn toward even odds where it was rarely seen."""
-    return np.log(a / a.sum() + 0.5 / a.sum()) - np.log(b / b.sum() + 0.5 / b.sum())
+    return np.log((a + 0.5) / max(1, a.sum())) - np.log((b + 0.5) / max(1, b.sum()))
 
 
 def _cautious_tilt(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The same, less two standard errors: rare outputs come late."""
     return _tilt(a, b) - 2 * np.sqrt(1 / (a + 0.5) + 1 / (b + 0.5))
-
-
-def _orders(a: np.ndarray, b: np.ndarray, ordered: bool) -> list[tuple[np.ndarray, bool | None]]:
-    """Orders of the cells: whose beginnings are candidates (True), or whose single cells are (None)."""
-    natural = np.arange(len(a))
-    orders: list[tuple[np.ndarray, bool | None]] = [
-        (natural, None),
-        (np.argsort(-_tilt(a, b), kind="stable"), True),
-        (np.argsort(-_cautious_tilt(a, b), kind="stable"), True),
-    ]
-    return [*orders, (natural, True), (natural[::-1], True)] if ordered else orders
 
 
 def _all_numbers(*columns: Any) -> bool:
@@ -240,7 +268,7 @@ def _all_vectors(values: list[Any]) -> bool:
     return width > 0 and all(
         isinstance(value, tuple)
         and len(value) == width
-        and all(isinstance(x, int | float | np.number) and abs(x) < 1e300 for x in value)
+        and all(isinstance(x, int | float) and abs(x) < 1e300 for x in value)
         for value in values
     )
 

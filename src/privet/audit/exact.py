@@ -9,7 +9,7 @@ of the transcript, so its loss is at most that.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,8 @@ def exact_bound(
             from privet.curators.memory import MemoryCurator
             from privet.privacy.ledger import Ledger
 
-            curator = MemoryCurator(*table, schema, ledger=Ledger(math.inf), mechanisms=mechanisms)
+            X, y = table
+            curator = MemoryCurator(X, y, schema, ledger=Ledger(math.inf), mechanisms=mechanisms)
             return released(estimator.fit_curator(curator))
 
         return fit

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import os
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,10 +26,11 @@ from privet.audit.progress import Progress
 from privet.errors import PrivetError
 
 Release = Callable[[Any, Any], Any]
+Shares = tuple[tuple[float, float], ...]
 
 # When to look, as shares of all runs, and which share of the chance to be wrong each look has.
-_LOOKS = ((1 / 16, 0.05), (1 / 4, 0.1), (1.0, 0.85))
-_TIMED_LOOKS = ((1 / 16, 0.05), (1 / 4, 0.1), (1 / 2, 0.15), (0.9, 0.7))
+_LOOKS: Shares = ((1 / 16, 0.05), (1 / 4, 0.1), (1.0, 0.85))
+_TIMED_LOOKS: Shares = ((1 / 16, 0.05), (1 / 4, 0.1), (1 / 2, 0.15), (0.9, 0.7))
 
 _WORTH_WORKERS = 6.0
 """Seconds of work below which starting other processes takes longer than it saves."""
@@ -81,7 +83,7 @@ def statistical_bound(
             if halves is None:
                 break
             bound = count(halves, look.alpha, confidence, delta, proven)
-            best = bound if best is None or bound.epsilon > best.epsilon else best
+            best = bound if best is None or bound.epsilon >= best.epsilon else best
             bar.note(f"epsilon >= {best.epsilon:.3f}")
             if best.violated:
                 break
@@ -159,9 +161,7 @@ def count(halves: Halves, alpha: float, confidence: float, delta: float, proven:
     )
 
 
-def plan_looks(
-    runs: int, shares: tuple[tuple[float, float], ...], alpha: float, delta: float, proven: float | None
-) -> list[Look]:
+def plan_looks(runs: int, shares: Shares, alpha: float, delta: float, proven: float | None) -> list[Look]:
     """When to look. Early looks that could not show a violation are left out, and their share goes to the last."""
     looks = []
     spare = 0.0
@@ -270,15 +270,18 @@ class Collector:
             for key, n in tasks:
                 yield (key, n), run_many(self._release, self._tables[key[1]], n)
             return
-        from joblib import Parallel, delayed
+        from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
         # Fresh processes (loky), never forks: a forked generator would repeat its parent's numbers.
         parallel = Parallel(n_jobs=self._workers, backend="loky", return_as="generator_unordered", batch_size=1)
         results = parallel(delayed(_task)((key, n), self._release, self._tables[key[1]], n) for key, n in tasks)
         try:
-            yield from results
+            for result in results:
+                yield result
         finally:
-            results.close()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # tasks that are left when time is up are cancelled, as they should be
+                results.close()
 
 
 def run_many(release: Release, table: Table, n: int) -> dict[str, Counter[Any]]:
