@@ -28,6 +28,8 @@ WINDOW: Window = (-2, 6)
 MOST = 100_000
 """How many transcripts are followed before an exact audit gives up."""
 
+_HOPELESS = 4
+
 _SELECTION_LAWS = {"permute_and_flip": log_permute_and_flip, "exponential": log_exponential}
 
 
@@ -197,7 +199,8 @@ def _every_run(run: Run, window: Window, most: int) -> Iterator[tuple[ScriptedMe
             raise PrivetError("A run drew from something else than its mechanisms: it cannot be audited exactly.")
         answers, laws = mechanisms.answers, mechanisms.laws
         n += 1
-        if n > most:
+        # How many follow from the first one's, if all were alike: hopeless cases are seen at once.
+        if n > most or (n == 1 and math.prod(map(len, laws)) > _HOPELESS * most):
             raise TooManyTranscripts(
                 f"More than {most} transcripts: use smaller data, fewer candidates, less depth or a smaller window; or "
                 "the statistical engine."

@@ -276,7 +276,7 @@ class Collector:
         parallel = Parallel(n_jobs=self._workers, backend="loky", return_as="generator_unordered", batch_size=1)
         results = parallel(delayed(_task)((key, n), self._release, self._tables[key[1]], n) for key, n in tasks)
         try:
-            for result in results:
+            for result in results:  # noqa: UP028 - `yield from` would close it before the warning is silenced
                 yield result
         finally:
             with warnings.catch_warnings():
