@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tomllib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,7 @@ def available() -> bool:
     return (SHARED / "data" / "MANIFEST.toml").exists()
 
 
+@lru_cache(maxsize=4)
 def load(name: str) -> Shared:
     """One classification set, with the manifest's ranges and categories as its public schema."""
     entry = manifest()[name]

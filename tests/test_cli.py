@@ -159,7 +159,6 @@ def test_probabilities_have_a_column_for_each_class(model, name):
     assert np.allclose(np.asarray(table["probability_no"]) + np.asarray(table["probability_yes"]), 1)
 
 
-@pytest.mark.xfail(reason="PrivateTreeClassifier takes leaves='counts' and grows labels all the same")
 def test_counts_at_the_leaves_give_probabilities(folder):
     assert fit("--leaves", "counts", epsilon="0.5").exit_code == 0
     assert "noisy counts" in run("show", "model.json").stdout

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from privet import Categorical, Numeric, Schema
 from privet.tree.grid import public_grid
-from privet.tree.splits import MOST_SUBSETS, public_splits
+from privet.tree.splits import MOST_SUBSETS, UNLISTED_WEIGHT, public_splits
 
 FEATURES = st.one_of(
     st.builds(Numeric, st.just(0), st.integers(0, 100), integer=st.booleans(), missing=st.booleans()),
@@ -40,11 +40,13 @@ def test_every_split_parts_its_feature_in_two(schema, max_cells):
 
 @settings(max_examples=80, deadline=None)
 @given(schemas, st.integers(4, 20))
-def test_every_feature_that_can_be_split_has_the_same_weight(schema, max_cells):
+def test_every_feature_has_the_same_weight_but_for_unlisted_values(schema, max_cells):
     splits = public_splits(public_grid(schema, max_cells))
     weights = np.bincount(splits.feature, np.exp(splits.log_prior), minlength=len(schema.names))
     for cells, weight in zip(splits.grid.features, weights):
-        assert weight == pytest.approx(1 if cells.n_cells > 1 else 0)
+        few = cells.cuts is None and cells.n_cells - cells.special <= MOST_SUBSETS
+        listed = cells.n_cells - (cells.special if few else 0)
+        assert weight == pytest.approx((listed > 1) + (UNLISTED_WEIGHT if few and cells.special else 0))
 
 
 @pytest.mark.parametrize("other", [False, True])

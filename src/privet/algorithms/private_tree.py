@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from privet.privacy.sensitivity import CorrectCount
 from privet.schema import Schema
 from privet.tree.candidates import Candidates, Choice, Split, Splits
 from privet.tree.grid import Grid, public_grid
-from privet.tree.planning import COUNT_SHARE, SIZE_SHARE, Level, Plan, plan_levels
+from privet.tree.planning import COUNT_SHARE, SIZE_SHARE, SPLIT_WORTH, Level, Plan, plan_levels
 from privet.tree.splits import public_splits
 from privet.tree.tree import Rule, Tree
 
@@ -97,8 +98,9 @@ class PrivateTreeClassifier(PrivateClassifier):
             raise PrivetError(f"max_depth must be a whole number of at least 1; got {self.max_depth!r}.")
         if self.leaves not in ("labels", "counts"):
             raise PrivetError(f"leaves must be 'labels' or 'counts'; got {self.leaves!r}.")
-        if self.n_records is not None and not self.n_records >= 0:
-            raise PrivetError(f"n_records is about how many records there are, at least 0; got {self.n_records!r}.")
+        hint = self.n_records
+        if hint is not None and not (isinstance(hint, Real) and not isinstance(hint, bool) and 0 <= hint < 2**63):
+            raise PrivetError(f"n_records is about how many records there are, a number from 0 on; got {hint!r}.")
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
         grid = public_grid(curator.schema)
@@ -151,7 +153,9 @@ def _choose_last(
     curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits | None, budget: Fraction
 ) -> dict[Node, Choice]:
     """Choose a split with its labels, or one label, for every branch; without splits a label."""
-    candidates = _candidates(tree, frontier, splits, labelled=True, stop=True)
+    # Stopping counts as a few records more: a split that parts nothing off must not win because there are many such.
+    worth = SPLIT_WORTH * float(budget)
+    candidates = _candidates(tree, frontier, splits, labelled=True, stop=True, stop_log_prior=worth)
     budgets = {node: budget + branch.saved for node, branch in frontier.items()}
     return curator.choose(candidates, CorrectCount(), budgets)
 
@@ -181,7 +185,7 @@ def _count(
 
 
 def _candidates(
-    tree: Tree, frontier: Mapping[Node, Branch], splits: Splits | None, **options: bool
+    tree: Tree, frontier: Mapping[Node, Branch], splits: Splits | None, **options: Any
 ) -> dict[Node, Candidates]:
     """For every node the splits that part what can reach it."""
     n_classes = len(tree.schema.classes or ())

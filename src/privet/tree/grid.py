@@ -68,7 +68,8 @@ def numeric_cuts(feature: Numeric, most: int) -> np.ndarray:
     if low == high or (feature.integer and high - low <= most):
         return np.arange(low, high)
     if feature.log:
-        points = np.geomspace(low if low > 0 else high * 2.0**-OCTAVES, high, most + 2)[1:-1]
+        start = low if low > 0 else max(high * 2.0**-OCTAVES, np.finfo(float).tiny)
+        points = np.geomspace(min(start, high), high, most + 2)[1:-1]
     else:
         octaves = min(30.0, np.log2(high - low)) if feature.integer else OCTAVES
         n_even = most // 2

@@ -28,6 +28,9 @@ PAYS_OFF = 5
 LABEL_SHARE = Fraction(3, 10)
 """The share of the last level's budget that chooses labels, where there are too many to choose them with the split."""
 
+SPLIT_WORTH = 2
+"""How many more records a last split must label right than one label for all of them does."""
+
 MOST_JOINT = 2**20
 """The most candidates of a node's last choice; with more, splits and labels are chosen one after the other."""
 

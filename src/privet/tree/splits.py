@@ -1,8 +1,9 @@
 """The splits that a schema suggests, with a public prior.
 
 Rich candidate sets cost only a logarithm, but at a small n * epsilon even that counts, and a feature with a thousand
-splits must not drown one with two. So every feature gets the same weight, shared evenly by its splits. A split's
-log-weight is added to its score, which costs nothing (docs/theory.md, L1).
+splits must not drown one with two. So every feature gets the same weight, shared evenly by its splits (but for the one
+that splits off unlisted values, of which there are rarely any). A split's log-weight is added to its score, which costs
+nothing (docs/theory.md, L1).
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from privet.tree.grid import Cells, Grid
 
 MOST_SUBSETS = 12
 """Categorical features with at most this many values are split by every subset, others one against the rest."""
+
+UNLISTED_WEIGHT = 1 / 20
+"""The prior weight, beside a feature's one, of splitting off the values that its schema does not list."""
 
 
 @lru_cache(maxsize=16)
@@ -31,9 +35,10 @@ def public_splits(grid: Grid) -> Splits:
         else:
             subsets.append((f, _subsets(cells.n_cells - cells.special, cells.special)))
     feature, first, last, extra = np.concatenate(runs, axis=1)
+    n_runs = np.bincount(feature, minlength=len(grid.features))
+    log_prior = [-np.log(n_runs[feature]), *(_log_prior(masks, grid.features[f].special) for f, masks in subsets)]
     feature = np.concatenate([feature, *(np.full(len(masks), f) for f, masks in subsets)])
-    per_feature = np.bincount(feature, minlength=len(grid.features))
-    return Splits(grid, feature, first, last, extra, tuple(subsets), -np.log(per_feature[feature]))
+    return Splits(grid, feature, first, last, extra, tuple(subsets), np.concatenate(log_prior))
 
 
 def _thresholds(f: int, start: int, cells: Cells) -> np.ndarray:
@@ -58,7 +63,7 @@ def _subsets(n: int, other: bool) -> np.ndarray:
     """All ways to part ``n`` values in two, each once, as rows of those that go left.
 
     The cell of unlisted values goes with the larger side (right on a tie) rather than both ways, because it is nearly
-    always empty; one more split takes it alone.
+    always empty; one more split, the last, takes it alone.
     """
     codes = np.arange(1, 2 ** (n - 1))
     left = (codes[:, None] >> np.arange(n)) & 1 == 1  # the last value is always on the right: each parting once
@@ -66,3 +71,10 @@ def _subsets(n: int, other: bool) -> np.ndarray:
         return left
     joins_left = left.sum(axis=1) > n - left.sum(axis=1)
     return np.vstack([np.column_stack([left, joins_left]), np.arange(n + 1) == n])
+
+
+def _log_prior(masks: np.ndarray, other: bool) -> np.ndarray:
+    """An even share for every subset, and little for the one that only takes unlisted values apart."""
+    if not other:
+        return np.full(len(masks), -np.log(max(len(masks), 1)))
+    return np.append(np.full(len(masks) - 1, -np.log(max(len(masks) - 1, 1))), np.log(UNLISTED_WEIGHT))
