@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from privet.audit.exact import loss, transcripts
+from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
+from privet.audit import Pair, bound_of_laws, exact_bound, exact_bound_of
+from privet.audit.exact import loss, outputs, transcripts
+from privet.errors import PrivetError
 
 
 def test_probabilities_of_all_transcripts_add_up_to_one():
@@ -41,3 +44,78 @@ def test_an_answer_that_is_possible_on_one_side_only_is_an_infinite_loss():
 def test_too_many_transcripts_are_refused():
     with pytest.raises(ValueError, match="smaller"):
         transcripts(lambda m: m.geometric(np.zeros(8, dtype=np.int64), 1.0), most=1000)
+
+
+# -- estimators and laws -----------------------------------------------------------------------------------------
+
+SCHEMA = Schema({"s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
+PAIR = Pair((np.array([["a"], ["b"]], dtype=object), ["n", "y"]), (np.array([["a"]], dtype=object), ["n"]), SCHEMA)
+
+
+@pytest.mark.parametrize("leaves", ["labels", "counts"])
+def test_the_bound_of_an_estimator_is_within_epsilon(leaves):
+    model = PrivateTreeClassifier(epsilon=1.0, max_depth=1, n_records=10**6, leaves=leaves)
+    bound = exact_bound(model, PAIR, window=(0, 1))
+    assert 0.5 < bound.epsilon <= 1 + 1e-9
+    assert (bound.confidence, bound.engine, bound.proven, bound.violated) == (1.0, "exact", 1.0, False)
+
+
+def test_outputs_have_no_more_loss_than_transcripts():
+    model = PrivateTreeClassifier(epsilon=1.0, max_depth=2, n_records=10**6)
+
+    def run(table):
+        return lambda m: model.fit_curator(MemoryCurator(*table, SCHEMA, ledger=Ledger(1e9), mechanisms=m)) and None
+
+    assert exact_bound(model, PAIR).epsilon <= loss(transcripts(run(PAIR.one)), transcripts(run(PAIR.other))) + 1e-12
+
+
+def test_what_is_not_released_does_not_count():
+    # The sign of a noisy number is all that comes out.
+    def run(value):
+        return lambda m: int(m.geometric(np.array([value]), 1.0)[0] > 0)
+
+    bound = exact_bound_of(run(1), run(0), window=(-3, 4))
+    positive = {value: np.exp(-1) ** (value == 0) / (1 + np.exp(-1)) for value in (0, 1)}
+    assert bound.epsilon == pytest.approx(max(np.log(positive[1] / positive[0]), 0), abs=1e-12)
+
+
+def test_laws_are_compared_output_by_output():
+    bound = bound_of_laws({"a": np.log(0.5), "b": np.log(0.5)}, {"a": np.log(0.9), "b": np.log(0.1)}, proven=1.0)
+    assert bound.epsilon == pytest.approx(np.log(5))
+    assert bound.violated
+    assert "output is b" in bound.event
+
+
+def test_an_output_that_only_one_table_has_is_infinite():
+    assert bound_of_laws({"a": 0.0}, {"b": 0.0}).epsilon == np.inf
+
+
+def test_draws_behind_the_curtain_are_averaged_over():
+    # Which of two parts a record is in is drawn, and only the first part's noisy size is released.
+    def run(n):
+        return lambda m: int(m.geometric(np.array([(m.generator.integers(2, size=n) == 0).sum()]), 1.0)[0])
+
+    one, other = run(1), run(0)
+    assert np.logaddexp.reduce(list(outputs(one).values())) == pytest.approx(0, abs=1e-12)
+    # Sampling at rate 1/2 turns epsilon 1 into ln(1 + (e - 1) / 2).
+    assert exact_bound_of(one, other).epsilon == pytest.approx(np.log(1 + (np.e - 1) / 2), abs=1e-9)
+
+
+def test_a_strangers_estimator_cannot_be_computed():
+    from sklearn.tree import DecisionTreeClassifier
+
+    with pytest.raises(PrivetError, match="statistical_bound"):
+        exact_bound(DecisionTreeClassifier(), PAIR)
+
+
+def test_hopeless_cases_are_refused_at_once():
+    schema = Schema({"x": Numeric(0, 1), "z": Numeric(0, 1)}, classes=["n", "y"])
+    pair = Pair((np.ones((2, 2)), ["n", "y"]), (np.ones((1, 2)), ["n"]), schema)
+    with pytest.raises(PrivetError, match="smaller data"):
+        exact_bound(PrivateTreeClassifier(epsilon=1.0, max_depth=3, n_records=10**6), pair)
+
+
+def test_a_pair_without_a_schema_is_refused():
+    pair = Pair((np.ones((2, 1)), ["n", "y"]), (np.ones((1, 1)), ["n"]))
+    with pytest.raises(PrivetError, match="schema"):
+        exact_bound(PrivateTreeClassifier(), pair)

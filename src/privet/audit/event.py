@@ -231,9 +231,11 @@ def cells_of(one: Seen, other: Seen) -> Cells:
 
 
 def comparable(value: Any) -> Hashable:
-    """Arrays and lists as tuples, so that they can be counted."""
-    if isinstance(value, np.ndarray):
+    """Arrays and lists as tuples, so that they can be counted, and not-a-number as a word, so that it equals itself."""
+    if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
+    if isinstance(value, float) and value != value:
+        return "nan"
     return tuple(map(comparable, value)) if isinstance(value, list | tuple) else value
 
 

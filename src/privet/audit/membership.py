@@ -2,8 +2,9 @@
 
 A second view of the same promise. Some records are targets; in each run a coin decides for each of them whether it is
 trained on. The attacker knows all other records that may be there and has many such runs to learn from; it looks at
-what the model says about the target. Its *advantage* is the chance of saying "in" when the target is in, less the chance of
-saying so when it is not: 0 for guessing, 1 for certainty. Epsilon allows at most (e^epsilon - 1) / (e^epsilon + 1).
+what the model says about the target. Its *advantage* is the chance of saying "in" when the target is in, less the
+chance of saying so when it is not: 0 for guessing, 1 for certainty. Epsilon allows at most
+(e^epsilon - 1) / (e^epsilon + 1).
 """
 
 from __future__ import annotations

@@ -191,7 +191,8 @@ def _enough(look: Look, delta: float, runs: int, seconds_each: float | None) -> 
 def pilot(release: Release, pair: Pair, least: int = 3, seconds: float = 0.5) -> float:
     """Run a few times on each table: how long one run takes, and whether its output can be compared at all."""
     for name in ("one", "other"):
-        views_of(release(*getattr(pair, name)))  # the first run compiles and imports
+        for value in views_of(release(*getattr(pair, name))).values():  # the first run also compiles and imports
+            check_comparable(value)
     start, n = time.perf_counter(), 0
     while n < least or time.perf_counter() - start < seconds:
         views_of(release(*(pair.one if n % 2 else pair.other)))
@@ -200,24 +201,28 @@ def pilot(release: Release, pair: Pair, least: int = 3, seconds: float = 0.5) ->
 
 
 def views_of(output: Any) -> dict[str, Any]:
-    """The ways to look at an output, by name; an error that says what to do if it cannot be compared."""
-    views = output if isinstance(output, dict) else {"output": output}
-    for name, value in views.items():
-        value = comparable(value)
-        try:
-            hash(value)
-        except TypeError:
-            raise PrivetError(
-                f"What is released ({type(value).__name__}) cannot be compared: it has no hash. Return text, numbers "
-                "or tuples of them, such as tuple(model.predict(probe)) or the model as JSON."
-            ) from None
-        if type(value).__eq__ is object.__eq__ and value is not None:
-            raise PrivetError(
-                f"What is released ({type(value).__name__}) cannot be compared: two of them are equal only if they are "
-                "the same object. Return text, numbers or tuples of them, such as tuple(model.predict(probe))."
-            )
-        views[name] = value
-    return views
+    """The ways to look at an output, by name."""
+    if isinstance(output, dict):
+        return {str(name): comparable(value) for name, value in output.items()}
+    return {"output": comparable(output)}
+
+
+def check_comparable(value: Any) -> None:
+    """Raise if two runs with the same output would not count as the same, and say what to return instead."""
+    if isinstance(value, tuple):
+        for part in value:
+            check_comparable(part)
+        return
+    instead = "Return text, numbers or tuples of them, such as tuple(model.predict(probe)) or the model as JSON."
+    kind = type(value)
+    try:
+        hash(value)
+    except TypeError:
+        raise PrivetError(f"What is released ({kind.__name__}) cannot be compared: it has no hash. {instead}") from None
+    if kind.__eq__ is object.__eq__ and value is not None:
+        raise PrivetError(
+            f"What is released ({kind.__name__}) cannot be compared: it is equal to nothing but itself. {instead}"
+        )
 
 
 def no_open_ledger() -> None:

@@ -1,0 +1,85 @@
+"""Neighbours are checked: one record more or less, whatever the order, and nothing else."""
+
+import numpy as np
+import pandas
+import polars
+import pytest
+
+from privet import Categorical, Numeric, Schema
+from privet.audit import Pair
+from privet.errors import PrivetError
+
+SCHEMA = Schema({"a": Numeric(0, 9, missing=True), "b": Categorical(["u", "v"])}, classes=["n", "y"])
+
+
+def frame(*rows):
+    return pandas.DataFrame(list(rows), columns=["a", "b"])
+
+
+def test_one_record_more_is_a_neighbour():
+    pair = Pair(([[1.0]], [0]), ([[1.0], [2.0]], [0, 1]))
+    assert (pair.larger, pair.record, pair.sizes) == ("other", (2.0, 1), (1, 2))
+
+
+def test_the_order_of_rows_does_not_count():
+    Pair(([[1], [2], [3]], [0, 1, 0]), ([[3], [1]], [0, 0]))
+
+
+def test_a_table_may_be_empty():
+    Pair((np.empty((0, 2)), []), (np.ones((1, 2)), [1]))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "words"),
+    [
+        (([[1]], [0]), ([[1]], [0]), "equal"),
+        (([[1]], [0]), ([[2]], [0]), "twice the epsilon"),
+        (([[1]], [0]), ([[1]], [1]), "twice the epsilon"),
+        (([[1]], [0]), ([[1], [1], [1]], [0, 0, 0]), "not neighbours"),
+        (([[1]], [0]), ([[1], [1]], [0]), "2 rows and 1 labels"),
+    ],
+)
+def test_other_tables_are_no_neighbours(one, other, words):
+    with pytest.raises(PrivetError, match=words):
+        Pair(one, other)
+
+
+def test_frames_of_different_libraries_and_column_orders_compare():
+    one = frame((1.0, "u"), (None, "v"))
+    other = polars.DataFrame({"b": ["v"], "a": [None], "more": [3]}, schema_overrides={"a": polars.Float64})
+    assert Pair((one, ["n", "y"]), (other, ["y"]), SCHEMA).record == (1.0, "u", "n")
+
+
+def test_missing_values_are_equal_to_each_other():
+    Pair((frame((float("nan"), "u")), ["n"]), (frame((None, "u"), (None, "u")), ["n", "n"]), SCHEMA)
+
+
+def test_columns_with_other_names_are_no_neighbours():
+    with pytest.raises(PrivetError, match="names"):
+        Pair((frame((1.0, "u")), ["n"]), (pandas.DataFrame({"c": [1], "b": ["u"]}), ["n"]))
+
+
+def test_an_inferred_schema_is_refused():
+    with pytest.raises(PrivetError, match="infer"):
+        Pair(([[1]], [0]), ([[1], [2]], [0, 0]), schema="infer")
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, None])
+def test_a_pair_is_the_same_after_json(schema):
+    pair = Pair((frame((1.0, "u"), (None, None)), ["n", "y"]), (frame((1.0, "u")), ["n"]), schema)
+    again = Pair.from_json(pair.to_json())
+    assert again.records("one") == pair.records("one")
+    assert again.records("other") == pair.records("other")
+    assert again.schema == pair.schema
+
+
+def test_a_pair_of_arrays_is_the_same_after_its_code_ran():
+    pair = Pair((np.array([[1.5], [2.0]]), [0, 1]), (np.array([[1.5]]), [0]))
+    scope = {}
+    exec(pair.code(), scope)
+    assert scope["pair"].to_dict() == pair.to_dict()
+
+
+def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(PrivetError, match="compared"):
+        Pair(([[object()]], [0]), ([[1], [2]], [0, 0]))

@@ -1,0 +1,209 @@
+"""The statistical engine is sound and sharp: below the truth on mechanisms whose epsilon is known, and near it.
+
+Confidence is 1 - 1e-8 in each test, so that all of them together raise a false alarm in fewer than one of a million.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from privet import Categorical, Ledger, PrivateTreeClassifier, Schema
+from privet.audit import Pair, bound_of_samples, release_of, runs_needed, statistical_bound
+from privet.audit import statistical as engine
+from privet.audit.curve import curve_of_samples, privacy_curve
+from privet.errors import PrivetError
+from privet.privacy.mechanisms import SecureMechanisms
+
+SURE = 1 - 1e-8
+N = 300_000
+RNG = np.random.default_rng()
+
+PAIR = Pair(([[0]], [0]), ([[0], [1]], [0, 1]))
+SCHEMA = Schema({"s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
+TABLES = Pair((np.array([["a"], ["b"]], dtype=object), ["n", "y"]), (np.array([["a"]], dtype=object), ["n"]), SCHEMA)
+
+
+def laplace(epsilon, n=N):
+    return RNG.laplace(0, 1 / epsilon, n), RNG.laplace(1, 1 / epsilon, n)
+
+
+def geometric(epsilon, n=N // 2):
+    # The sampler that our estimators use, not a copy of its law.
+    noise = SecureMechanisms().geometric
+    return noise(np.zeros(n, dtype=np.int64), 1 / epsilon), noise(np.ones(n, dtype=np.int64), 1 / epsilon)
+
+
+def permute_and_flip(epsilon, n=N):
+    noise = RNG.standard_exponential((2, n, 2)) / epsilon
+    return np.argmax(noise[0] + [0, 0], axis=1), np.argmax(noise[1] + [1, 0], axis=1)
+
+
+def randomised_response(epsilon, n=N):
+    truth = 1 / (1 + math.exp(-epsilon))
+    return RNG.random(n) < truth, RNG.random(n) >= truth
+
+
+MECHANISMS = [laplace, geometric, permute_and_flip, randomised_response]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+def test_the_bound_is_below_the_truth_and_near_it(mechanism, epsilon):
+    bound = bound_of_samples(*mechanism(epsilon), confidence=SURE, proven=epsilon)
+    assert 0.9 * epsilon <= bound.epsilon <= epsilon
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_half_the_noise_is_caught(mechanism):
+    assert bound_of_samples(*mechanism(2.0, 20_000), confidence=SURE, proven=1.0).violated
+
+
+def test_confidence_is_kept_where_it_can_be_checked_often():
+    # At confidence 0.9 one audit in ten may be wrong. Of 400, more than 90 would be so by bad luck only once in 10^9.
+    wrong = sum(bound_of_samples(*laplace(1.0, 400), confidence=0.9, proven=1.0).violated for _ in range(400))
+    assert wrong <= 90
+
+
+def test_equal_laws_show_nothing():
+    assert bound_of_samples(RNG.normal(size=5000), RNG.normal(size=5000), confidence=SURE).epsilon == 0
+
+
+def test_vectors_are_told_apart():
+    one, other = RNG.laplace(0, 1, (60_000, 3)), RNG.laplace([0, 1, 0], 1, (60_000, 3))
+    assert 0.75 <= bound_of_samples(one, other, confidence=SURE).epsilon <= 1
+
+
+def test_rare_outputs_that_only_one_table_has_are_found():
+    one = RNG.choice([*"abc"], 20_000)
+    other = np.where(RNG.random(20_000) < 0.02, "leak", RNG.choice([*"abc"], 20_000))
+    bound = bound_of_samples(one.tolist(), other.tolist(), confidence=SURE, proven=1.0)
+    assert bound.violated
+    assert "leak" in bound.event
+
+
+def flip(X, y):
+    """Randomised response whether there are two records: epsilon ln 9."""
+    return bool(np.random.default_rng().random() < (0.9 if len(y) == 2 else 0.1))
+
+
+def test_a_function_is_audited_and_stopped_early():
+    bound = statistical_bound(flip, PAIR, runs=20_000, confidence=SURE, proven=1.0, n_jobs=1)
+    assert bound.violated
+    assert bound.runs < 20_000
+
+
+def test_without_a_promise_nothing_stops_it():
+    bound = statistical_bound(flip, PAIR, runs=20_000, confidence=SURE, n_jobs=1)
+    assert bound.runs == 20_000
+    assert 0.9 * math.log(9) <= bound.epsilon <= math.log(9)
+
+
+def test_time_is_kept():
+    bound = statistical_bound(flip, PAIR, minutes=0.02, confidence=SURE, n_jobs=1)
+    assert 0 < bound.epsilon <= math.log(9)
+
+
+def test_a_delta_explains_what_epsilon_alone_cannot():
+    def rarely_all(X, y):
+        return len(y) if np.random.default_rng().random() < 0.01 else None
+
+    kwargs = {"runs": 20_000, "confidence": SURE, "n_jobs": 1}
+    assert statistical_bound(rarely_all, PAIR, **kwargs).epsilon > 1
+    assert statistical_bound(rarely_all, PAIR, delta=0.02, **kwargs).epsilon == 0
+
+
+def test_looks_share_the_chance_to_be_wrong():
+    for proven in (None, 0.1, 3.0):
+        looks = engine.plan_looks(100_000, engine._LOOKS, 1e-6, 0.0, proven)
+        assert sum(look.alpha for look in looks) <= 1e-6 * (1 + 1e-12)
+        assert looks[-1].runs == 100_000
+
+
+def test_workers_run_our_estimators_without_a_ledger(monkeypatch):
+    monkeypatch.setattr(engine, "_WORTH_WORKERS", 0.0)
+    model = PrivateTreeClassifier(SCHEMA, epsilon=1.0, max_depth=1)
+    bound = statistical_bound(model, TABLES, runs=60, confidence=0.9, proven=1.0, n_jobs=2)
+    assert bound.epsilon <= 1
+    assert bound.runs == 60
+
+
+def test_views_of_our_trees_stay_within_epsilon():
+    model = PrivateTreeClassifier(SCHEMA, epsilon=1.0, max_depth=1, leaves="counts")
+    assert not statistical_bound(model, TABLES, runs=300, confidence=SURE, proven=1.0, n_jobs=1).violated
+
+
+# -- the whole curve ---------------------------------------------------------------------------------------------
+
+
+def test_the_curve_of_gaussian_noise_is_below_the_truth_and_near_it():
+    from scipy.stats import norm
+
+    curve = curve_of_samples(RNG.normal(0, 1, N), RNG.normal(1, 1, N), confidence=SURE)
+    for epsilon in (0.0, 0.5, 1.0):
+        truth = norm.cdf(0.5 - epsilon) - math.exp(epsilon) * norm.cdf(-0.5 - epsilon)
+        assert 0.8 * truth <= curve.delta_at(epsilon) <= truth
+    assert curve.epsilon_at(0.1) < curve.epsilon_at(0.01) < curve.epsilon_at(0)
+
+
+def test_the_curve_catches_a_promise_that_is_too_good():
+    curve = privacy_curve(flip, PAIR, runs=10_000, confidence=SURE, n_jobs=1)
+    assert curve.violates(1.0, 0.1)
+    assert not curve.violates(math.log(9), 0.0)
+
+
+# -- wrong use ---------------------------------------------------------------------------------------------------
+
+
+def test_too_few_runs_are_refused_with_the_number_that_is_needed():
+    with pytest.raises(PrivetError, match=f"at least {2 * runs_needed(0.0)} are needed"):
+        statistical_bound(flip, PAIR, runs=30)
+    with pytest.raises(PrivetError, match="too few"):
+        bound_of_samples([1, 2], [1, 2])
+    with pytest.raises(PrivetError, match="too few"):
+        privacy_curve(flip, PAIR, runs=30)
+
+
+@pytest.mark.parametrize("output", [{1: [object()]}, object(), {"set": {1, 2}}])
+def test_outputs_that_cannot_be_compared_are_refused(output):
+    with pytest.raises(PrivetError, match="cannot be compared"):
+        statistical_bound(lambda X, y: output, PAIR, runs=1000)
+
+
+def test_a_fixed_seed_is_refused():
+    model = PrivateTreeClassifier(SCHEMA, epsilon=1.0, random_state=0)
+    with pytest.raises(PrivetError, match="random_state is fixed"):
+        statistical_bound(model, TABLES, runs=1000)
+
+
+def test_an_inferred_schema_is_refused():
+    with pytest.raises(PrivetError, match="infer"):
+        release_of(PrivateTreeClassifier("infer"))
+
+
+def test_something_without_predict_is_refused():
+    class Fits:
+        def fit(self, X, y):
+            return self
+
+    with pytest.raises(PrivetError, match="no predict"):
+        release_of(Fits(), PAIR)
+    with pytest.raises(PrivetError, match="fit and predict"):
+        release_of(object(), PAIR)
+
+
+def test_an_audit_within_a_ledger_is_refused():
+    with Ledger(1.0), pytest.raises(PrivetError, match="outside"):
+        statistical_bound(flip, PAIR, runs=1000)
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"runs": 100, "minutes": 1}])
+def test_either_runs_or_minutes(kwargs):
+    with pytest.raises(PrivetError, match="either"):
+        statistical_bound(flip, PAIR, **kwargs)
+
+
+def test_runs_that_all_give_the_same_say_so():
+    bound = statistical_bound(lambda X, y: "same", PAIR, runs=1000, n_jobs=1)
+    assert bound.epsilon == 0
+    assert "same output" in bound.event
