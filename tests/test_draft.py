@@ -153,9 +153,7 @@ def test_a_draft_reads_the_file_it_came_from(file):
     ],
 )
 def test_suspicious_columns_get_a_remark(file, name, remark):
-    block = next(
-        b for b in draft_toml(file, "ill").split("\n\n") if b.startswith((f"[{name}]", f"# [{name}]"))
-    )
+    block = next(b for b in draft_toml(file, "ill").split("\n\n") if b.startswith((f"[{name}]", f"# [{name}]")))
     assert remark in block
 
 

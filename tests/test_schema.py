@@ -31,9 +31,7 @@ numeric = st.one_of(
 )
 categorical = st.builds(lambda v, o, i: Categorical(v, other=o, inferred=i), values, flags, flags)
 features = st.dictionaries(text.filter(bool), numeric | categorical, min_size=1, max_size=5)
-labels = st.one_of(
-    st.builds(lambda v: {"classes": v}, values), st.builds(lambda r: {"target": tuple(r)}, pairs)
-)
+labels = st.one_of(st.builds(lambda v: {"classes": v}, values), st.builds(lambda r: {"target": tuple(r)}, pairs))
 
 
 @st.composite

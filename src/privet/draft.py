@@ -70,9 +70,7 @@ def infer(X: Any, y: Any, label: str | None = None, *, task: Task | None = None)
         if task == "regression" or (task is None and fractions):
             return Schema(features, target=(values.min(), values.max()), label=label, inferred=True)
         if fractions:
-            raise SchemaError(
-                "Unknown label type: continuous; a classifier needs classes, so use a regressor"
-            )
+            raise SchemaError("Unknown label type: continuous; a classifier needs classes, so use a regressor")
     elif task == "regression":
         raise SchemaError("the label must hold numbers for regression; use a classifier")
     return Schema(features, classes=_distinct(opened), label=label, inferred=True)
@@ -181,9 +179,7 @@ def _typed(column: Any, as_text: bool) -> tuple[Any, tuple[str, ...]]:
 
     if not as_text:
         return column, ()
-    present = pc.if_else(
-        pc.is_in(column, pa.array(_NUMBER_FOR_MISSING)), pa.scalar(None, pa.string()), column
-    )
+    present = pc.if_else(pc.is_in(column, pa.array(_NUMBER_FOR_MISSING)), pa.scalar(None, pa.string()), column)
 
     def all_match(pattern: str) -> bool:
         return pc.all(pc.match_substring_regex(present, pattern)).as_py() is True
@@ -242,9 +238,7 @@ def _look_at_categories(column: Any, remarks: tuple[str, ...]) -> _Note:
     if _mostly_distinct(len(values), known):
         return _Note(None, (*remarks, "Nearly every value differs, as in an identifier: left out."))
     if len(values) > MOST_CATEGORIES:
-        return _Note(
-            None, (*remarks, f"More than {MOST_CATEGORIES:,} categories: left out. Group them first.")
-        )
+        return _Note(None, (*remarks, f"More than {MOST_CATEGORIES:,} categories: left out. Group them first."))
     if len(values) > MANY_CATEGORIES:
         remarks += (f"More than {MANY_CATEGORIES:,} categories: group them, or list only the usual ones.",)
     if len(values) == 1:
@@ -281,9 +275,7 @@ def _label_block(column: Any, label: str, task: Task | None, as_text: bool) -> s
     else:
         entry["classes"] = values
         if len(values) > MANY_CATEGORIES:
-            raise SchemaError(
-                f"the label {label!r} has more than {MANY_CATEGORIES:,} classes; is it a number?"
-            )
+            raise SchemaError(f"the label {label!r} has more than {MANY_CATEGORIES:,} classes; is it a number?")
         if len(values) == 1:
             remarks += ("There is only one class in these records: add the others.",)
     return _block("label", entry | {"inferred": True}, remarks)

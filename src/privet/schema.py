@@ -70,9 +70,7 @@ class Numeric:
         object.__setattr__(self, "high", high)
 
     def __repr__(self) -> str:
-        flags = (
-            f", {name}=True" for name in ("integer", "log", "missing", "inferred") if getattr(self, name)
-        )
+        flags = (f", {name}=True" for name in ("integer", "log", "missing", "inferred") if getattr(self, name))
         return f"Numeric({_short(self.low)}, {_short(self.high)}{''.join(flags)})"
 
 
@@ -196,9 +194,7 @@ class Schema:
         if label is not None:
             _check_name(label, "the label's name")
             if label in features:
-                raise SchemaError(
-                    f"{label!r} is the label, so it cannot be a feature too; remove one of them"
-                )
+                raise SchemaError(f"{label!r} is the label, so it cannot be a feature too; remove one of them")
         put = object.__setattr__
         put(self, "features", Features(features))
         put(self, "classes", None if classes is None else _values(classes, "classes"))
@@ -249,8 +245,7 @@ class Schema:
         label = _table(content.get("label", {}), "[label]")
         _check_keys(label, ("name", "classes", "target", "inferred"), "[label]")
         features = {
-            name: _field_from(name, entry)
-            for name, entry in _table(content.get("features", {}), "[features]").items()
+            name: _field_from(name, entry) for name, entry in _table(content.get("features", {}), "[features]").items()
         }
         return cls(
             features,

@@ -275,9 +275,7 @@ def test_labels_become_indices_of_classes(make, classes):
     assert read_labels(y, schema).dtype == np.uint8
 
 
-@pytest.mark.parametrize(
-    "y", [np.array([["no"], ["yes"]]), pd.DataFrame({"y": ["no", "yes"]}), [["no"], ["yes"]]]
-)
+@pytest.mark.parametrize("y", [np.array([["no"], ["yes"]]), pd.DataFrame({"y": ["no", "yes"]}), [["no"], ["yes"]]])
 def test_a_column_vector_is_accepted_with_a_warning(y):
     with pytest.warns(DataConversionWarning, match="column-vector"):
         assert read_labels(y, SCHEMA).tolist() == [0, 1]
@@ -427,12 +425,7 @@ FILE = Schema(
     classes=["no", "yes"],
     label="ill",
 )
-CSV = (
-    "\ufeffextra,zip,kids,rich,age,note,ill\n"
-    '1,001,1,true,,"",no\n'
-    '2,002,0.0,False,7,"x\ny",yes\n'
-    "3,,,,NA,NA,yes\n"
-)
+CSV = '\ufeffextra,zip,kids,rich,age,note,ill\n1,001,1,true,,"",no\n2,002,0.0,False,7,"x\ny",yes\n3,,,,NA,NA,yes\n'
 
 
 def test_csv_is_parsed_by_the_schema(tmp_path):

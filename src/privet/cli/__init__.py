@@ -80,6 +80,10 @@ def privet(
         privet verify model.json
         privet predict model.json new.csv -o predictions.csv
 
+    To see what promises are worth, ours and others':
+
+        privet audit --claims
+
     Exit codes: 0 done, 1 refused, 2 wrong use, 3 a bug in Privet.
     """
 
@@ -300,6 +304,61 @@ def verify(model: Model, strict: Strict = False) -> None:
         say(f"  {reason}")
     if strict:
         raise ReceiptError("the receipt is void, and --strict asks for one that is not")
+
+
+@app.command()
+def audit(
+    claims: Annotated[bool, typer.Option("--claims", help="Attack the published claims, and print a table.")] = False,
+    paper: Annotated[str | None, typer.Option(help="With --claims: those of one paper or library only.")] = None,
+    estimator: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Attack an estimator of Privet, all of them, or package.module:Class."),
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="With --estimator: what it promises.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="With --estimator: how long the attack lasts.")] = None,
+    confidence: Annotated[
+        float | None, typer.Option(help="How sure a bound must be where runs are counted. Default 0.999999.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw what was found against what is proven, as .png, .svg or .pdf.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For other programs.")] = False,
+    force: Force = False,
+) -> None:
+    """Attack a privacy guarantee: a lower bound on what it really costs.
+
+    Exits with 1 if an estimator costs more than it promises, or if
+    a claim turns out otherwise than is proven. Nothing found is no
+    proof.
+
+    Examples:
+
+        privet audit --claims --plot claims.png
+        privet audit --estimator PrivateTreeClassifier --epsilon 1 --minutes 2
+    """
+    from privet.cli.audit import audit_claims, audit_estimator
+
+    if claims == (estimator is not None):
+        raise typer.BadParameter("say what to audit: either --claims or --estimator NAME.")
+    if claims and not epsilon is minutes is confidence is None:
+        raise typer.BadParameter("--epsilon, --minutes and --confidence belong to --estimator.")
+    if estimator is not None and paper is not None:
+        raise typer.BadParameter("--paper belongs to --claims.")
+    target = None
+    if plot is not None:
+        from privet.audit.plot import require_matplotlib
+
+        require_matplotlib()
+        target = check_output(plot, force, suffixes=(".png", ".svg", ".pdf"))
+    if estimator is None:
+        kept = audit_claims(paper, as_json, target)
+    else:
+        if epsilon is None:
+            raise typer.BadParameter("give --epsilon: what the estimator promises, such as 1.")
+        time = 1.0 if minutes is None else minutes
+        kept = audit_estimator(estimator, _checked_epsilon(epsilon), time, confidence, as_json, target)
+    if not kept:
+        raise typer.Exit(1)
 
 
 def _load(path: Path) -> Any:

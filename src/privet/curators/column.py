@@ -39,9 +39,7 @@ def open_column(data: Any, where: str) -> Any:
     import narwhals.stable.v1 as nw
 
     # A frame's columns come as narwhals series already, and asking again would cost more than encoding.
-    series = (
-        data if isinstance(data, nw.Series) else nw.from_native(data, series_only=True, pass_through=True)
-    )
+    series = data if isinstance(data, nw.Series) else nw.from_native(data, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
         return _open_array(from_list(data, where), where)
     native = series.to_native()
@@ -83,9 +81,7 @@ def numbers(column: Any, where: str) -> Floats:
             column = attempt(lambda: column.cast(pa.float64(), safe=_is_text(column.type)))
         floats = None if column is None else _flat(column)
     if floats is None:
-        raise SchemaError(
-            f"{where} must hold numbers only; convert the text in it, or declare it categorical"
-        )
+        raise SchemaError(f"{where} must hold numbers only; convert the text in it, or declare it categorical")
     return cast(Floats, floats)
 
 
