@@ -15,8 +15,8 @@ test-long: $(VENV)/develop
 	$(BIN)/pytest -n auto -m slow
 
 lint: $(VENV)/develop
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
 
 types: $(VENV)/develop
 	$(BIN)/mypy
