@@ -30,8 +30,21 @@ ablation: $(VENV)/bench
 speed: $(VENV)/bench
 	$(BIN)/python benchmarks/speed.py
 
+# The long audit: every sound estimator, for so many minutes each. See docs/claims.md.
+MINUTES ?= 60
+EPSILON ?= 1
+audit: $(VENV)/develop
+	$(BIN)/privet audit --estimator all --epsilon $(EPSILON) --minutes $(MINUTES)
+
+# diffprivlib cannot be imported beside a current scikit-learn: it has an environment of its own.
+PEER := .venv-diffprivlib
+audit-diffprivlib: $(VENV)/installed
+	@$(MAKE) --no-print-directory $(PEER)/installed \
+		|| { echo "skipped: diffprivlib does not install here (it needs Python 3.10 to 3.12: make PEER_PYTHON=python3.12 ...)"; exit 0; } \
+		&& PRIVET_DIFFPRIVLIB=$(PEER)/bin/python $(BIN)/privet audit --claims --paper diffprivlib
+
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(PEER)
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("privet needs Python 3.11 or newer: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else 0'
@@ -48,4 +61,11 @@ $(VENV)/develop: pyproject.toml | $(BIN)/python
 
 $(VENV)/bench: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -e ".[all]" --group test --group bench
+	touch $@
+
+PEER_PYTHON ?= $(PYTHON)
+$(PEER)/installed: benchmarks/diffprivlib_env/requirements.txt
+	$(PEER_PYTHON) -m venv $(PEER)
+	$(PEER)/bin/python -m pip install --quiet -r $<
+	$(PEER)/bin/python -c "import diffprivlib.models"
 	touch $@

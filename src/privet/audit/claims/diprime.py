@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.audit.claims.law import LogLaw, log_laplace_above, yes_or_no
+from privet.audit.claims.law import Law, LogLaw, joined, log_laplace_above, yes_or_no
+from privet.audit.pair import Pair
 from privet.privacy.laws import log_exponential, log_permute_and_flip
 
 
 @dataclass(frozen=True)
-class ParallelMedians:
+class ParallelMedians(Law):
     """A private median of every attribute, each for epsilon_s, then an attribute by squared error for epsilon_a.
 
     Exponential mechanisms with the published exponents, epsilon_s * q / 2 for q = -|L - R| with the gap between two
@@ -54,7 +55,7 @@ class ParallelMedians:
 
 
 @dataclass(frozen=True)
-class LeafMean:
+class LeafMean(Law):
     """The mean of a leaf of N targets in [-1, 1] with Laplace(2 / (N * epsilon)); is it above ``threshold``?"""
 
     threshold: float
@@ -71,7 +72,7 @@ class LeafMean:
 
 
 @dataclass(frozen=True)
-class GapsBetweenRecords:
+class GapsBetweenRecords(Law):
     """A median in [0, 1] by permute-and-flip over the gaps between records; is it between ``low`` and ``high``?"""
 
     low: float
@@ -95,9 +96,7 @@ class GapsBetweenRecords:
         return ends, law - np.logaddexp.reduce(law)
 
 
-def equal_attributes(
-    candidates: int, size: int = 2000, gap: int = 1
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def equal_attributes(candidates: int, size: int = 2000, gap: int = 1) -> Pair:
     """All attributes but the last are equal, with values 0, 1/2 and 1, and the target is 1 where they are 1.
 
     A median above 1/2 parts the targets perfectly, one below does badly, and the last attribute's only split is
@@ -106,12 +105,12 @@ def equal_attributes(
     equal = np.repeat([0.0, 0.5, 1.0], [size - gap, size, size])
     last = np.repeat([0.0, 1.0], [2 * size - gap + size // 8, size - size // 8])
     X = np.column_stack([equal] * (candidates - 1) + [last])
-    return X, (equal == 1).astype(float), np.zeros(candidates), 0.0
+    return joined(X, (equal == 1).astype(float), np.zeros(candidates), 0.0)
 
 
-def one_target() -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    return np.zeros((1, 1)), np.zeros(1), np.zeros(1), 0.0
+def one_target() -> Pair:
+    return joined(np.zeros((1, 1)), np.zeros(1), np.zeros(1), 0.0)
 
 
-def close_values(width: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    return np.array([[0.5]]), np.zeros(1), np.array([0.5 + width]), 0.0
+def close_values(width: float) -> Pair:
+    return joined(np.array([[0.5]]), np.zeros(1), np.array([0.5 + width]), 0.0)

@@ -6,12 +6,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.integrate import quad  # type: ignore[import-untyped]
+from scipy.special import gamma, kv  # type: ignore[import-untyped]
 
-from privet.audit.claims.law import LogLaw, log_laplace_above, yes_or_no
+from privet.audit.claims.law import Law, LogLaw, joined, log_laplace_above, yes_or_no
+from privet.audit.pair import Pair
 
 
 @dataclass(frozen=True)
-class BoundsBudget:
+class BoundsBudget(Law):
     """Algorithm 6: the least impurity of every feature, each with the whole of epsilon_bounds and sensitivity 5/4.
 
     All records are with one party; the parties' shares sum to Laplace noise. The attacker counts the features whose
@@ -39,7 +42,7 @@ class BoundsBudget:
 
 
 @dataclass(frozen=True)
-class GammaShares:
+class GammaShares(Law):
     """A count plus ``parties`` differences of Gamma(1/parties) shares, less those that the colluders know.
 
     The attacker asks whether the result is within ``width`` of ``count``.
@@ -65,9 +68,6 @@ class GammaShares:
 
     def _mass(self, low: float, high: float) -> float:
         """The probability of noise in an interval: its density is |x|^v K_v(epsilon |x|), v = shape - 1/2, scaled."""
-        from scipy.integrate import quad
-        from scipy.special import gamma, kv
-
         v, epsilon = self.shape - 0.5, self.epsilon
         factor = epsilon * (epsilon / 2) ** v / (math.sqrt(math.pi) * gamma(self.shape))
 
@@ -79,13 +79,13 @@ class GammaShares:
         return quad(density, low, high)[0]
 
 
-def first_of_its_class(features: int, rows: int = 100) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+def first_of_its_class(features: int, rows: int = 100) -> Pair:
     """Constant features, records of one class; the row that joins is of the other."""
-    return np.zeros((rows, features), dtype=int), np.zeros(rows, dtype=int), np.zeros(features, dtype=int), 1
+    return joined(np.zeros((rows, features), dtype=int), np.zeros(rows, dtype=int), np.zeros(features, dtype=int), 1)
 
 
-def any_rows(rows: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    return np.zeros((rows, 1), dtype=int), np.zeros(rows, dtype=int), np.zeros(1, dtype=int), 0
+def any_rows(rows: int = 5) -> Pair:
+    return joined(np.zeros((rows, 1), dtype=int), np.zeros(rows, dtype=int), np.zeros(1, dtype=int), 0)
 
 
 def least_impurities(X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -102,3 +102,9 @@ def _least_impurity(column: np.ndarray, y: np.ndarray) -> float:
         return k * (n - k) / np.maximum(n, 1)
 
     return float((impurity(sizes, ones) + impurity(sizes[-1] - sizes, ones[-1] - ones)).min())
+
+
+def shares_cost(parties: int, colluders: int, epsilon: float = 0.1) -> float:
+    """The exact epsilon of the honest shares for one record: ln f(0) / f(1) of their density, shape above 1/2."""
+    v = (parties - colluders) / parties - 0.5
+    return math.log(2 ** (v - 1) * gamma(v) / (epsilon**v * kv(v, epsilon)))

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.audit.claims.law import LogLaw, yes_or_no
+from privet.audit.claims.law import Law, LogLaw, joined, yes_or_no
 from privet.audit.claims.topdown import correct_counts
+from privet.audit.pair import Pair
 from privet.privacy.laws import log_geometric_tail
 from privet.privacy.mechanisms import SeededMechanisms
 
 
 @dataclass(frozen=True)
-class LeavesOnly:
+class LeavesOnly(Law):
     """The root attribute chosen exactly, Laplace(1/epsilon) on the leaf's class counts only (appendix C.2).
 
     What comes out is the prediction for ``query``.
@@ -40,7 +41,7 @@ class LeavesOnly:
 
 
 @dataclass(frozen=True)
-class CutExponents:
+class CutExponents(Law):
     """A label by the exponential mechanism, weight 0 where the exponent is below -5 (algorithm 13's input)."""
 
     epsilon: float = 1.0
@@ -59,7 +60,7 @@ class CutExponents:
 
 
 @dataclass(frozen=True)
-class PoissonSample:
+class PoissonSample(Law):
     """Each record kept with probability ``rate``, then a count with two-sided geometric noise (claim D.1).
 
     The attacker asks whether the noisy count is at least 1.
@@ -86,15 +87,15 @@ class PoissonSample:
         return math.exp(log_geometric_tail(kept, 1 / self.epsilon))
 
 
-def two_perfect_attributes(rows: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+def two_perfect_attributes(rows: int = 200) -> Pair:
     """Both attributes are perfect, and they disagree about (0, 0); the row that joins speaks for the second."""
     y = np.repeat([0, 1], rows // 2)
-    return np.column_stack([y, 1 - y]), y, np.array([1, 1]), 0
+    return joined(np.column_stack([y, 1 - y]), y, np.array([1, 1]), 0)
 
 
-def ten_zeros() -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    return np.zeros((10, 1), dtype=int), np.zeros(10, dtype=int), np.zeros(1, dtype=int), 0
+def ten_zeros() -> Pair:
+    return joined(np.zeros((10, 1), dtype=int), np.zeros(10, dtype=int), np.zeros(1, dtype=int), 0)
 
 
-def nobody() -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    return np.zeros((0, 1), dtype=int), np.zeros(0, dtype=int), np.zeros(1, dtype=int), 0
+def nobody() -> Pair:
+    return joined(np.zeros((0, 1), dtype=int), np.zeros(0, dtype=int), np.zeros(1, dtype=int), 0)

@@ -8,22 +8,49 @@ is a loss of the release.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from typing import Protocol
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
+
+from privet.audit.bound import Bound
+from privet.audit.exact import bound_of_laws
+from privet.audit.pair import Pair
 
 LogLaw = dict[Hashable, float]
 
 
-class Law(Protocol):
+class Law(ABC):
+    """Called with a table it gives one draw, so it is a release that the statistical engine can run."""
+
+    @abstractmethod
     def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Hashable:
         """One run of the step, as the paper prints it."""
-        ...
 
+    @abstractmethod
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        """The log-probability of each output."""
-        ...
+        """The log-probability of each output; one that is not listed is impossible."""
+
+    def __call__(self, X: np.ndarray, y: np.ndarray) -> Hashable:
+        return self.draw(X, y, _generator(os.getpid()))
+
+    def exact_bound(self, pair: Pair, proven: float | None = None) -> Bound:
+        """The largest privacy loss of an output: a fact."""
+        return bound_of_laws(self.log_law(*pair.one), self.log_law(*pair.other), proven=proven)
+
+
+@cache
+def _generator(process: int) -> np.random.Generator:
+    """One for each process, from the operating system: a worker never repeats its parent's numbers."""
+    return np.random.default_rng()
+
+
+def joined(X: np.ndarray, y: np.ndarray, row: Sequence[Any] | np.ndarray, label: Any) -> Pair:
+    """A table, and the same with one record more."""
+    return Pair((X, y), (np.concatenate([X, np.asarray(row, dtype=X.dtype)[None]]), np.append(y, label)))
 
 
 def log_not(log_p: float) -> float:
@@ -39,7 +66,7 @@ def log_not(log_p: float) -> float:
 
 def yes_or_no(log_yes: float) -> LogLaw:
     """The law of an event."""
-    return {True: log_yes, False: log_not(log_yes)}
+    return {True: float(log_yes), False: log_not(float(log_yes))}
 
 
 def log_laplace_above(t: float, scale: float) -> float:

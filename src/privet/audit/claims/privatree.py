@@ -11,7 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from privet.audit.claims.law import LogLaw
+from privet.audit.claims.law import Law, LogLaw, joined
+from privet.audit.pair import Pair
 from privet.privacy.laws import log_geometric, log_geometric_tail
 from privet.privacy.mechanisms import SeededMechanisms
 
@@ -20,7 +21,7 @@ LEAF = -1
 
 
 @dataclass(frozen=True)
-class FeaturesInParallel:
+class FeaturesInParallel(Law):
     """The root feature, every histogram paid with the same budget (theorem 3)."""
 
     epsilon: float = 1.0
@@ -38,7 +39,7 @@ class FeaturesInParallel:
 
 
 @dataclass(frozen=True)
-class EarlyStop:
+class EarlyStop(Law):
     """A leaf where the exact data are pure or a single record, otherwise a root as above."""
 
     epsilon: float = 1.0
@@ -50,17 +51,17 @@ class EarlyStop:
         return {LEAF: 0.0} if _stops(y) else FeaturesInParallel(self.epsilon).log_law(X, y)
 
 
-def separated(features: int, rows: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+def separated(features: int, rows: int = 12) -> Pair:
     """Every feature parts the classes perfectly; the row that joins agrees with the last feature only."""
     y = np.repeat([0, 1], rows)
     added = np.zeros(features, dtype=int)
     added[-1] = 1
-    return np.tile(y[:, None], features), y, added, 1
+    return joined(np.tile(y[:, None], features), y, added, 1)
 
 
-def pure(rows: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+def pure(rows: int = 12) -> Pair:
     """Records of one class; the row that joins is of the other."""
-    return np.zeros((rows, 1), dtype=int), np.zeros(rows, dtype=int), np.zeros(1, dtype=int), 1
+    return joined(np.zeros((rows, 1), dtype=int), np.zeros(rows, dtype=int), np.zeros(1, dtype=int), 1)
 
 
 def tables(X: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.audit.claims.law import LogLaw, log_laplace_above, log_not, yes_or_no
+from privet.audit.claims.law import Law, LogLaw, joined, log_laplace_above, log_not, yes_or_no
+from privet.audit.pair import Pair
 
 
 @dataclass(frozen=True)
-class ReleasedMaximum:
+class ReleasedMaximum(Law):
     """Report-noisy-max with Laplace(2 * Delta / alpha) releases the winner and its noisy score (section 2).
 
     The score of a binary feature is its correct count, so Delta is 1. The attacker asks whether the released score is
@@ -34,7 +35,7 @@ class ReleasedMaximum:
 
 
 @dataclass(frozen=True)
-class PrivateSizeNoise:
+class PrivateSizeNoise(Law):
     """The noisy gain of one split of a node of m records: Laplace(2 * Delta(m) / alpha), Delta(m) = 20 / m for Gini.
 
     The attacker asks whether it is above ``threshold``.
@@ -54,7 +55,7 @@ class PrivateSizeNoise:
 
 
 @dataclass(frozen=True)
-class NoisyCounts:
+class NoisyCounts(Law):
     """For each splitting function counts by label and side, by label, and by side, with Laplace(|H| / (3 * alpha)).
 
     The attacker asks whether all counts that a record of class 1 on side 1 enters are above 1 (appendix A.4).
@@ -78,19 +79,19 @@ class NoisyCounts:
         return np.array([(label & side).sum(axis=0), (label | np.zeros_like(side)).sum(axis=0), side.sum(axis=0)])
 
 
-def equal_candidates(candidates: int, rows: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+def equal_candidates(candidates: int, rows: int = 20) -> Pair:
     """Equal features that part the classes perfectly; the row that joins adds one to every correct count."""
     y = np.repeat([0, 1], rows // 2)
-    return np.tile(y[:, None], candidates), y, np.ones(candidates, dtype=int), 1
+    return joined(np.tile(y[:, None], candidates), y, np.ones(candidates, dtype=int), 1)
 
 
-def one_row() -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    return np.zeros((1, 1), dtype=int), np.zeros(1, dtype=int), np.zeros(1, dtype=int), 0
+def one_row() -> Pair:
+    return joined(np.zeros((1, 1), dtype=int), np.zeros(1, dtype=int), np.zeros(1, dtype=int), 0)
 
 
-def other_cells(functions: int = 1, rows: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+def other_cells(functions: int = 1, rows: int = 5) -> Pair:
     """Records of class 0 on side 0; the row that joins is of class 1 on side 1."""
-    return np.zeros((rows, functions), dtype=int), np.zeros(rows, dtype=int), np.ones(functions, dtype=int), 1
+    return joined(np.zeros((rows, functions), dtype=int), np.zeros(rows, dtype=int), np.ones(functions, dtype=int), 1)
 
 
 def correct_counts(X: np.ndarray, y: np.ndarray) -> np.ndarray:

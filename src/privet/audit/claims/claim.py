@@ -1,0 +1,91 @@
+"""A published claim, what it is really worth, and what an attack on its witness finds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from privet.audit.bound import ROUNDING, Bound
+from privet.audit.claims.law import Law
+from privet.audit.exact import WINDOW, Window, exact_bound
+from privet.audit.pair import Pair
+from privet.audit.statistical import statistical_bound
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One variant of one paper.
+
+    ``claimed`` is what the paper says the release costs, ``proven`` what it costs by our own proof (docs/theory.md),
+    infinity if nothing finite bounds it on all tables. ``subject`` makes what is attacked: a ``Law``, which is the
+    published step on plain data, or an estimator, once there is one. ``witness`` makes the pair of neighbouring
+    tables on which it is attacked. Of an estimator's noisy numbers the exact engine sees what is in ``window``;
+    what is not ours is run ``runs`` times on each table.
+    """
+
+    key: str
+    paper: str
+    variant: str
+    claimed: float
+    proven: float
+    subject: Callable[[], Any]
+    witness: Callable[[], Pair]
+    why: str
+    window: Window = WINDOW
+    runs: int = 10_000
+
+    @property
+    def holds(self) -> bool:
+        return self.proven <= self.claimed
+
+    def attack(self, progress: Any = False) -> Finding:
+        """The bound on the witness: exact wherever probabilities can be computed."""
+        subject, pair = self.subject(), self.witness()
+        if isinstance(subject, Law):
+            return Finding(self, subject.exact_bound(pair, self.proven))
+        if not hasattr(subject, "fit_curator"):
+            return Finding(self, statistical_bound(subject, pair, runs=self.runs, progress=progress))
+        return Finding(self, exact_bound(subject, pair, proven=self.proven, window=self.window))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the auditor found about a claim."""
+
+    claim: Claim
+    bound: Bound
+
+    @property
+    def verdict(self) -> str:
+        """``caught``: more than claimed. ``holds``: proven, and nothing found. ``missed``: false, and nothing found.
+
+        ``BROKEN`` is what must never be: more than is proven, so that a proof or the code is wrong.
+        """
+        if self._exceeds(self.claim.proven):
+            return "BROKEN"
+        if self._exceeds(self.claim.claimed):
+            return "caught"
+        return "holds" if self.claim.holds else "missed"
+
+    @property
+    def expected(self) -> bool:
+        return self.verdict in ("caught", "holds")
+
+    def _exceeds(self, epsilon: float) -> bool:
+        return self.bound.epsilon > epsilon + ROUNDING * max(1.0, epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; infinity as a word, since JSON has none."""
+        claim = self.claim
+        return {
+            "key": claim.key,
+            "paper": claim.paper,
+            "variant": claim.variant,
+            "claimed": claim.claimed,
+            "proven": "infinity" if claim.proven == math.inf else claim.proven,
+            "why": claim.why,
+            "bound": self.bound.to_dict(),
+            "verdict": self.verdict,
+        }

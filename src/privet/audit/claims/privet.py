@@ -1,0 +1,72 @@
+"""Our own trees: claims that must survive, on pairs where the loss comes close to what is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from privet.audit.claims.claim import Claim
+from privet.audit.pair import Pair
+from privet.schema import Categorical, Schema
+
+MANY = 10**6  # a public hint, so that the plan goes as deep as it may whatever the records
+
+
+def tree(**options: Any) -> Any:
+    from privet.algorithms.private_tree import PrivateTreeClassifier
+
+    return PrivateTreeClassifier(epsilon=1.0, n_records=MANY, **options)
+
+
+def kinds(n_features: int, counts: Sequence[int], added: int) -> Pair:
+    """So many records of each kind (binary features, then the label); the one that joins is of kind ``added``."""
+    records = list(product("ab", repeat=n_features + 1))
+    schema = Schema(
+        {f"f{j}": Categorical(["a", "b"], other=False) for j in range(n_features)}, classes=["a", "b"], label="y"
+    )
+    rows = [record for record, n in zip(records, counts) for _ in range(n)]
+    return Pair(_table(rows, n_features), _table([*rows, records[added]], n_features), schema)
+
+
+def _table(rows: list[tuple[str, ...]], n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    table = np.array(rows, dtype=object).reshape(len(rows), n_features + 1)
+    return table[:, :-1], table[:, -1]
+
+
+CLAIMS = (
+    Claim(
+        key="privet-tree-labels",
+        paper="Privet",
+        variant="PrivateTreeClassifier, labels",
+        claimed=1.0,
+        proven=1.0,
+        subject=partial(tree, max_depth=2, leaves="labels"),
+        witness=partial(kinds, 2, (60, 0, 30, 20, 0, 10, 0, 60), 2),
+        why="One joint choice per node, one node per level (docs/theory.md, section 4).",
+    ),
+    Claim(
+        key="privet-tree-counts",
+        paper="Privet",
+        variant="PrivateTreeClassifier, counts",
+        claimed=1.0,
+        proven=1.0,
+        subject=partial(tree, max_depth=1, leaves="counts"),
+        witness=partial(kinds, 1, (2, 0, 0, 2), 0),
+        why="The same, with a tally of each leaf that has its own share of the budget.",
+        window=(0, 2),
+    ),
+)
+
+
+def sound_estimators(epsilon: float) -> dict[str, Any]:
+    """Every estimator of the project that promises ``epsilon``, by the name that ``privet audit`` knows."""
+    from privet.algorithms.private_tree import PrivateTreeClassifier
+
+    return {
+        "PrivateTreeClassifier": PrivateTreeClassifier(epsilon=epsilon),
+        "PrivateTreeClassifier-counts": PrivateTreeClassifier(epsilon=epsilon, leaves="counts"),
+    }

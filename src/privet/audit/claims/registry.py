@@ -1,0 +1,161 @@
+"""All published claims, one entry for each paper and variant; a new estimator adds its own here.
+
+A published step is attacked on plain data until its estimator exists; then ``subject`` makes the estimator instead, and
+claim, proof and witness stay.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from privet.audit.claims import diffprivlib, diprime, federated, hidden, privatree, privet, topdown
+from privet.audit.claims.claim import Claim
+
+CLAIMS: tuple[Claim, ...] = (
+    *(
+        Claim(
+            key=f"privatree-features-{m}",
+            paper="PrivaTree",
+            variant=f"features in parallel, m = {m}",
+            claimed=1.0,
+            proven=float(m),
+            subject=partial(privatree.FeaturesInParallel, epsilon=1.0),
+            witness=partial(privatree.separated, m),
+            why="A record is in every feature's histogram, so the histograms' costs add up.",
+        )
+        for m in (5, 14)
+    ),
+    Claim(
+        key="privatree-early-stop",
+        paper="PrivaTree",
+        variant="stopping on exact data",
+        claimed=1.0,
+        proven=math.inf,
+        subject=partial(privatree.EarlyStop, epsilon=1.0),
+        witness=privatree.pure,
+        why="Whether a node is pure is told without noise.",
+    ),
+    Claim(
+        key="topdown-maximum",
+        paper="DP-TopDown",
+        variant="released maximum, 10 candidates",
+        claimed=1.0,
+        proven=5.0,
+        subject=partial(topdown.ReleasedMaximum, threshold=20),
+        witness=partial(topdown.equal_candidates, 10),
+        why="The winner's noisy score says that all the other noisy scores are below it.",
+    ),
+    Claim(
+        key="topdown-private-size",
+        paper="DP-TopDown",
+        variant="noise scaled by the node's size",
+        claimed=1.0,
+        proven=math.inf,
+        subject=partial(topdown.PrivateSizeNoise, threshold=200),
+        witness=topdown.one_row,
+        why="Two scales of noise differ without bound far out.",
+    ),
+    Claim(
+        key="topdown-noisy-counts",
+        paper="DP-TopDown",
+        variant="NoisyCounts",
+        claimed=1.0,
+        proven=9.0,
+        subject=topdown.NoisyCounts,
+        witness=topdown.other_cells,
+        why="A record is in one cell of each of three tables, and the noise is a third where it should be threefold.",
+    ),
+    Claim(
+        key="federated-bounds",
+        paper="Federated histograms",
+        variant="bounds budget, 50 features",
+        claimed=1.0,
+        proven=10.75,
+        subject=partial(federated.BoundsBudget, threshold=100 / 101),
+        witness=partial(federated.first_of_its_class, 50),
+        why="A record enters every feature's bound, and each is paid with the whole of the bounds' budget.",
+    ),
+    *(
+        Claim(
+            key=f"federated-shares-{parties}-{colluders}",
+            paper="Federated histograms",
+            variant=f"noise shares, {colluders} of {parties} collude",
+            claimed=0.1,
+            proven=proven,
+            subject=partial(federated.GammaShares, parties, colluders, count=5, width=width),
+            witness=federated.any_rows,
+            why="Colluders subtract their own shares; what is left has a peak that Laplace noise has not.",
+        )
+        for parties, colluders, width, proven in ((5, 1, 1e-5, federated.shares_cost(5, 1)), (4, 2, 1e-9, math.inf))
+    ),
+    Claim(
+        key="hidden-leaves-only",
+        paper="Hidden trees",
+        variant="noise at the leaves only, 200 rows",
+        claimed=0.1,
+        proven=math.inf,
+        subject=hidden.LeavesOnly,
+        witness=hidden.two_perfect_attributes,
+        why="A prediction recombines the shares: the exact structure shows. The loss grows with the rows.",
+    ),
+    Claim(
+        key="hidden-cut-exponents",
+        paper="Hidden trees",
+        variant="exponents below -5 cut to zero",
+        claimed=1.0,
+        proven=math.inf,
+        subject=hidden.CutExponents,
+        witness=hidden.ten_zeros,
+        why="One record more, and a label becomes impossible.",
+    ),
+    Claim(
+        key="hidden-sampling",
+        paper="Hidden trees",
+        variant="Poisson sampling at 0.2 (claim D.1)",
+        claimed=0.2,
+        proven=math.log1p(0.2 * math.expm1(1)),
+        subject=hidden.PoissonSample,
+        witness=hidden.nobody,
+        why="Sampling at rate g turns epsilon into ln(1 + g (e^epsilon - 1)), which is more than g * epsilon.",
+    ),
+    *(
+        Claim(
+            key=f"diprime-medians-{k}",
+            paper="DiPriMe",
+            variant=f"medians in parallel, {k} candidates",
+            claimed=1.1,
+            proven=k + 0.1,
+            subject=diprime.ParallelMedians,
+            witness=partial(diprime.equal_attributes, k, size=16_000, gap=6),
+            why="A record has a value in every attribute, so the medians' costs add up.",
+        )
+        for k in (5, 10)
+    ),
+    Claim(
+        key="diprime-leaf-mean",
+        paper="DiPriMe",
+        variant="leaf mean, noise scaled by its size",
+        claimed=1.0,
+        proven=math.inf,
+        subject=partial(diprime.LeafMean, threshold=10),
+        witness=diprime.one_target,
+        why="Two scales of noise differ without bound far out.",
+    ),
+    Claim(
+        key="diprime-gaps",
+        paper="DiPriMe",
+        variant="permute-and-flip between records",
+        claimed=1.0,
+        proven=math.inf,
+        subject=partial(diprime.GapsBetweenRecords, 0.5, 0.5 + 1e-6),
+        witness=partial(diprime.close_values, 1e-6),
+        why="A gap counts the same however narrow it is, so a split shows where two records are close.",
+    ),
+    *privet.CLAIMS,
+)
+
+
+def claim(key: str) -> Claim:
+    """The entry of that key."""
+    return {entry.key: entry for entry in (*CLAIMS, *diffprivlib.CLAIMS)}[key]

@@ -1,0 +1,147 @@
+"""What ``privet audit`` does: published claims in a table, or one estimator attacked for some minutes."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from privet.cli.files import whole
+from privet.cli.screen import say, warn, working
+from privet.errors import PrivetError
+
+ALL = "all"
+WIDTH = 132  # of a table where no terminal says how wide it is
+
+
+def audit_claims(paper: str | None, as_json: bool, plot: Path | None) -> bool:
+    """Attack every published claim; whether all went as the proofs say."""
+    with working("Loading"):
+        from privet.audit.claims import CLAIMS, diffprivlib
+        from privet.audit.progress import Progress
+
+        why_not = diffprivlib.unavailable()
+    entries = [*CLAIMS, *(() if why_not else diffprivlib.CLAIMS)]
+    skipped = {} if why_not is None else {"diffprivlib": why_not}
+    chosen = [entry for entry in entries if paper is None or entry.paper.lower() == paper.lower()]
+    if not chosen:
+        _refuse_paper(paper, entries, skipped)
+    findings = []
+    with Progress(None, "attacking", len(chosen)) as bar:
+        for entry in chosen:
+            bar.note(f"{entry.paper}: {entry.variant}")
+            findings.append(entry.attack())
+            bar.advance(1)
+    skipped = {name: why for name, why in skipped.items() if paper is None}
+    if as_json:
+        _json({"claims": [finding.to_dict() for finding in findings], "skipped": skipped})
+    else:
+        _claims_table(findings)
+    for name, why in skipped.items():
+        warn(f"{name} is skipped: {why}")
+    if plot is not None:
+        named = [(f"{finding.claim.paper}: {finding.claim.variant}", finding) for finding in findings]
+        _plot([(name, f.claim.claimed, f.claim.proven, f.bound) for name, f in named], plot)
+    return all(finding.expected for finding in findings)
+
+
+def audit_estimator(
+    name: str, epsilon: float, minutes: float, confidence: float | None, as_json: bool, plot: Path | None
+) -> bool:
+    """Attack an estimator, or all sound ones, for some minutes each; whether every promise was kept."""
+    with working("Loading"):
+        from privet.audit.auditor import audit
+        from privet.audit.bound import CONFIDENCE
+
+        subjects = estimators(name, epsilon)
+    reports = {}
+    for own, estimator in subjects.items():
+        sure = CONFIDENCE if confidence is None else confidence
+        reports[own] = report = audit(estimator, epsilon=epsilon, minutes=minutes, confidence=sure)
+        if not as_json:
+            say(str(report).replace(report.estimator, own, 1), style="bold red" if report.violated else "")
+            if report.violated:
+                say(f"\nTo see it again:\n\n{report.findings[0].code()}")
+    violated = any(report.violated for report in reports.values())
+    if as_json:
+        _json({"violated": violated, "estimators": {own: report.to_dict() for own, report in reports.items()}})
+    if plot is not None:
+        _plot([(own, epsilon, epsilon, report.worst) for own, report in reports.items()], plot)
+    return not violated
+
+
+def estimators(name: str, epsilon: float) -> dict[str, Any]:
+    """Ours by name, all of ours, or a stranger's as ``package.module:Class``, made with ``epsilon``."""
+    from privet.audit.claims.privet import sound_estimators
+
+    ours = sound_estimators(epsilon)
+    if name == ALL:
+        return ours
+    if name in ours:
+        return {name: ours[name]}
+    module, _, kind = name.partition(":")
+    if not kind:
+        raise PrivetError(
+            f"there is no estimator {name}: choose one of {', '.join(ours)}, {ALL} for all of them, or name "
+            "another's as package.module:Class"
+        )
+    try:
+        return {name: getattr(importlib.import_module(module), kind)(epsilon=epsilon)}
+    except ImportError:
+        raise PrivetError(f"{module} cannot be imported; is it installed, and its folder in PYTHONPATH?") from None
+    except AttributeError:
+        raise PrivetError(f"{module} has no {kind}") from None
+    except TypeError:
+        raise PrivetError(f"{kind} cannot be made with epsilon alone; write a class that fills in the rest") from None
+
+
+def _refuse_paper(paper: str | None, entries: Sequence[Any], skipped: dict[str, str]) -> None:
+    for name, why in skipped.items():
+        if paper is not None and paper.lower() == name:
+            raise PrivetError(f"{name} is skipped: {why}")
+    names = dict.fromkeys(entry.paper for entry in entries)
+    raise PrivetError(f"there are no claims of {paper}; there are those of {', '.join(names)}")
+
+
+def _claims_table(findings: Sequence[Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("paper", "variant"):
+        table.add_column(title, overflow="fold")
+    for title in ("claim", "proven", "bound found"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for title in ("engine", "verdict"):
+        table.add_column(title, no_wrap=True)
+    styles = {"caught": "red", "holds": "green"}
+    for finding in findings:
+        claim, bound, verdict = finding.claim, finding.bound, finding.verdict
+        numbers = [number(value) for value in (claim.claimed, claim.proven, bound.epsilon)]
+        style = styles.get(verdict, "bold magenta")
+        table.add_row(claim.paper, claim.variant, *numbers, bound.engine, f"[{style}]{verdict}[/]")
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    console.print(table)
+
+
+def number(value: float) -> str:
+    """Four digits are enough.
+
+    >>> number(2.26305), number(float("inf")), number(10.75), number(0.1)
+    ('2.263', 'inf', '10.75', '0.1')
+    """
+    return f"{value:.4g}"
+
+
+def _plot(rows: Sequence[tuple[str, float, float, Any]], path: Path) -> None:
+    from privet.audit.plot import Mark, plot
+
+    with whole(path) as part:
+        plot([Mark(label, claimed, proven, bound.epsilon) for label, claimed, proven, bound in rows], part, path.suffix)
+
+
+def _json(data: Any) -> None:
+    print(json.dumps(data, indent=1))
