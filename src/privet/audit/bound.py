@@ -121,7 +121,7 @@ def runs_needed(epsilon: float, confidence: float = CONFIDENCE, delta: float = 0
     An event that is not certain on one table and impossible on the other takes more.
 
     >>> runs_needed(0.0), runs_needed(1.0), runs_needed(5.0)
-    (21, 47, 2163)
+    (21, 47, 2161)
     """
     check_confidence(confidence)
     few, many = 0, 1
