@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from privet.privacy.ledger import show
-from privet.privacy.receipt import Receipt
+from privet.privacy.receipt import Amount, Receipt
 from privet.schema import Categorical, Numeric, Schema
 from privet.tree.tree import Rule, Tree, TreeNode
 
@@ -107,7 +107,7 @@ def receipt_text(receipt: Receipt) -> str:
         kinds.setdefault((e.scope.count("/"), e.question, e.mechanism, e.charged, e.lemma), []).append(e.scope)
     for (_, question, mechanism, charged, lemma), scopes in kinds.items():
         lines.append(
-            f"  {show(charged):>12}   {question}: {mechanism.replace('_', '-')}, {lemma.replace('_', ' ')}"
+            f"  {_brief(charged):>11}   {question}: {mechanism.replace('_', '-')}, {lemma.replace('_', ' ')}"
             f"{_times_text(scopes)}"
         )
     return "\n".join(lines)
@@ -126,3 +126,8 @@ def _times_text(scopes: Sequence[str]) -> str:
     if len(set(scopes)) == len(scopes) and all(len(group) == 1 for group in groups.values()):
         return f", {len(scopes)} disjoint nodes in parallel"
     return f", {len(scopes)} times"
+
+
+def _brief(amount: Amount) -> str:
+    """An amount short enough for a column; the receipt itself has the exact fraction."""
+    return "infinity" if amount == math.inf else f"{float(amount):.6g}"
