@@ -30,7 +30,7 @@ Shares = tuple[tuple[float, float], ...]
 
 # When to look, as shares of all runs, and which share of the chance to be wrong each look has.
 _LOOKS: Shares = ((1 / 16, 0.05), (1 / 4, 0.1), (1.0, 0.85))
-_TIMED_LOOKS: Shares = ((1 / 16, 0.05), (1 / 4, 0.1), (1 / 2, 0.15), (0.9, 0.7))
+_TIMED_LOOKS: Shares = ((1 / 16, 0.05), (1 / 8, 0.05), (1 / 4, 0.1), (1 / 2, 0.2), (0.9, 0.6))
 
 _WORTH_WORKERS = 6.0
 """Seconds of work below which starting other processes takes longer than it saves."""
