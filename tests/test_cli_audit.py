@@ -1,0 +1,148 @@
+"""``privet audit``: the table, the numbers for other programs, the time it takes and how it ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from privet.audit import claims as registry
+from privet.audit.claims import claim, diffprivlib
+from privet.cli import app
+
+FEW = tuple(map(claim, ("hidden-leaves-only", "hidden-sampling", "topdown-maximum")))
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRIVET_KERNELS", "numpy")
+    monkeypatch.setattr(registry, "CLAIMS", FEW)
+    monkeypatch.setattr(diffprivlib, "unavailable", lambda: "no environment for it")
+
+
+def run(*args):
+    result = CliRunner().invoke(app, ["audit", *map(str, args)], env={"NO_COLOR": "1", "TERM": "dumb"})
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert "Traceback" not in result.output
+    return result
+
+
+def test_the_table_says_what_is_claimed_proven_and_found():
+    result = run("--claims")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["paper", "variant", "claim", "proven", "bound", "found", "engine", "verdict"]
+    assert lines[1].split()[-5:] == ["0.1", "inf", "8.901", "exact", "caught"]
+    assert len(lines) == 1 + len(FEW)
+
+
+def test_what_is_skipped_is_said_with_the_reason():
+    result = run("--claims")
+    assert "diffprivlib is skipped: no environment for it" in result.stderr
+    assert "diffprivlib" not in result.stdout
+
+
+def test_claims_for_other_programs():
+    data = json.loads(run("--claims", "--json").stdout)
+    assert [entry["verdict"] for entry in data["claims"]] == ["caught"] * 3
+    assert data["claims"][0]["proven"] == "infinity"
+    assert data["skipped"] == {"diffprivlib": "no environment for it"}
+
+
+def test_claims_of_one_paper():
+    data = json.loads(run("--claims", "--paper", "dp-topdown", "--json").stdout)
+    assert [entry["key"] for entry in data["claims"]] == ["topdown-maximum"]
+
+
+def test_a_claim_that_turns_out_otherwise_ends_with_1(monkeypatch):
+    from dataclasses import replace
+
+    monkeypatch.setattr(registry, "CLAIMS", (replace(FEW[0], proven=1.0),))
+    result = run("--claims")
+    assert result.exit_code == 1
+    assert "BROKEN" in result.stdout
+
+
+def test_a_plot_is_drawn_and_not_over_another_file(tmp_path):
+    assert run("--claims", "--plot", "claims.png").exit_code == 0
+    assert (tmp_path / "claims.png").read_bytes().startswith(b"\x89PNG")
+    assert run("--claims", "--plot", "claims.png").exit_code == 2
+    assert run("--claims", "--plot", "claims.svg").exit_code == 0
+
+
+def test_without_matplotlib_nothing_is_computed(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("matplotlib")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run("--claims", "--plot", "claims.png")
+    assert result.exit_code == 2
+    assert "pip install 'privet[report]'" in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (),
+        ("--claims", "--estimator", "PrivateTreeClassifier"),
+        ("--claims", "--epsilon", "1"),
+        ("--claims", "--paper", "nobody"),
+        ("--claims", "--paper", "diffprivlib"),
+        ("--claims", "--plot", "claims.txt"),
+        ("--estimator", "PrivateTreeClassifier"),
+        ("--estimator", "PrivateTreeClassifier", "--epsilon", "0"),
+        ("--estimator", "PrivateTreeClassifier", "--epsilon", "1", "--minutes", "0"),
+        ("--estimator", "PrivateTreeClassifier", "--epsilon", "1", "--confidence", "1"),
+        ("--estimator", "PrivateTreeClassifier", "--epsilon", "1", "--paper", "DiPriMe"),
+        ("--estimator", "NoSuchTree", "--epsilon", "1"),
+        ("--estimator", "no.such.module:Tree", "--epsilon", "1"),
+        ("--estimator", "privet:NoSuchTree", "--epsilon", "1"),
+    ],
+)
+def test_wrong_use_ends_with_2_and_an_explanation(args):
+    result = run(*args)
+    assert result.exit_code == 2
+    assert result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["PrivateTreeClassifier", "PrivateTreeClassifier-counts"])
+def test_a_sound_estimator_survives_within_its_time(name):
+    start = time.monotonic()
+    result = run("--estimator", name, "--epsilon", "1", "--minutes", "0.1", "--json")
+    assert time.monotonic() - start < 60  # the time it was given, and a busy machine
+    assert result.exit_code == 0
+    data = json.loads(result.stdout)
+    assert not data["violated"]
+    assert data["estimators"][name]["worst"]["epsilon"] <= 1 + 1e-9
+
+
+CARELESS = """
+from privet import PrivateTreeClassifier
+
+
+class Careless(PrivateTreeClassifier):
+    def _grow(self, curator, start, budget):
+        start.scope.limit = 4 * budget
+        return super()._grow(curator, start, 4 * budget)
+"""
+
+
+def test_a_violation_ends_with_1_and_says_how_to_see_it_again(tmp_path, monkeypatch):
+    (tmp_path / "careless.py").write_text(CARELESS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # for workers
+    result = run("--estimator", "careless:Careless", "--epsilon", "1", "--minutes", "0.2")
+    assert result.exit_code == 1
+    assert "VIOLATED" in result.stdout
+    assert "Pair.from_json" in result.stdout
+
+
+def test_all_of_them_in_one_go(monkeypatch):
+    result = run("--estimator", "all", "--epsilon", "1", "--minutes", "0.03", "--json", "--plot", "all.png")
+    assert result.exit_code == 0, result.stderr
+    assert set(json.loads(result.stdout)["estimators"]) == {"PrivateTreeClassifier", "PrivateTreeClassifier-counts"}
