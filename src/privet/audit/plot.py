@@ -80,7 +80,7 @@ class _Scale:
         finite = [v for m in marks for v in (m.claimed, m.proven, m.found) if LEAST <= v < math.inf] or [1.0]
         low = math.log10(min(finite)) if all(m.found >= LEAST for m in marks) else math.log10(LEAST)
         low, top = math.floor(low * 2 - 0.2) / 2, math.ceil(math.log10(max(finite)) * 2 + 0.2) / 2
-        return cls(low, top, top + 0.6 * (top - low))
+        return cls(low, top, top + 0.68 * (top - low))
 
     def at(self, value: float) -> float:
         return self.infinity if value == math.inf else math.log10(max(value, LEAST))
