@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from fractions import Fraction
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,9 @@ def to_dict(model: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as JSON has it; an exact epsilon is on the receipt."""
+    """A parameter as JSON has it; an exact fraction as text, such as 1/3."""
+    if isinstance(value, Fraction):
+        return str(value) if value.denominator > 1 else int(value)
     if isinstance(value, Integral):
         return bool(value) if isinstance(value, bool) else int(value)
     return float(value) if isinstance(value, Real) else value
@@ -85,6 +88,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         raise PrivetError(
             "A parameter of this model is neither a finite number nor text: it cannot be saved."
         ) from None
+    if not path.parent.is_dir():
+        raise PrivetError(f"The folder {path.parent} does not exist. Make it first.")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -1,5 +1,6 @@
 """What all classifiers promise: scikit-learn's conventions, one ledger for several fits, and no half-done fit."""
 
+import asyncio
 import copy
 import json
 import math
@@ -184,13 +185,6 @@ def test_a_curator_and_its_ledger_serve_several_models():
     with pytest.raises(BudgetError):
         PrivateTreeClassifier(epsilon=0.1).fit_curator(curator)
     assert ledger.spent == Fraction(3, 10)
-
-
-def test_a_curators_own_ledger_counts_not_the_open_one():
-    curator = MemoryCurator(X, Y, SCHEMA)
-    with Ledger(0.01) as ledger:
-        PrivateTreeClassifier(epsilon=0.1).fit_curator(curator)
-    assert (ledger.spent, curator.ledger.spent) == (0, Fraction(1, 10))
 
 
 def test_fit_curator_says_what_does_not_fit():
@@ -455,3 +449,37 @@ def test_a_receipt_prints_and_survives_json():
     assert again == model.privacy_
     assert again.verify()
     assert model.export_text()
+
+
+def test_a_receipt_shows_every_root_that_was_opened():
+    class Sneaky(PrivateTreeClassifier):
+        def _grow(self, curator, start, budget):
+            tree = super()._grow(curator, start, budget)
+            curator.peek([curator.root()])
+            return tree
+
+    curator = MemoryCurator(X, Y, SCHEMA)
+    receipt = Sneaky(epsilon=0.1).fit_curator(curator).privacy_
+    assert receipt.epsilon == math.inf
+    assert receipt.void
+
+
+def test_a_curator_with_another_ledger_is_refused_inside_a_ledger():
+    curator = MemoryCurator(X, Y, SCHEMA)
+    with Ledger(0.1) as ledger, pytest.raises(BudgetError, match="another ledger"):
+        PrivateTreeClassifier(epsilon=0.1).fit_curator(curator)
+    assert ledger.spent == 0
+
+
+def test_tasks_on_one_thread_charge_their_own_ledgers():
+    async def task(total):
+        with Ledger(total) as ledger:
+            await asyncio.sleep(0)
+            PrivateTreeClassifier(SCHEMA, epsilon=0.1).fit(X, Y)
+            await asyncio.sleep(0)
+        return ledger.spent
+
+    async def both():
+        return await asyncio.gather(task(1), task(2))
+
+    assert asyncio.run(both()) == [Fraction(1, 10), Fraction(1, 10)]

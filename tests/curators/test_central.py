@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from privet import BudgetError, CapabilityError, Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
+from privet.audit.exact import loss, transcripts
 from privet.curators.base import Node, Tally
 from privet.privacy.laws import log_exponential, log_geometric, log_permute_and_flip
 from privet.privacy.mechanisms import SecureMechanisms, mechanisms, selection_scale
@@ -25,8 +26,8 @@ from privet.privacy.sensitivity import (
     RootGini,
     SquaredError,
 )
-from privet.tree.candidates import Candidates, Split
-from privet.tree.grid import public_grid
+from privet.tree.candidates import Candidates, Split, Splits
+from privet.tree.grid import Cells, Grid, public_grid
 from privet.tree.splits import public_splits
 
 UNLIMITED = Fraction(10**12)
@@ -461,3 +462,41 @@ def test_quantiles_follow_the_exponential_mechanism(seed):
     prior = np.rint(np.log(widths / widths.max()) * scale)
     law = np.exp(log_exponential(score.of(np.stack([left, 25 - left], axis=1)) + prior, scale))
     assert_drawn_from([drawn.count(cut) for cut in cuts], law, n)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1e-200, 1e200), (1e-170, 1e170), (1e-300, 1e300)])
+def test_quantiles_of_a_huge_range_are_within_their_price(low, high):
+    """Cells whose share of the range is too small for a float weigh little, and never wrap around."""
+    schema = Schema({"a": Numeric(low, high, log=True)}, classes=[0, 1])
+
+    def law(values):
+        def run(mechanisms):
+            X, y = np.array(values, dtype=float).reshape(-1, 1), [0] * len(values)
+            curator = MemoryCurator(X, y, schema, mechanisms=mechanisms)
+            curator.grid(public_grid(schema))
+            curator.quantiles(curator.root(), [0], [Fraction(1, 2)], Fraction(1))
+
+        return transcripts(run)
+
+    assert loss(law([]), law([1.0])) <= 1 + 1e-9
+
+
+def test_a_split_that_counts_a_cell_twice_is_refused():
+    grid = public_grid(Schema({"a": Numeric(0, 3, integer=True)}, classes=[0, 1]))
+    feature, first, last = np.array([0]), np.array([0]), np.array([1])
+    for extra in (0, 1, 99):
+        with pytest.raises(LeakError):
+            Splits(grid, feature, first, last, np.array([extra]), (), np.zeros(1))
+    with pytest.raises(LeakError):  # a run that leaves its feature
+        Splits(grid, feature, first, np.array([4]), np.array([-1]), (), np.zeros(1))
+
+
+def test_a_grid_that_does_not_fit_the_schema_is_refused():
+    schema = Schema({"c": Categorical(["a", "b", "c"], other=False), "a": Numeric(0, 1)}, classes=[0, 1])
+    good = public_grid(schema)
+    curator = MemoryCurator(np.empty((0, 2), dtype=object), [], schema)
+    too_few = Grid((Cells("c", None, 2, False), good.features[1]))
+    unsorted = Grid((good.features[0], Cells("a", np.array([0.5, 0.2]), 3, False)))
+    for grid in (too_few, unsorted, Grid(good.features[:1]), Grid(good.features[::-1])):
+        with pytest.raises(LeakError):
+            curator.grid(grid)

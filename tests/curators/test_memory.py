@@ -366,3 +366,24 @@ def test_a_curator_says_why_its_answers_guarantee_nothing():
     assert "inferred" in curator.void[0]
     assert "random_state" in curator.void[1]
     assert asked_curator(3).void == ()
+
+
+def test_a_sibling_whose_handle_is_gone_is_counted_anew_on_a_new_grid():
+    people = [(i, i - 5, "f", "a", i) for i in range(10)]
+    curator = curator_of([(person, SCHEMA.classes[i % 3]) for i, person in enumerate(people)])
+    curator.grid(public_grid(SCHEMA, 4))
+    root = curator.root()
+    split = Split(0, bytes(i % 2 for i in range(curator._cells().features[0].n_cells)))
+    left, right = curator.split({root: split})[root]
+    curator._histograms([left, right])
+    del right
+    curator.grid(public_grid(SCHEMA))
+    curator._histograms([root])
+    rows = curator._held[left].rows
+    assert curator._histograms([left])[0][: curator._cells().offsets[1]].sum() == len(rows)
+    assert (curator._histograms([left]) >= 0).all()
+
+
+def test_a_curator_made_inside_a_ledger_charges_it():
+    with Ledger(1) as ledger:
+        assert curator_of([]).ledger is ledger

@@ -70,25 +70,29 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             raise SchemaError("The model's schema is not the curator's. Leave the model's out, or make them equal.")
         if self.random_state is not None:
             raise BudgetError("random_state has no effect here: a curator draws its own noise. Leave it out.")
+        if Ledger.current() not in (None, curator.ledger):
+            raise BudgetError("This curator has another ledger than the one that is open. Make the curator inside it.")
         self._fit(curator, budget)
         return self
 
     def _fit(self, curator: Curator, budget: Fraction) -> None:
         if curator.schema.classes is None:
             raise SchemaError("A classifier needs a schema with classes; this one has a numeric target.")
+        n_roots = len(curator.roots)
         start = curator.root(budget)
         tree = self._grow(curator, start, budget)
-        path = start.scope.path
-        events = tuple(
-            event for event in curator.ledger.events if event.scope == path or event.scope.startswith(path + "/")
-        )
+        # All roots that were opened meanwhile, not only the first: a receipt leaves nothing out.
+        roots = curator.roots[n_roots:]
+        paths = tuple(f"{scope.path}/" for scope in roots)
+        events = tuple(event for event in curator.ledger.events if f"{event.scope}/".startswith(paths))
+        spent = sum((scope.spent for scope in roots), Fraction(0))
         self.schema_ = curator.schema
         self.tree_ = tree
         self.privacy_ = Receipt(
             claimed=budget,
-            spent=start.scope.spent,
+            spent=spent,
             delta=Fraction(0),
-            void=curator.void + (("exact values were read",) if start.scope.spent == math.inf else ()),
+            void=curator.void + (("exact values were read",) if spent == math.inf else ()),
             trust=curator.trust,
             events=events,
         )

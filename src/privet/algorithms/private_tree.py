@@ -154,7 +154,7 @@ def _choose_last(
 ) -> dict[Node, Choice]:
     """Choose a split with its labels, or one label, for every branch; without splits a label."""
     # Stopping counts as a few records more: a split that parts nothing off must not win because there are many such.
-    worth = SPLIT_WORTH * float(budget)
+    worth = min(SPLIT_WORTH * float(budget), 500.0)
     candidates = _candidates(tree, frontier, splits, labelled=True, stop=True, stop_log_prior=worth)
     budgets = {node: budget + branch.saved for node, branch in frontier.items()}
     return curator.choose(candidates, CorrectCount(), budgets)

@@ -62,6 +62,7 @@ class Curator(ABC):
     ledger: Ledger
     trust: str
     void: tuple[str, ...] = ()
+    roots: list[Scope]  # every scope that ``root`` opened, so that a receipt can show them all
     capabilities: frozenset[str] = frozenset()
 
     # -- public structure: free -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 
 from privet.curators.base import Budget, Curator, Node, Tally, budgets
 from privet.errors import LeakError
-from privet.privacy.ledger import Ledger
+from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import Mechanisms, scale_for, selection_scale
 from privet.privacy.receipt import SELECTIONS, Event
 from privet.privacy.sensitivity import (
@@ -27,7 +27,7 @@ from privet.privacy.sensitivity import (
     Score,
     tally_sensitivity,
 )
-from privet.schema import Schema
+from privet.schema import Categorical, Numeric, Schema
 from privet.tree.candidates import Candidates, Choice, Split, Splits
 from privet.tree.grid import Grid
 
@@ -52,12 +52,21 @@ class CentralCurator(Curator):
         self.ledger = ledger
         self._mechanisms = mechanisms
         self._grid: Grid | None = None
+        self.roots = []
         reasons = []
         if schema.unconfirmed:
             reasons.append(f"schema inferred from the data: {', '.join(schema.unconfirmed)}")
         if mechanisms.reproducible:
             reasons.append("random_state: the noise can be reproduced")
         self.void = tuple(reasons)
+
+    @abstractmethod
+    def _everything(self, scope: Scope) -> Node:
+        """A node of all records with this scope."""
+
+    @abstractmethod
+    def _use(self, grid: Grid) -> None:
+        """Put the records into the cells of a grid that fits the schema."""
 
     @abstractmethod
     def _histograms(self, nodes: Sequence[Node]) -> np.ndarray:
@@ -75,7 +84,19 @@ class CentralCurator(Curator):
     def _own(self, nodes: Sequence[Node]) -> None:
         """Raise LeakError unless this curator made all these nodes."""
 
+    def root(self, limit: Fraction | float = math.inf) -> Node:
+        scope = self.ledger.open("fit", limit)
+        self.roots.append(scope)
+        return self._everything(scope)
+
+    def grid(self, grid: Grid) -> None:
+        grid.check(self.schema)
+        self._use(grid)
+        self._grid = grid
+
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
+        if not tallies:
+            return {}
         nodes = list(tallies)
         self._own(nodes)
         for tally in tallies.values():
@@ -134,6 +155,8 @@ class CentralCurator(Curator):
     ) -> dict[Node, Choice]:
         if hidden:
             self._cannot("choose(hidden=True)")
+        if not candidates:
+            return {}
         nodes = list(candidates)
         self._own(nodes)
         if mechanism not in SELECTIONS:
@@ -163,7 +186,7 @@ class CentralCurator(Curator):
         )
         # Node by node: with many classes the candidates of one are enough to hold in memory.
         offset = (
-            exact + np.rint(options.log_prior() * scale).astype(np.int64)
+            exact + _points(options.log_prior(), scale)
             for exact, options, scale in zip(self._scores(candidates, score), candidates.values(), scales)
         )
         winners = self._mechanisms.select(mechanism, offset, scales)
@@ -183,8 +206,9 @@ class CentralCurator(Curator):
             grid = self._cells()
             if options.splits is not None and options.splits.grid is not grid:
                 raise LeakError("The candidates' splits are not those of the curator's grid.")
-        prior = options.log_prior()
-        if not (np.abs(prior) <= LARGEST_LOG_PRIOR).all():
+        if options.splits is not None and options.allowed is not None and len(options.allowed) != len(options.splits):
+            raise LeakError("``allowed`` must say yes or no to every split.")
+        if not (np.abs(options.log_prior()) <= LARGEST_LOG_PRIOR).all():
             raise LeakError("A prior's logarithm is too large: with it, scores would not fit in 64-bit integers.")
 
     def _fits(self, split: Split) -> None:
@@ -252,14 +276,14 @@ class CentralCurator(Curator):
             counts = histogram[grid.offsets[f] : grid.offsets[f] + len(cuts) + 1]
             left = np.cumsum(counts)[:-1]
             sides = np.stack([left, counts.sum() - left], axis=1)
-            log_width = np.log(_widths(cuts, self.schema.features[grid.features[f].name]))
-            vectors = [
-                score.of(sides) + np.rint(log_width * scale).astype(np.int64) for score, scale in zip(scores, scales)
-            ]
+            log_width = _log_widths(cuts, self.schema.features[grid.features[f].name])
+            vectors = [score.of(sides) + _points(log_width, scale) for score, scale in zip(scores, scales)]
             answers[f] = sorted(float(cuts[i]) for i in self._mechanisms.select("exponential", vectors, scales))
         return answers
 
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
+        if not len(nodes):
+            return {}
         self._own(nodes)
         self._cells()
         self.ledger.charge(
@@ -293,11 +317,18 @@ def _grouped(counts: np.ndarray, part: bytes) -> np.ndarray:
     return grouped
 
 
-def _widths(cuts: np.ndarray, feature: object) -> np.ndarray:
-    """How much of the range each cut stands for: half of the two cells beside it, in units of the widest."""
-    edges = np.concatenate([[feature.low], cuts, [feature.high]]).astype(float)  # type: ignore[attr-defined]
-    widths = (edges[2:] - edges[:-2]) / 2
-    return np.maximum(widths, np.finfo(float).tiny) / max(widths.max(), np.finfo(float).tiny)
+def _points(log_prior: np.ndarray, scale: float) -> np.ndarray:
+    """A public log-weight as points of a score whose noise has this scale; cut where it would not fit in 63 bits."""
+    return np.rint(np.clip(log_prior, -LARGEST_LOG_PRIOR, LARGEST_LOG_PRIOR) * scale).astype(np.int64)
+
+
+def _log_widths(cuts: np.ndarray, feature: Numeric | Categorical) -> np.ndarray:
+    """How much of the range each cut stands for, half of the two cells beside it: the logarithm against the widest."""
+    assert isinstance(feature, Numeric)
+    edges = np.concatenate([[feature.low], cuts, [feature.high]]).astype(float)
+    with np.errstate(divide="ignore"):  # a width that underflows weighs as little as a weight can
+        log_widths = np.log(edges[2:] / 2 - edges[:-2] / 2)
+    return np.maximum(log_widths - max(log_widths.max(), -LARGEST_LOG_PRIOR), -LARGEST_LOG_PRIOR)
 
 
 def _question(options: Candidates) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -29,10 +28,13 @@ from privet.schema import Schema
 from privet.tree.candidates import Split
 from privet.tree.grid import Grid
 
+MOST_RECORDS = 2**27
+"""Up to here Gini scores, which square counts, are exact in 64-bit integers (``privacy/sensitivity.py``)."""
 
-@dataclass
+
+@dataclass(eq=False)
 class _Held:
-    """What the curator knows of a node: its rows (None: all), and its histogram once counted.
+    """What the curator knows of a node: its rows (None: all).
 
     ``family`` are the children of one split of ``parent``, this one among them.
     """
@@ -40,7 +42,6 @@ class _Held:
     rows: np.ndarray | None
     parent: _Held | None = None
     family: list[_Held] = field(default_factory=list, repr=False)
-    histogram: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class _Block:
 class MemoryCurator(CentralCurator):
     """Holds a table and its labels in memory and answers private questions about them.
 
-    ``ledger`` is charged for every answer; by default one without a limit that only keeps count.
+    ``ledger`` is charged for every answer; by default that of the surrounding ``with Ledger(...)``, or else one without
+    a limit that only keeps count.
     """
 
     def __init__(
@@ -69,29 +71,25 @@ class MemoryCurator(CentralCurator):
         self._table: Table = read_table(X, schema)
         self._labels = read_labels(y, schema)
         check_lengths(self._table, self._labels)
-        if self._table.n_rows >= 2**31:
-            raise SchemaError("The in-memory curator holds at most 2,147,483,647 records.")
-        super().__init__(schema, ledger or Ledger(math.inf), mechanisms or SecureMechanisms())
+        if self._table.n_rows >= MOST_RECORDS:
+            raise SchemaError(f"The in-memory curator holds fewer than {MOST_RECORDS:,} records.")
+        super().__init__(schema, ledger or Ledger.current() or Ledger(math.inf), mechanisms or SecureMechanisms())
         self._held: WeakKeyDictionary[Node, _Held] = WeakKeyDictionary()
         self._blocks: tuple[_Block, ...] = ()
+        self._counted: WeakKeyDictionary[_Held, np.ndarray] = WeakKeyDictionary()  # histograms on the present grid
 
     # -- public structure ---------------------------------------------------------------------------------------
 
-    def root(self, limit: Fraction | float = math.inf) -> Node:
-        return self._open([self.ledger.open("fit", limit)], [_Held(None)])[0]
+    def _everything(self, scope: Scope) -> Node:
+        return self._open([scope], [_Held(None)])[0]
 
-    def grid(self, grid: Grid) -> None:
+    def _use(self, grid: Grid) -> None:
         sizes = np.diff(grid.offsets)
         self._blocks = (
             self._fill(grid, np.flatnonzero(sizes <= 256), np.uint8),
             self._fill(grid, np.flatnonzero(sizes > 256), np.uint16),
         )
-        self._grid = grid
-        for held in self._held.values():
-            ancestor: _Held | None = held
-            while ancestor is not None:  # also those whose node nobody holds any more: children subtract from them
-                ancestor.histogram = None
-                ancestor = ancestor.parent
+        self._counted = WeakKeyDictionary()
 
     def _fill(self, grid: Grid, features: np.ndarray, width: type) -> _Block:
         cells: np.ndarray = np.empty((self._table.n_rows, len(features)), dtype=width)
@@ -112,6 +110,8 @@ class MemoryCurator(CentralCurator):
         return _Block(features, cells)
 
     def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
+        if not splits:
+            return {}
         self._own(list(splits))
         for split in splits.values():
             self._fits(split)
@@ -174,25 +174,27 @@ class MemoryCurator(CentralCurator):
 
     def _histograms(self, nodes: Sequence[Node]) -> np.ndarray:
         asked = [self._held[node] for node in nodes]
-        by_subtraction = [_largest_sibling(held) for held in asked if _is_last_unknown(held, asked)]
-        to_count = [
-            held for held in asked if held.histogram is None and not any(held is other for other in by_subtraction)
-        ]
-        for held, histogram in zip(to_count, self._count(to_count)):
-            held.histogram = histogram
+        counted = self._counted
+        by_subtraction = [held for held in asked if self._follows_from_others(held, asked)]
+        to_count = [held for held in asked if held not in counted and held not in by_subtraction]
+        counted.update(zip(to_count, self._count(to_count)))
         for held in by_subtraction:
             assert held.parent is not None
-            assert held.parent.histogram is not None
-            held.histogram = held.parent.histogram.copy()
-            for sibling in held.family:
-                if sibling is not held:
-                    held.histogram -= sibling.histogram
-        answer = np.stack([held.histogram for held in asked])  # type: ignore[misc]
+            others = (counted[sibling] for sibling in held.family if sibling is not held)
+            counted[held] = counted[held.parent] - sum(others)
+        answer = np.stack([counted[held] for held in asked])
         for held in asked:
             # A parent whose children are all known is not asked again as a rule; it would be counted anew.
-            if held.parent is not None and all(s.histogram is not None for s in held.family):
-                held.parent.histogram = None
+            if held.parent is not None and all(sibling in counted for sibling in held.family):
+                counted.pop(held.parent, None)
         return answer
+
+    def _follows_from_others(self, held: _Held, asked: Sequence[_Held]) -> bool:
+        """Whether this is the largest unknown node of a family that is asked for, or known, with its parent known."""
+        if held in self._counted or held.parent is None or held.parent not in self._counted:
+            return False
+        unknown = [sibling for sibling in held.family if sibling not in self._counted]
+        return all(sibling in asked for sibling in unknown) and held is max(unknown, key=_n_rows)
 
     def _count(self, to_count: Sequence[_Held]) -> np.ndarray:
         """Count these nodes' histograms, all in one pass over their rows."""
@@ -221,18 +223,8 @@ class MemoryCurator(CentralCurator):
         return len(self.schema.classes)
 
 
-def _is_last_unknown(held: _Held, asked: Sequence[_Held]) -> bool:
-    """Whether this node is the largest of a family that is asked for, or known, as a whole."""
-    if held.histogram is not None or held.parent is None or held.parent.histogram is None:
-        return False
-    asked_ids = {id(other) for other in asked}
-    whole = all(s.histogram is not None or id(s) in asked_ids for s in held.family)
-    return whole and held is _largest_sibling(held)
-
-
-def _largest_sibling(held: _Held) -> _Held:
-    unknown = [sibling for sibling in held.family if sibling.histogram is None]
-    return max(unknown, key=lambda sibling: len(sibling.rows))  # type: ignore[arg-type]
+def _n_rows(held: _Held) -> int:
+    return 0 if held.rows is None else len(held.rows)
 
 
 def _refuse(name: str, flag: int) -> None:

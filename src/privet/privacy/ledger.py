@@ -17,6 +17,7 @@ import math
 import os
 import threading
 from collections.abc import Iterable
+from contextvars import ContextVar
 from fractions import Fraction
 from types import TracebackType
 from typing import ClassVar
@@ -39,12 +40,18 @@ def exact(amount: Fraction | float | int | str, name: str = "epsilon") -> Fracti
     if isinstance(amount, bool | np.bool_) or amount is None:
         raise BudgetError(f"{name} must be a positive number, not {amount!r}.")
     try:
-        value = amount if isinstance(amount, Fraction) else Fraction(repr(float(amount)))
-    except (TypeError, ValueError, OverflowError):
+        value = amount if isinstance(amount, Fraction) else _as_written(amount)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         raise BudgetError(f"{name} must be a positive, finite number; got {amount!r}.") from None
     if value <= 0:
         raise BudgetError(f"{name} must be greater than zero; got {amount!r}. Zero would allow no answer.")
     return value
+
+
+def _as_written(amount: float | int | str) -> Fraction:
+    if isinstance(amount, str) and "/" in amount and len(amount) < 1_000:
+        return Fraction(amount)
+    return Fraction(repr(float(amount)))
 
 
 class Scope:
@@ -123,9 +130,9 @@ class Ledger:
     """A total budget that several fits on the same records share.
 
     ``total`` is an epsilon (pure differential privacy, add or remove one record). Inside ``with
-    Ledger(total):`` every fit in this process charges this ledger, on whatever thread it runs (a thread that
-    opened a ledger of its own charges that one); a fit that asks for more than is left is refused before it
-    starts and costs nothing.
+    Ledger(total):`` every fit in this process charges this ledger, on whatever thread it runs (a thread or task
+    that opened a ledger of its own charges that one); a fit that asks for more than is left when it starts is
+    refused and costs nothing.
 
     >>> with Ledger(0.3) as ledger:
     ...     for _ in range(3):
@@ -135,7 +142,9 @@ class Ledger:
     (True, Fraction(0, 1))
     """
 
-    # The ledgers of the enclosing ``with`` statements and the threads that opened them, innermost last.
+    # The ledgers of the enclosing ``with`` statements of this thread or task, innermost last.
+    _own: ClassVar[ContextVar[tuple[Ledger, ...]]] = ContextVar("privet_ledgers", default=())
+    # Those of all threads, with the threads that opened them: for threads that opened none.
     _active: ClassVar[list[tuple[int, Ledger]]] = []
     _sign: ClassVar[Sign] = Sign()  # tells worker processes that a ledger is open here
     _door: ClassVar[threading.RLock] = threading.RLock()  # one thread at a time opens or closes a ledger
@@ -203,7 +212,9 @@ class Ledger:
         with Ledger._door:
             if Ledger._active and Ledger._active[-1][1]._process != os.getpid():
                 Ledger._active.clear()  # inherited by a fork: those are the parent's
+                Ledger._own.set(())
             Ledger._active.append((threading.get_ident(), self))
+            Ledger._own.set((*Ledger._own.get(), self))
             Ledger._sign.up()
         return self
 
@@ -215,6 +226,12 @@ class Ledger:
                 if Ledger._active[i] == (threading.get_ident(), self):
                     del Ledger._active[i]
                     break
+            own = list(Ledger._own.get())
+            for i in reversed(range(len(own))):
+                if own[i] is self:
+                    del own[i]
+                    break
+            Ledger._own.set(tuple(own))
             if not Ledger._active:
                 Ledger._sign.down()
 
@@ -222,12 +239,12 @@ class Ledger:
     def current(cls) -> Ledger | None:
         """The ledger that a fit on this thread charges, or None.
 
-        It is the one that this thread opened last; a thread that opened none charges the innermost of the
-        only thread that did.
+        It is the one that this thread or task opened last; a thread that opened none charges the innermost of
+        the only thread that did.
         """
         active = list(cls._active)
         if active:
-            own = [ledger for thread, ledger in active if thread == threading.get_ident()]
+            own = [ledger for ledger in cls._own.get() if any(ledger is other for _, other in active)]
             if not own and len({thread for thread, _ in active}) > 1:
                 raise BudgetError(
                     "Several threads have opened a ledger and this one none: which to charge is not clear. "

@@ -27,8 +27,8 @@ MAX_SCALE = 2.0**52
 def scale_for(sensitivity: int | Fraction, budget: Fraction) -> float:
     """A noise scale that costs at most ``budget``: sensitivity / budget, rounded up.
 
-    The step of 2^-50 above the exact quotient leaves room for OpenDP's own upward rounding, which the
-    mechanisms check. A budget too large for any float gives the smallest positive scale: no noise, in effect.
+    The step of 2^-50 above the exact quotient leaves room for OpenDP's own upward rounding, so that its account
+    (``opendp_cost``) agrees. A budget too large for any float gives the smallest positive scale: no noise, in effect.
     A budget too small for 64-bit integers is refused.
     """
     exact = Fraction(sensitivity) / budget

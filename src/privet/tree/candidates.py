@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from privet.errors import LeakError
 from privet.tree.grid import Grid
 
 
@@ -53,6 +54,29 @@ class Splits:
     extra: np.ndarray
     subsets: tuple[tuple[int, np.ndarray], ...]
     log_prior: np.ndarray
+
+    def __post_init__(self) -> None:
+        """Raise LeakError unless every split sends each cell of one feature to one side: the proofs need that."""
+        offsets, runs = self.grid.offsets, self.feature[: len(self.first)]
+        starts, ends = offsets[runs], offsets[runs + 1]
+        inside = (starts <= self.first) & (self.first <= self.last) & (self.last < ends)
+        apart = (self.extra < 0) | (
+            (starts <= self.extra) & (self.extra < ends) & ((self.extra < self.first) | (self.extra > self.last))
+        )
+        masks_fit = all(
+            masks.dtype == bool and masks.shape[1] == offsets[f + 1] - offsets[f] for f, masks in self.subsets
+        )
+        of_subsets = np.concatenate([self.feature[:0], *(np.full(len(masks), f) for f, masks in self.subsets)])
+        lengths = {len(self.first), len(self.last), len(self.extra)}
+        if not (
+            len(lengths) == 1
+            and inside.all()
+            and apart.all()
+            and masks_fit
+            and np.array_equal(self.feature[len(self.first) :], of_subsets)
+            and len(self.log_prior) == len(self.feature)
+        ):
+            raise LeakError("A split must send each cell of one feature of its grid to one side.")
 
     def __len__(self) -> int:
         return len(self.feature)

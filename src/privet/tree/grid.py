@@ -13,10 +13,15 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from privet.errors import LeakError
 from privet.schema import Categorical, Numeric, Schema
 
 OCTAVES = 12
 """How often the geometric cuts halve the distance to an end of the range; for integers, until it is one."""
+
+
+MOST_CELLS = 2**16
+"""Cell numbers are at most two bytes wide."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,23 @@ class Grid:
     @property
     def n_cells(self) -> int:
         return int(self.offsets[-1])
+
+    def check(self, schema: Schema) -> None:
+        """Raise LeakError unless every value that the schema allows has one cell of its own feature."""
+        if tuple(cells.name for cells in self.features) != schema.names:
+            raise LeakError("A grid must have the schema's features, in their order.")
+        for cells, feature in zip(self.features, schema.features.values()):
+            if isinstance(feature, Categorical):
+                fits = cells.cuts is None and cells.special == feature.other and cells.n_cells == feature.n_codes
+            else:
+                # A missing value in a feature that allows it needs a cell; elsewhere it is refused as it is read.
+                fits = (
+                    cells.cuts is not None
+                    and bool((np.diff(cells.cuts) > 0).all())
+                    and cells.n_cells == len(cells.cuts) + 1 + cells.special
+                )
+            if not fits or not 1 <= cells.n_cells <= MOST_CELLS:
+                raise LeakError(f"The grid's cells of column {cells.name!r} do not fit the schema.")
 
 
 @lru_cache(maxsize=16)

@@ -31,6 +31,9 @@ LABEL_SHARE = Fraction(3, 10)
 SPLIT_WORTH = 2
 """How many more records a last split must label right than one label for all of them does."""
 
+MOST_LEVELS = 64
+"""No number of records is worth more levels than this."""
+
 MOST_JOINT = 2**20
 """The most candidates of a node's last choice; with more, splits and labels are chosen one after the other."""
 
@@ -59,8 +62,9 @@ def plan_levels(
 
     ``margin`` is how much n * epsilon may be overestimated: a noisy number of records must clear it.
     """
+    worth = n_records * float(budget) - margin
     depth = 1
-    while depth < max_depth and n_records * float(budget) >= worthwhile(depth + 1, n_candidates, n_classes) + margin:
+    while depth < min(max_depth, MOST_LEVELS) and worth >= worthwhile(depth + 1, n_candidates, n_classes):
         depth += 1
     weights = [LEVEL_GROWTH**level for level in range(depth)]
     *inner, last = [budget * weight / sum(weights) for weight in weights]
