@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long lint types accuracy ablation speed clean
+.PHONY: demo test test-long lint types accuracy ablation speed audit audit-diffprivlib clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
