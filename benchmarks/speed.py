@@ -10,7 +10,6 @@ turns, so that a busy machine slows all of them.
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import time
@@ -114,18 +113,18 @@ def _memory() -> None:
     X, y = synthetic()
     model = ours(FEATURES)
     model.fit(X, y)  # loads the libraries and the compiled kernels, which do not count
-    before = _resident()
-    model.fit(X, y)
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before) / X.nbytes)
-
-
-def _resident() -> int:
-    """What the process holds now, or has held at most if that cannot be read; in bytes."""
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")  # restart the kernel's record of the peak, so that making X does not count
+    before = _status("VmRSS")
+    model.fit(X, y)
+    print((_status("VmHWM") - before) / X.nbytes)
+
+
+def _status(name: str) -> int:
+    """A line of the process's status, in bytes: VmRSS is what it holds, VmHWM the most that it has held."""
     with open("/proc/self/status") as file:
-        held = next(line for line in file if line.startswith("VmRSS"))
-    return int(held.split()[1]) * 1024
+        line = next(line for line in file if line.startswith(name))
+    return int(line.split()[1]) * 1024
 
 
 def imports() -> None:

@@ -441,7 +441,7 @@ def test_choices_follow_their_law_with_the_prior(seed, mechanism):
         ]
     )
     law = {"permute_and_flip": log_permute_and_flip, "exponential": log_exponential}[mechanism]
-    probabilities = np.exp(law(scores + np.rint(options.log_prior() * scale), scale))
+    probabilities = np.exp(law(scores + np.rint(options.log_prior * scale), scale))
     number = {choice: i for i, choice in enumerate(all_choices)}
     observed = np.bincount([number[choice] for choice in choices.values()], minlength=len(options))
     assert_drawn_from(observed, probabilities, n)

@@ -37,7 +37,7 @@ def test_a_split_is_allowed_where_both_sides_can_be_reached(reachable):
 @given(st.none() | masks, st.booleans(), st.booleans(), st.floats(-5, 5), st.integers(1, 4))
 def test_candidates_are_numbered_alike_everywhere(allowed, labelled, stop, stop_log_prior, n_classes):
     options = Candidates(SPLITS, n_classes, allowed, labelled=labelled, stop=stop, stop_log_prior=stop_log_prior)
-    prior = options.log_prior()
+    prior = options.log_prior
     choices = [options.choice(i) for i in range(len(options))]
     assert len(prior) == len(options) == len(set(choices))
     number = {(split.feature, split.part): i for i, split in enumerate(map(SPLITS.split, range(len(SPLITS))))}
@@ -62,7 +62,7 @@ def test_candidates_are_numbered_alike_everywhere(allowed, labelled, stop, stop_
 def test_labels_alone_are_one_candidate_for_each_class():
     options = Candidates(None, 3, labelled=True, stop=True)
     assert [options.choice(i).labels for i in range(len(options))] == [(0,), (1,), (2,)]
-    assert options.log_prior().tolist() == [0, 0, 0]
+    assert options.log_prior.tolist() == [0, 0, 0]
 
 
 def test_no_split_beyond_the_last():

@@ -186,7 +186,7 @@ class CentralCurator(Curator):
         )
         # Node by node: with many classes the candidates of one are enough to hold in memory.
         offset = (
-            exact + _points(options.log_prior(), scale)
+            exact + _points(options.log_prior, scale)
             for exact, options, scale in zip(self._scores(candidates, score), candidates.values(), scales)
         )
         winners = self._mechanisms.select(mechanism, offset, scales)
@@ -208,7 +208,7 @@ class CentralCurator(Curator):
                 raise LeakError("The candidates' splits are not those of the curator's grid.")
         if options.splits is not None and options.allowed is not None and len(options.allowed) != len(options.splits):
             raise LeakError("``allowed`` must say yes or no to every split.")
-        if not (np.abs(options.log_prior()) <= LARGEST_LOG_PRIOR).all():
+        if not (np.abs(options.log_prior) <= LARGEST_LOG_PRIOR).all():
             raise LeakError("A prior's logarithm is too large: with it, scores would not fit in 64-bit integers.")
 
     def _fits(self, split: Split) -> None:
@@ -230,8 +230,8 @@ class CentralCurator(Curator):
             totals = histogram[: self._cells().offsets[1]].sum(axis=0)
             children = np.empty((len(options.indices), 2, options.n_classes), dtype=np.int64)
             if options.splits is not None:
-                children[:, 0] = left_counts(options.splits, histogram)[options.indices]
-                children[:, 1] = totals - children[:, 0]
+                np.take(left_counts(options.splits, histogram), options.indices, axis=0, out=children[:, 0])
+                np.subtract(totals, children[:, 0], out=children[:, 1])
             if options.labelled:
                 left, right = options.labellings
                 of_splits, of_stops = children[:, 0, left] + children[:, 1, right], totals
@@ -300,13 +300,14 @@ class CentralCurator(Curator):
 def left_counts(splits: Splits, histogram: np.ndarray) -> np.ndarray:
     """The class counts of every split's left child: a public linear map of the node's histogram."""
     up_to = np.concatenate([np.zeros((1, histogram.shape[1]), np.int64), np.cumsum(histogram, axis=0)])
-    runs = up_to[splits.last + 1] - up_to[splits.first]
+    runs = np.take(up_to, splits.last + 1, axis=0)
+    runs -= np.take(up_to, splits.first, axis=0)
     extra = splits.extra >= 0
     if extra.any():
         runs[extra] += histogram[splits.extra[extra]]
     offsets = splits.grid.offsets
     subsets = [masks.astype(np.int64) @ histogram[offsets[f] : offsets[f + 1]] for f, masks in splits.subsets]
-    return np.concatenate([runs, *subsets])
+    return np.concatenate([runs, *subsets]) if subsets else runs
 
 
 def _grouped(counts: np.ndarray, part: bytes) -> np.ndarray:

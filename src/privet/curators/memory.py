@@ -203,6 +203,8 @@ class MemoryCurator(CentralCurator):
         if to_count:
             rows, starts = self._rows(to_count)
             for block in self._blocks:
+                if not len(block.features):
+                    continue
                 offsets = grid.offsets[block.features]
                 kernels.histograms(
                     block.cells, offsets, grid.n_cells, self._labels, self._n_classes, rows, starts, counts

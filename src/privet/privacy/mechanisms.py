@@ -96,6 +96,8 @@ class SecureMechanisms:
             return _noisy_max("permute_and_flip", scale)(scores)
         whole, rest = np.divmod(gaps, unit)
         alive = survivors(whole)
+        if len(alive) == 1:  # the best itself: nothing is left to toss for
+            return int(alive[0])
         return int(alive[_noisy_max("permute_and_flip", float(unit))(-rest[alive])])
 
     def _exponential(self, scores: np.ndarray, scale: float) -> int:

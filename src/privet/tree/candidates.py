@@ -165,6 +165,7 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.indices) * self._per_split + self._stops
 
+    @cached_property
     def log_prior(self) -> np.ndarray:
         """Each candidate's public log-weight, in their order: split by split, then the stops."""
         of_splits = self.splits.log_prior[self.indices] if self.splits is not None else np.empty(0)
