@@ -99,7 +99,7 @@ class PrivateTreeClassifier(PrivateClassifier):
         if self.leaves not in ("labels", "counts"):
             raise PrivetError(f"leaves must be 'labels' or 'counts'; got {self.leaves!r}.")
         hint = self.n_records
-        if hint is not None and not (isinstance(hint, Real) and not isinstance(hint, bool) and 0 <= hint < 2**63):
+        if hint is not None and not (isinstance(hint, Real) and not isinstance(hint, bool) and 0 <= hint <= 1e300):
             raise PrivetError(f"n_records is about how many records there are, a number from 0 on; got {hint!r}.")
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
