@@ -67,7 +67,7 @@ class Grid:
 
 
 @lru_cache(maxsize=16)
-def public_grid(schema: Schema, max_cells: int = 256) -> Grid:
+def public_grid(schema: Schema, max_cells: int = 128) -> Grid:
     """The grid that the schema's ranges alone determine, at most ``max_cells`` for each numeric feature."""
     return Grid(tuple(_cells(name, feature, max_cells) for name, feature in schema.features.items()))
 
