@@ -25,6 +25,15 @@ ROUNDING = 1e-9
 """A sum of logarithms may be off by this much: an exact bound is a violation only beyond it."""
 
 
+def exceeds(found: float, proven: float) -> bool:
+    """Whether ``found`` is more than ``proven``, and not by rounding only.
+
+    >>> exceeds(1.1, 1.0), exceeds(1 + 1e-12, 1.0)
+    (True, False)
+    """
+    return found > proven + ROUNDING * max(1.0, proven)
+
+
 @dataclass(frozen=True)
 class Bound:
     """Epsilon is at least ``epsilon``: always (``confidence`` 1) or with a chance of being right of ``confidence``.
@@ -48,7 +57,7 @@ class Bound:
     @property
     def violated(self) -> bool:
         """Whether the promise is broken."""
-        return self.proven is not None and self.epsilon > self.proven + ROUNDING * max(1.0, self.proven)
+        return self.proven is not None and exceeds(self.epsilon, self.proven)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; infinity as a word, since JSON has none."""
@@ -112,6 +121,10 @@ def reach(runs: int, confidence: float = CONFIDENCE, delta: float = 0.0) -> floa
     >>> round(reach(10_000), 2)
     6.53
     """
+    check_confidence(confidence)
+    check_delta(delta)
+    if not runs >= 0:
+        raise PrivetError(f"runs must be at least 0; got {runs!r}.")
     return max(0.0, float(log_odds(runs, runs, 0, runs, 1 - confidence, delta))) if runs > 0 else 0.0
 
 
@@ -124,6 +137,9 @@ def runs_needed(epsilon: float, confidence: float = CONFIDENCE, delta: float = 0
     (21, 47, 2161)
     """
     check_confidence(confidence)
+    check_delta(delta)
+    if not epsilon >= 0:
+        raise PrivetError(f"epsilon must be at least 0; got {epsilon!r}.")
     few, many = 0, 1
     while reach(many, confidence, delta) <= epsilon:
         few, many = many, 2 * many
@@ -138,6 +154,27 @@ def runs_needed(epsilon: float, confidence: float = CONFIDENCE, delta: float = 0
 def check_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
         raise PrivetError(f"confidence is a probability below 1, such as 0.999999; got {confidence!r}.")
+
+
+def check_delta(delta: float) -> None:
+    if not 0 <= delta < 1:
+        raise PrivetError(f"delta is a probability, at least 0 and below 1; got {delta!r}.")
+
+
+def check_proven(epsilon: float | None) -> None:
+    """What was promised, if anything was; infinity is a promise of nothing."""
+    if epsilon is not None and not epsilon > 0:
+        raise PrivetError(f"The epsilon that was promised must be greater than zero; got {epsilon!r}.")
+
+
+def check_runs(runs: int) -> None:
+    if not (0 < runs < math.inf and runs == int(runs)):
+        raise PrivetError(f"runs must be a whole number greater than zero; got {runs!r}.")
+
+
+def check_minutes(minutes: float) -> None:
+    if not 0 < minutes < math.inf:
+        raise PrivetError(f"minutes must be greater than zero and finite; got {minutes!r}.")
 
 
 def _nines(confidence: float) -> str:

@@ -11,11 +11,20 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from privet.audit.bound import CONFIDENCE, check_confidence, highest, lowest, runs_needed
+from privet.audit.bound import CONFIDENCE, check_confidence, check_runs, highest, lowest, runs_needed
 from privet.audit.event import Seen, find_event, nested_events
-from privet.audit.pair import Pair
+from privet.audit.pair import Pair, pair_of
 from privet.audit.progress import Progress
-from privet.audit.statistical import Collector, Halves, jobs, no_open_ledger, pilot
+from privet.audit.release import release_of
+from privet.audit.statistical import (
+    Collector,
+    Halves,
+    check_noise_is_fresh,
+    jobs,
+    no_open_ledger,
+    pilot,
+    uses_workers,
+)
 from privet.errors import PrivetError
 
 _EVENTS = 16
@@ -47,6 +56,8 @@ class Curve:
 
     def violates(self, epsilon: float, delta: float) -> bool:
         """Whether (epsilon, delta) cannot be true."""
+        if not 0 <= delta <= 1:
+            raise PrivetError(f"delta is a probability; got {delta!r}.")
         return self.delta_at(epsilon) > delta
 
 
@@ -60,15 +71,18 @@ def privacy_curve(
     n_jobs: int | None = None,
 ) -> Curve:
     """The curve of an estimator, or of a function of ``(X, y)``, from ``runs`` fits on each table of a pair."""
-    from privet.audit.release import release_of
-
     check_confidence(confidence)
+    check_runs(runs)
+    pair = pair_of(pair)
     if hasattr(release, "fit"):
         release = release_of(release, pair)
     no_open_ledger()
     _enough(runs, confidence)
-    with Progress(progress, "auditing", runs) as bar:
-        halves = Collector(release, pair, pilot(release, pair), jobs(n_jobs)).up_to(runs, bar)
+    seconds, workers = pilot(release, pair), jobs(n_jobs)
+    if uses_workers(4 * (runs // 2), seconds, workers):
+        check_noise_is_fresh(release, pair, runs)
+    with Progress(progress, "auditing", int(runs)) as bar:
+        halves = Collector(release, pair, seconds, workers).up_to(int(runs), bar)
     assert halves is not None
     return _curve(halves, confidence, runs)
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from privet.audit.bound import log_odds
+from privet.errors import PrivetError
 
 MOST_CELLS = 256
 """Numbers with more different values than this are put into as many intervals."""
@@ -35,7 +37,7 @@ class Seen:
         if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "iufb" and outputs.size:
             values, counts = np.unique(outputs, axis=0, return_counts=True)
             return cls(values, counts)
-        counter = outputs if isinstance(outputs, Counter) else Counter(map(comparable, outputs))
+        counter = outputs if isinstance(outputs, Counter) else _counted(outputs)
         return cls(list(counter), np.fromiter(counter.values(), dtype=np.int64, count=len(counter)))
 
     @property
@@ -46,6 +48,11 @@ class Seen:
         """Each run goes to one of two halves by a coin."""
         first = np.random.default_rng().binomial(self.counts, 0.5)
         return self._with(first), self._with(self.counts - first)
+
+    def only(self, fits: Callable[[Any], bool]) -> Seen:
+        """The values that fit."""
+        kept = [i for i, value in enumerate(self.values) if fits(comparable(value))]
+        return Seen([comparable(self.values[i]) for i in kept], self.counts[kept])
 
     def _with(self, counts: np.ndarray) -> Seen:
         kept = np.flatnonzero(counts)
@@ -126,11 +133,15 @@ class Regions(Cells):
         from sklearn.tree import DecisionTreeClassifier
 
         counts = np.concatenate([one.counts, other.counts])
+        vectors = np.array([*one.values, *other.values], dtype=float)
+        # Trees compare numbers of single precision, which end at 3e38.
+        largest = np.abs(np.where(np.isfinite(vectors), vectors, 0.0)).max(axis=0)
+        self._scale = np.where(largest > 1e30, largest / 1e30, 1.0)
         leaf = max(20.0, counts.sum() / MOST_CELLS)
         self._tree = DecisionTreeClassifier(
             max_leaf_nodes=64, min_weight_fraction_leaf=min(0.5, leaf / counts.sum()), random_state=0
         ).fit(
-            np.concatenate([_matrix(one.values), _matrix(other.values)]),
+            self._matrix(vectors),
             np.repeat([0, 1], [len(one.counts), len(other.counts)]),
             sample_weight=counts,
         )
@@ -140,10 +151,37 @@ class Regions(Cells):
     def code(self, values: Any) -> np.ndarray:
         if not len(values):
             return np.empty(0, dtype=np.intp)
-        return np.searchsorted(self._leaves, self._tree.apply(_matrix(values)))
+        return np.searchsorted(self._leaves, self._tree.apply(self._matrix(values)))
+
+    def _matrix(self, values: Any) -> np.ndarray:
+        vectors = np.asarray(values, dtype=float) / self._scale
+        return np.nan_to_num(np.clip(vectors, -1e38, 1e38), nan=2e38)
 
     def describe(self, chosen: np.ndarray) -> str:
         return f"is in {len(chosen)} of {self.n} regions"
+
+
+class Mixed(Cells):
+    """Numbers or vectors in cells of their kind, and each other value a cell of its own."""
+
+    def __init__(self, fits: Callable[[Any], bool], cells: Cells, others: Cells) -> None:
+        self._fits, self._cells, self._others = fits, cells, others
+        self.n = cells.n + others.n
+        self.ordered = cells.ordered
+
+    def code(self, values: Any) -> np.ndarray:
+        listed = [comparable(value) for value in values]
+        fitting = np.array([self._fits(value) for value in listed], dtype=bool)
+        codes = np.empty(len(listed), dtype=np.intp)
+        codes[fitting] = self._cells.code([value for value, fit in zip(listed, fitting) if fit])
+        other = self._others.code([value for value, fit in zip(listed, fitting) if not fit])
+        codes[~fitting] = np.where(other < 0, -1, other + self._cells.n)
+        return codes
+
+    def describe(self, chosen: np.ndarray) -> str:
+        inside, outside = chosen[chosen < self._cells.n], chosen[chosen >= self._cells.n] - self._cells.n
+        parts = [cells.describe(own) for cells, own in ((self._cells, inside), (self._others, outside)) if len(own)]
+        return " or ".join(parts)
 
 
 def find_event(one: Views, other: Views, runs: tuple[int, int], alpha: float, delta: float = 0.0) -> Event:
@@ -156,7 +194,9 @@ def find_event(one: Views, other: Views, runs: tuple[int, int], alpha: float, de
     for view in one:
         order_one, judge_one = one[view].halves()
         order_other, judge_other = other[view].halves()
-        cells = cells_of(order_one, order_other)
+        # Of very few runs, the coins may leave none to put in order.
+        some = order_one.runs + order_other.runs > 0
+        cells = cells_of(order_one, order_other) if some else cells_of(one[view], other[view])
         a, b = _Counts.of(cells, order_one, judge_one, runs[0]), _Counts.of(cells, order_other, judge_other, runs[1])
         for here, there, name in ((a, b, "one"), (b, a, "other")):
             for chosen, score in _candidates(here, there, cells.ordered, alpha, delta):
@@ -219,15 +259,31 @@ def nested_events(one: Views, other: Views, view: str, here: str, most: int) -> 
 
 def cells_of(one: Seen, other: Seen) -> Cells:
     """How to tell outputs apart: one by one if there are few, numbers by intervals, vectors by regions."""
-    values = [*_list(one.values), *_list(other.values)]
-    if len(values) > MOST_CELLS:
-        if _all_numbers(one.values, other.values):
-            numbers = np.concatenate([np.asarray(one.values, dtype=float), np.asarray(other.values, dtype=float)])
-            if len(np.unique(numbers)) > MOST_CELLS:
-                return Intervals(numbers, np.concatenate([one.counts, other.counts]))
-        elif _all_vectors(values) and len(set(map(comparable, values))) > MOST_CELLS:
-            return Regions(one, other)
-    return Cells([comparable(value) for value in values])
+    if len(one.values) + len(other.values) <= MOST_CELLS:
+        return Cells([comparable(value) for value in [*one.values, *other.values]])
+    arrays = [seen.values for seen in (one, other) if isinstance(seen.values, np.ndarray)]
+    if len(arrays) == 2 and arrays[0].ndim == arrays[1].ndim == 1:
+        return _intervals(one, other) or Cells([comparable(value) for value in np.concatenate(arrays)])
+    values = [comparable(value) for value in [*one.values, *other.values]]
+    widths = Counter(len(value) for value in values if isinstance(value, tuple) and _is_vector(value, len(value)))
+    width = widths.most_common(1)[0][0] if widths else 0
+    for fits in (_is_number, partial(_is_vector, width=width)):
+        inside_one, inside_other = one.only(fits), other.only(fits)
+        if len({comparable(value) for value in [*inside_one.values, *inside_other.values]}) > MOST_CELLS:
+            cells = (
+                Regions(inside_one, inside_other) if fits is not _is_number else _intervals(inside_one, inside_other)
+            )
+            others = [value for value in values if not fits(value)]
+            if cells is not None:
+                return Mixed(fits, cells, Cells(others))
+    return Cells(values)
+
+
+def _intervals(one: Seen, other: Seen) -> Intervals | None:
+    """None if there are few different numbers."""
+    numbers = np.concatenate([np.asarray(one.values, dtype=float), np.asarray(other.values, dtype=float)])
+    few = len(np.unique(numbers)) <= MOST_CELLS
+    return None if few else Intervals(numbers, np.concatenate([one.counts, other.counts]))
 
 
 def comparable(value: Any) -> Hashable:
@@ -254,30 +310,41 @@ def _cautious_tilt(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return _tilt(a, b) - 2 * np.sqrt(1 / (a + 0.5) + 1 / (b + 0.5))
 
 
-def _all_numbers(*columns: Any) -> bool:
-    return all(
-        values.ndim == 1
-        if isinstance(values, np.ndarray)
-        else all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-        for values in columns
-    )
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1000)
 
 
-def _all_vectors(values: list[Any]) -> bool:
-    if isinstance(values[0], np.ndarray):
-        return True
-    width = len(values[0]) if isinstance(values[0], tuple) else 0
-    return width > 0 and all(
+def _is_vector(value: Any, width: int) -> bool:
+    return (
         isinstance(value, tuple)
-        and len(value) == width
-        and all(isinstance(x, int | float) and abs(x) < 1e300 for x in value)
-        for value in values
+        and len(value) == width > 0
+        and all(isinstance(x, bool) or _is_number(x) for x in value)
     )
 
 
-def _matrix(values: Any) -> np.ndarray:
-    return np.asarray(values, dtype=float).reshape(len(values), -1)
+def _counted(outputs: Any) -> Counter[Any]:
+    values = [comparable(output) for output in outputs]
+    try:
+        return Counter(values)
+    except TypeError:
+        for value in values:
+            check_comparable(value)
+        raise
 
 
-def _list(values: Any) -> list[Any]:
-    return list(values)
+def check_comparable(value: Any) -> None:
+    """Raise if two runs with the same output would not count as the same, and say what to return instead."""
+    if isinstance(value, tuple):
+        for part in value:
+            check_comparable(part)
+        return
+    instead = "Return text, numbers or tuples of them, such as tuple(model.predict(probe)) or the model as JSON."
+    kind = type(value)
+    try:
+        hash(value)
+    except TypeError:
+        raise PrivetError(f"What is released ({kind.__name__}) cannot be compared: it has no hash. {instead}") from None
+    if kind.__eq__ is object.__eq__ and value is not None:
+        raise PrivetError(
+            f"What is released ({kind.__name__}) cannot be compared: it is equal to nothing but itself. {instead}"
+        )

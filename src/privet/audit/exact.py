@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from privet.audit.bound import Bound
+from privet.audit.bound import Bound, check_proven, exceeds
 from privet.audit.event import comparable
-from privet.audit.pair import Pair
+from privet.audit.pair import Pair, pair_of
 from privet.errors import PrivetError
 from privet.privacy.laws import log_exponential, log_geometric, log_geometric_tail, log_permute_and_flip
 
@@ -36,7 +37,10 @@ _SELECTION_LAWS = {"permute_and_flip": log_permute_and_flip, "exponential": log_
 class ScriptedMechanisms:
     """Mechanisms whose answers are laid down: they follow a script and note the law of every answer.
 
-    Noisy numbers are cut to ``window``, ends included: what lies beyond counts as the end, which is post-processing.
+    Noisy numbers are cut to ``window``, ends included: the algorithm is told the end for what lies beyond. Where it
+    asks nothing more that depends on such a number, the cut is post-processing and can only hide loss. Where later
+    questions depend on it, this is another algorithm, the one that is run with cut answers: what is computed is exact
+    for that one, and near the truth only as far as answers beyond the window are rare.
     Draws that stay behind the curtain (which part a record belongs to) are scripted as well, but are no answers.
     """
 
@@ -48,6 +52,7 @@ class ScriptedMechanisms:
         self.answers: list[int] = []
         self.laws: list[np.ndarray] = []
         self.hidden: set[int] = set()
+        self.cut = False
 
     @property
     def generator(self) -> Any:
@@ -76,6 +81,7 @@ class ScriptedMechanisms:
 
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
         low, high = self._window
+        self.cut = self.cut or values.size > 0
         noisy = [low + self._answer(_cut_geometric(int(value), scale, low, high)) for value in values.ravel()]
         return np.array(noisy, dtype=np.int64).reshape(values.shape)
 
@@ -121,7 +127,10 @@ def exact_bound(
     """The largest loss over everything that an estimator of this project can release on a pair: a fact.
 
     For tiny data: every sequence of private answers is followed, ``most`` at the most. Noisy numbers are cut to
-    ``window``, so the true loss may be larger still.
+    ``window``: the fact is about the estimator that is run with cut answers. What is lost by that may hide some loss,
+    and where later questions depend on cut answers it may add some. So if the loss is more than ``proven``, it is
+    computed again with a window twice as wide, and that is what is reported; if there are too many transcripts for
+    that, the event says which window it is about.
     """
     from privet.audit.release import release_of, released
 
@@ -130,6 +139,7 @@ def exact_bound(
             f"{type(estimator).__name__} draws its noise where nobody can lay it down, so its probabilities cannot be "
             "computed: use statistical_bound, or give its law to exact_bound_of."
         )
+    pair = pair_of(pair)
     estimator = release_of(estimator, pair).estimator
     schema = estimator.schema if pair.schema is None else pair.schema
     if schema is None:
@@ -155,8 +165,35 @@ def exact_bound_of(
     run_one: Run, run_other: Run, *, proven: float | None = None, window: Window = WINDOW, most: int = MOST
 ) -> Bound:
     """The same for any two functions that are given mechanisms, draw from nothing else, and return what is released."""
-    one, other = outputs(run_one, window, most), outputs(run_other, window, most)
-    return bound_of_laws(one, other, proven=proven, runs=len(one) + len(other))
+    check_proven(proven)
+    low, high = window
+    if not low < high:
+        raise PrivetError(f"A window is two whole numbers, the lower first; got {window!r}.")
+    if not most > 0:
+        raise PrivetError(f"most must be greater than zero; got {most!r}.")
+    bound, cut = _bound_within(run_one, run_other, proven, window, most)
+    if proven is None or not cut or not exceeds(bound.epsilon, proven):
+        return bound
+    more = (high - low + 1) // 2
+    try:
+        wider = (low - more, high + more)
+        return _bound_within(run_one, run_other, proven, wider, min(_HOPELESS * most, max(most, MOST)))[0]
+    except TooManyTranscripts:
+        return replace(bound, event=f"{bound.event}, with noisy numbers cut to {low} to {high}")
+
+
+def _bound_within(run_one: Run, run_other: Run, proven: float | None, window: Window, most: int) -> tuple[Bound, bool]:
+    """The bound with answers cut to a window, and whether there were any to cut."""
+    cut = False
+
+    def noted(run: Run) -> Iterator[tuple[Any, float]]:
+        nonlocal cut
+        for mechanisms, p, output in _every_run(run, window, most):
+            cut = cut or mechanisms.cut
+            yield comparable(output), p
+
+    one, other = _law(noted(run_one)), _law(noted(run_other))
+    return bound_of_laws(one, other, proven=proven, runs=len(one) + len(other)), cut
 
 
 def bound_of_laws(
@@ -168,24 +205,27 @@ def bound_of_laws(
     >>> bound_of_laws({"yes": often, "no": rare}, {"yes": rare, "no": often}).epsilon == often - rare
     True
     """
-    never = -math.inf
-
-    def tilt(output: Any) -> float:
-        p, q = one.get(output, never), other.get(output, never)
-        return 0.0 if p == q else abs(p - q)
-
-    worst = max([*one, *other], key=tilt)
-    p, q = one.get(worst, never), other.get(worst, never)
+    check_proven(proven)
+    if not one and not other:
+        raise PrivetError("Both laws are empty: give the log-probability of every output.")
+    worst = max([*one, *other], key=lambda output: _tilt(one, other, output))
+    p, q = one.get(worst, -math.inf), other.get(worst, -math.inf)
     text = str(worst)
     text = text if len(text) <= 160 else text[:157] + "..."
     return Bound(
-        epsilon=tilt(worst),
+        epsilon=_tilt(one, other, worst),
         confidence=1.0,
         engine="exact",
         event=f"output is {text} (probability {math.exp(p):.4g} on table 'one', {math.exp(q):.4g} on 'other')",
         runs=runs,
         proven=proven,
     )
+
+
+def _tilt(one: dict[Any, float], other: dict[Any, float], outcome: Any) -> float:
+    """The absolute log-ratio of an outcome's probabilities; one that a law does not list is impossible there."""
+    p, q = one.get(outcome, -math.inf), other.get(outcome, -math.inf)
+    return 0.0 if p == q else abs(p - q)
 
 
 def _every_run(run: Run, window: Window, most: int) -> Iterator[tuple[ScriptedMechanisms, float, Any]]:
@@ -231,6 +271,4 @@ def _next(answers: list[int], laws: list[np.ndarray]) -> list[int] | None:
 
 def loss(one: dict[Transcript, float], other: dict[Transcript, float]) -> float:
     """The largest absolute log-ratio of a transcript's probabilities; infinite if one side cannot have it."""
-    if one.keys() != other.keys():
-        return float("inf")
-    return max(abs(one[transcript] - other[transcript]) for transcript in one)
+    return max(_tilt(one, other, transcript) for transcript in [*one, *other])

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from privet.audit.bound import check_confidence, highest, lowest
+from privet.audit.bound import check_confidence, check_proven, check_runs, highest, lowest
 from privet.audit.progress import Progress
-from privet.audit.release import release_of
+from privet.audit.release import release_of, unfitted_copy
 from privet.audit.statistical import jobs, no_open_ledger
 from privet.errors import PrivetError
 from privet.schema import Schema
@@ -62,6 +62,8 @@ def advantage_allowed(epsilon: float | None) -> float:
     >>> round(advantage_allowed(1.0), 3), advantage_allowed(None)
     (0.462, 1.0)
     """
+    if epsilon is not None and not epsilon >= 0:
+        raise PrivetError(f"epsilon must be at least 0; got {epsilon!r}.")
     return 1.0 if epsilon is None else math.tanh(epsilon / 2)
 
 
@@ -87,6 +89,10 @@ def attack_membership(
     one pair of probabilities only.
     """
     check_confidence(confidence)
+    check_proven(epsilon)
+    check_runs(runs)
+    if X is not None and y is None:
+        raise PrivetError("Give the labels y that belong to X.")
     no_open_ledger()
     if X is None:
         from privet.datasets import load_adult
@@ -173,17 +179,15 @@ def _runs(estimator: Any, field: _Field, runs: int, workers: int, progress: Any)
 
 def _run_many(estimator: Any, field: _Field, n: int) -> list[Run]:
     """Each run: which targets were in; for each of them whether its label was predicted, and with what probability."""
-    from sklearn.base import clone
-
     rng = np.random.default_rng()
     found = []
     for _ in range(n):
         inside = rng.random(len(field.targets)) < 0.5
         rows = np.concatenate([field.targets[inside], field.others])
-        model = clone(estimator).fit(_take(field.X, rows), field.labels[rows])
+        model = unfitted_copy(estimator).fit(_take(field.X, rows), field.labels[rows])
         probe, own = _take(field.X, field.targets), field.labels[field.targets]
         score = (np.asarray(model.predict(probe)) == own).astype(float)
-        if hasattr(model, "predict_proba"):
+        if hasattr(model, "predict_proba") and hasattr(model, "classes_"):
             column = {label: i for i, label in enumerate(np.asarray(model.classes_).tolist())}
             shares = np.asarray(model.predict_proba(probe), dtype=float)
             # What is predicted counts first: it may be decided by more than the probabilities.

@@ -40,6 +40,7 @@ class Pair:
                 "An audit needs a Schema, not schema='infer': what is read off the records is public at once, so there "
                 "is no guarantee to test."
             )
+        self._keep_checked_columns()
         one, other = Counter(self.records("one")), Counter(self.records("other"))
         more, less = one - other, other - one
         if more.total() + less.total() != 1:
@@ -47,6 +48,23 @@ class Pair:
         larger = "one" if more else "other"
         object.__setattr__(self, "larger", larger)
         object.__setattr__(self, "record", next(iter(more or less)))
+
+    def _keep_checked_columns(self) -> None:
+        """Pass on what is compared and nothing else: an estimator would see columns that the tables do not share."""
+        frames = {which: _frame(table_of(self, which)[0]) for which in ("one", "other")}
+        named = {which: frame for which, frame in frames.items() if frame is not None}
+        widths = {_width(table_of(self, which)[0]) for which in frames if which not in named} - {None}
+        if len(widths) > 1:
+            raise PrivetError("The two tables are not neighbours: they have different numbers of columns.")
+        if self.schema is None and len(named) == 1:
+            raise PrivetError("The two tables are not neighbours: the columns of only one of them have names.")
+        for which, frame in named.items():
+            columns = list(self.schema.names if self.schema is not None else named["one"].columns)
+            missing = not set(columns) <= set(frame.columns)
+            if missing or (self.schema is None and len(columns) < len(frame.columns)):
+                raise PrivetError("The two tables are not neighbours: their columns have different names.")
+            if list(frame.columns) != columns:
+                object.__setattr__(self, which, (frame.select(columns).to_native(), table_of(self, which)[1]))
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -58,7 +76,7 @@ class Pair:
 
     def records(self, which: str) -> list[Record]:
         """The rows of a table, each with its label at the end."""
-        X, y = getattr(self, which)
+        X, y = table_of(self, which)
         frame, labels = _frame(X), [_plain(label) for label in _listed(y)]
         if frame is None:
             rows = [tuple(map(_plain, _listed(row))) for row in _listed(X)]
@@ -90,7 +108,8 @@ class Pair:
         """Read a pair. With column names its tables are Arrow tables, without they are arrays."""
         schema = None if data.get("schema") is None else Schema.from_dict(data["schema"])
         columns = data.get("columns")
-        return cls(table(data["one"], columns, schema), table(data["other"], columns, schema), schema)
+        width = max((len(record) - 1 for record in [*data["one"], *data["other"]]), default=1)
+        return cls(table(data["one"], columns, schema, width), table(data["other"], columns, schema, width), schema)
 
     @classmethod
     def from_json(cls, text: str) -> Pair:
@@ -104,12 +123,32 @@ class Pair:
         return f"Pair({self.sizes[0]} and {self.sizes[1]} records, {self.larger!r} has {self.record!r} more)"
 
 
-def table(records: list[Any], columns: Any = None, schema: Schema | None = None) -> Table:
-    """A table ``(X, y)`` of records, each with its label at the end: named columns give Arrow, none an array."""
+def pair_of(pair: Any) -> Pair:
+    """A pair as it is; two tables as a pair."""
+    if isinstance(pair, Pair):
+        return pair
+    if isinstance(pair, list | tuple) and len(pair) == 2:
+        return Pair(*pair)
+    raise PrivetError(f"An audit needs a Pair of two tables (X, y); got {type(pair).__name__}.")
+
+
+def table_of(pair: Pair, which: str) -> Table:
+    try:
+        X, y = getattr(pair, which)
+    except (TypeError, ValueError):
+        raise PrivetError("A table is a pair (X, y): a data frame or an array, and its labels.") from None
+    return X, y
+
+
+def table(records: list[Any], columns: Any = None, schema: Schema | None = None, width: int = 1) -> Table:
+    """A table ``(X, y)`` of records, each with its label at the end: named columns give Arrow, none an array.
+
+    ``width`` is how many columns an array without records has, if no schema says it.
+    """
     labels = np.array([record[-1] for record in records])
     rows = [tuple(record[:-1]) for record in records]
     if columns is None:
-        width = len(schema.names) if schema is not None else len(rows[0]) if rows else 1
+        width = len(schema.names) if schema is not None else len(rows[0]) if rows else width
         if all(isinstance(value, int | float) for row in rows for value in row):
             return np.array(rows, dtype=float).reshape(len(rows), width), labels
         X = np.empty((len(rows), width), dtype=object)
@@ -139,6 +178,14 @@ def _frame(X: Any) -> Any:
     from privet.curators.table import open_frame
 
     return open_frame(X)
+
+
+def _width(X: Any) -> int | None:
+    """How many columns, if that is known."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) == 2:
+        return int(shape[1])
+    return len(X[0]) if isinstance(X, list | tuple) and X and isinstance(X[0], list | tuple) else None
 
 
 def _listed(values: Any) -> list[Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from collections import Counter
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from privet.audit.event import comparable
-from privet.audit.pair import Pair
+from privet.audit.pair import Pair, Table
 from privet.errors import PrivetError
 from privet.schema import Numeric, Schema
 
@@ -32,6 +34,15 @@ def release_of(estimator: Any, pair: Pair | None = None, *, probe: Any = None) -
                 f"{name} is fixed: every run would draw the same noise, so runs say nothing about chances. "
                 "Leave it out (a fixed seed gives no guarantee anyway)."
             )
+    # What a constructor makes for itself is made anew with each copy, unless copies are made without it.
+    held = params if hasattr(estimator, "get_params") else getattr(estimator, "__dict__", {})
+    name = _generator_in(held)
+    if name is not None:
+        raise PrivetError(
+            f"{name} holds a random generator: each fit is made on a fresh copy, which would draw the same noise "
+            "again, so runs say nothing about chances. Let fit draw from fresh randomness of the operating system, or write a "
+            "function of (X, y) that fits one and the same object and returns what is released."
+        )
     if isinstance(params.get("schema"), str):
         raise PrivetError(
             "schema='infer' reads ranges and categories off the records, so there is no guarantee to audit. "
@@ -63,8 +74,32 @@ class Release:
     probe: Any
 
     def __call__(self, X: Any, y: Any) -> dict[str, Any]:
-        model = _copy(self.estimator).fit(X, y)
+        return self._views(unfitted_copy(self.estimator), X, y)
+
+    def _views(self, model: Any, X: Any, y: Any) -> dict[str, Any]:
+        model = model.fit(X, y)
         return tree_views(model) if self.probe is None else prediction_views(model, self.probe)
+
+    def check_copies(self, table: Table) -> None:
+        """Raise if fits of fresh copies all agree while fits of one object differ: then copies repeat its noise."""
+        if _is_ours(self.estimator):
+            return
+        model = unfitted_copy(self.estimator)
+        again = [self._views(model, *table) for _ in range(4)]
+        if all(views == again[0] for views in again):
+            return
+        again += [self._views(model, *table) for _ in range(12)]
+        # Half of them or more are unlike the commonest, so that fits with noise of their own could hardly all agree.
+        if 2 * Counter(repr(views) for views in again).most_common(1)[0][1] > len(again):
+            return
+        first = self(*table)
+        if all(self(*table) == first for _ in range(24)):
+            raise PrivetError(
+                f"Fits of fresh copies of {type(self.estimator).__name__} all give the same, while fits of one object "
+                "differ: it carries the state of a random generator, which is copied with it, so runs say nothing "
+                "about chances. Let fit draw from fresh randomness of the operating system, or write a function of "
+                "(X, y) that fits one and the same object and returns what is released."
+            )
 
 
 def released(model: Any) -> str:
@@ -134,7 +169,7 @@ def _is_ours(estimator: Any) -> bool:
     return hasattr(estimator, "fit_curator")
 
 
-def _copy(estimator: Any) -> Any:
+def unfitted_copy(estimator: Any) -> Any:
     """An unfitted copy. Ours keep nothing from an earlier fit, so a shallow one will do."""
     if _is_ours(estimator):
         return copy(estimator)
@@ -143,3 +178,18 @@ def _copy(estimator: Any) -> Any:
 
         return clone(estimator)
     return deepcopy(estimator)
+
+
+def _generator_in(held: Any, depth: int = 3) -> str | None:
+    """The name of something held that is a random generator, or holds one."""
+    for name, value in held.items():
+        if isinstance(value, random.SystemRandom):
+            continue  # has no state to copy
+        if isinstance(value, random.Random | np.random.Generator | np.random.RandomState | np.random.BitGenerator):
+            return str(name)
+        if depth > 0 and not isinstance(value, type):
+            parts = dict(enumerate(value)) if isinstance(value, list | tuple) else value
+            parts = parts if isinstance(parts, dict) else getattr(parts, "__dict__", {})
+            if _generator_in(parts, depth - 1) is not None:
+                return str(name)
+    return None

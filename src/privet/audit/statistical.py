@@ -19,13 +19,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from privet.audit.bound import CONFIDENCE, Bound, check_confidence, log_odds, reach, runs_needed
-from privet.audit.event import Seen, Views, comparable, find_event
-from privet.audit.pair import Pair, Table
+from privet.audit.bound import (
+    CONFIDENCE,
+    Bound,
+    check_confidence,
+    check_delta,
+    check_minutes,
+    check_proven,
+    check_runs,
+    log_odds,
+    reach,
+    runs_needed,
+)
+from privet.audit.event import Seen, Views, check_comparable, comparable, find_event
+from privet.audit.pair import Pair, Table, pair_of
 from privet.audit.progress import Progress
+from privet.audit.release import Release as EstimatorRelease
+from privet.audit.release import release_of
 from privet.errors import PrivetError
 
 Release = Callable[[Any, Any], Any]
+ABSENT = "(absent)"
+"""What stands for a view in the runs that do not have it."""
+
 Shares = tuple[tuple[float, float], ...]
 
 # When to look, as shares of all runs, and which share of the chance to be wrong each look has.
@@ -54,13 +70,16 @@ def statistical_bound(
     dictionary of several ways to look at it. Give the number of ``runs`` on each table (half of them find the event,
     half count it) or a number of ``minutes``. With ``proven`` the audit stops as soon as a violation is certain.
     """
-    from privet.audit.release import release_of
-
     check_confidence(confidence)
-    if not 0 <= delta < 1:
-        raise PrivetError(f"delta is a probability below 1; got {delta!r}.")
+    check_delta(delta)
+    check_proven(proven)
     if (runs is None) == (minutes is None):
         raise PrivetError("Give either the number of runs on each table or a number of minutes.")
+    if runs is not None:
+        check_runs(runs)
+    if minutes is not None:
+        check_minutes(minutes)
+    pair = pair_of(pair)
     if hasattr(release, "fit"):
         release = release_of(release, pair)
     no_open_ledger()
@@ -75,6 +94,8 @@ def statistical_bound(
         deadline, total, shares = None, int(runs), _LOOKS if proven is not None else ((1.0, 1.0),)
     looks = plan_looks(total, shares, alpha, delta, proven)
     _enough(looks[-1], delta, total, seconds * 2 / workers if minutes is not None else None)
+    if uses_workers(4 * (total // 2), seconds, workers):
+        check_noise_is_fresh(release, pair, total)
     best: Bound | None = None
     with Progress(progress, "auditing", deadline or looks[-1].runs) as bar:
         collector = Collector(release, pair, seconds, workers, deadline)
@@ -114,6 +135,8 @@ def bound_of_samples(
     True
     """
     check_confidence(confidence)
+    check_delta(delta)
+    check_proven(proven)
     n = min(len(one), len(other)) // 2
     look = Look(2 * n, 1 - confidence)
     _enough(look, delta, min(len(one), len(other)), None)
@@ -191,14 +214,32 @@ def _enough(look: Look, delta: float, runs: int, seconds_each: float | None) -> 
 
 def pilot(release: Release, pair: Pair, least: int = 3, seconds: float = 0.5) -> float:
     """Run a few times on each table: how long one run takes, and whether its output can be compared at all."""
-    for name in ("one", "other"):
-        for value in views_of(release(*getattr(pair, name))).values():  # the first run also compiles and imports
+    seen: dict[str, set[Any]] = {"one": set(), "other": set()}
+    for name in seen:
+        views = views_of(release(*getattr(pair, name)))  # the first run also compiles and imports
+        for value in views.values():
             check_comparable(value)
+        seen[name].add(tuple(views.items()))
     start, n = time.perf_counter(), 0
     while n < least or time.perf_counter() - start < seconds:
-        views_of(release(*(pair.one if n % 2 else pair.other)))
+        name = "one" if n % 2 else "other"
+        views = views_of(release(*getattr(pair, name)))
+        if len(seen[name]) < 2:
+            _count_one(seen[name], views)
         n += 1
-    return (time.perf_counter() - start) / n
+    each = (time.perf_counter() - start) / n
+    if isinstance(release, EstimatorRelease) and all(len(outputs) == 1 for outputs in seen.values()):
+        release.check_copies(pair.one)
+    return each
+
+
+def _count_one(outputs: set[Any], views: dict[str, Any]) -> None:
+    try:
+        outputs.add(tuple(views.items()))
+    except TypeError:
+        for value in views.values():
+            check_comparable(value)
+        raise
 
 
 def views_of(output: Any) -> dict[str, Any]:
@@ -208,21 +249,39 @@ def views_of(output: Any) -> dict[str, Any]:
     return {"output": comparable(output)}
 
 
-def check_comparable(value: Any) -> None:
-    """Raise if two runs with the same output would not count as the same, and say what to return instead."""
-    if isinstance(value, tuple):
-        for part in value:
-            check_comparable(part)
-        return
-    instead = "Return text, numbers or tuples of them, such as tuple(model.predict(probe)) or the model as JSON."
-    kind = type(value)
+_SAME = 64
+"""So many runs of two copies are compared; more, if they agree although outputs change."""
+
+
+def check_noise_is_fresh(release: Release, pair: Pair, runs: int = 16 * _SAME) -> None:
+    """Raise if copies of a release, as each task in a worker gets one, draw the same noise.
+
+    A generator that a release holds is copied with its state: every task would start it anew, and runs that should be
+    independent would be equal. Two copies are run side by side until they differ.
+    """
+    from joblib.externals import cloudpickle  # type: ignore[import-untyped]
+
     try:
-        hash(value)
-    except TypeError:
-        raise PrivetError(f"What is released ({kind.__name__}) cannot be compared: it has no hash. {instead}") from None
-    if kind.__eq__ is object.__eq__ and value is not None:
+        one, other = (cloudpickle.loads(cloudpickle.dumps(release)) for _ in range(2))
+    except Exception as error:  # whatever its parts raise when they cannot be written
         raise PrivetError(
-            f"What is released ({kind.__name__}) cannot be compared: it is equal to nothing but itself. {instead}"
+            f"The release cannot be sent to other processes ({error}): use n_jobs=1, or a function of a module."
+        ) from error
+    table, last, changes = pair.one, None, 0
+    for n in range(min(16 * _SAME, max(_SAME, runs // 8))):
+        output = views_of(one(*table))
+        if views_of(other(*table)) != output:
+            return
+        changes += n > 0 and output != last
+        last = output
+        # Rare outputs may agree by chance a few times, so a few changes are waited for.
+        if n + 1 >= _SAME and (changes == 0 or changes >= 16):
+            break
+    if changes:
+        raise PrivetError(
+            "The release carries its own generator, and copies of it draw the same noise: workers would repeat each "
+            "other's runs. Draw from fresh randomness of the operating system in each call, such as "
+            "np.random.default_rng(), or use n_jobs=1."
         )
 
 
@@ -238,6 +297,11 @@ def jobs(n_jobs: int | None) -> int:
     if n_jobs is None or n_jobs < 0:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, n_jobs)
+
+
+def uses_workers(runs: int, seconds: float, workers: int) -> bool:
+    """Whether so many runs are worth other processes."""
+    return workers > 1 and runs * seconds >= _WORTH_WORKERS
 
 
 class Collector:
@@ -267,12 +331,18 @@ class Collector:
             if self._deadline is not None and time.monotonic() > self._deadline and done < len(tasks):
                 return None
         self._done = runs
-        seen = {key: {view: Seen.of(counter) for view, counter in views.items()} for key, views in self._counts.items()}
-        return Halves(*(_same_views(seen[key], seen) for key in ((0, 0), (0, 1), (1, 0), (1, 1))))
+        names = dict.fromkeys(view for views in self._counts.values() for view in views)
+        if not names:
+            raise PrivetError("The release is an empty dictionary in every run: there is no view to compare.")
+        return Halves(
+            *(
+                {view: Seen.of(_with_absent(self._counts[key].get(view, Counter()), runs // 2)) for view in names}
+                for key in ((0, 0), (0, 1), (1, 0), (1, 1))
+            )
+        )
 
     def _run(self, tasks: list[Any]) -> Iterator[tuple[Any, dict[str, Counter[Any]]]]:
-        work = sum(n for _, n in tasks) * self._seconds
-        if self._workers == 1 or work < _WORTH_WORKERS:
+        if not uses_workers(sum(n for _, n in tasks), self._seconds, self._workers):
             for key, n in tasks:
                 yield (key, n), run_many(self._release, self._tables[key[1]], n)
             return
@@ -295,7 +365,11 @@ def run_many(release: Release, table: Table, n: int) -> dict[str, Counter[Any]]:
     counts: dict[str, Counter[Any]] = {}
     for _ in range(n):
         for view, value in views_of(release(*table)).items():
-            counts.setdefault(view, Counter())[value] += 1
+            try:
+                counts.setdefault(view, Counter())[value] += 1
+            except TypeError:
+                check_comparable(value)
+                raise
     return counts
 
 
@@ -307,14 +381,7 @@ def _chunks(total: int, size: int) -> list[int]:
     return [min(size, total - start) for start in range(0, total, size)]
 
 
-def _same_views(views: dict[str, Seen], every: dict[Any, dict[str, Seen]]) -> dict[str, Seen]:
-    """The views that every run of every half has; others cannot be counted."""
-    runs = max(seen.runs for seen in views.values())
-    shared = {
-        name
-        for name in views
-        if all(name in own and own[name].runs == max(s.runs for s in own.values()) for own in every.values())
-    }
-    if not shared or runs == 0:
-        raise PrivetError("A release must have at least one view in common on both tables, in every run.")
-    return {name: views[name] for name in views if name in shared}
+def _with_absent(counter: Counter[Any], runs: int) -> Counter[Any]:
+    """A view that a run does not have is an output as well: that it is missing may be what tells."""
+    missing = runs - counter.total()
+    return counter + Counter({ABSENT: missing}) if missing else counter
