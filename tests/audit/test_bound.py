@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from privet.audit import Bound, reach, runs_needed, worst
-from privet.audit.bound import highest, log_odds, lowest
+from privet.audit.bound import exceeds, highest, log_odds, lowest
 from privet.errors import PrivetError
 
 
@@ -23,6 +23,13 @@ def test_a_bound_above_what_was_proven_is_a_violation():
 
 def test_rounding_is_no_violation():
     assert not bound(1 + 1e-12).violated
+
+
+def test_one_rule_says_what_is_more_than_proven():
+    assert exceeds(1.1, 1.0)
+    assert exceeds(math.inf, 1.0)
+    assert not exceeds(100 * (1 + 1e-12), 100)
+    assert not exceeds(math.inf, math.inf)
 
 
 def test_a_bound_is_the_same_after_json():
@@ -75,3 +82,11 @@ def test_the_runs_needed_are_the_fewest_that_reach(epsilon):
 def test_a_confidence_of_one_is_refused():
     with pytest.raises(PrivetError, match="below 1"):
         runs_needed(1.0, confidence=1.0)
+
+
+@pytest.mark.parametrize("kwargs", [{"epsilon": -1.0}, {"epsilon": math.nan}, {"delta": 1.0}, {"delta": -0.1}])
+def test_numbers_that_make_no_sense_are_refused(kwargs):
+    with pytest.raises(PrivetError, match=next(iter(kwargs))):
+        runs_needed(**{"epsilon": 1.0, **kwargs})
+    with pytest.raises(PrivetError):
+        reach(-1 if "epsilon" in kwargs else 10, delta=kwargs.get("delta", 0.0))

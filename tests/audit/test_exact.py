@@ -41,6 +41,11 @@ def test_an_answer_that_is_possible_on_one_side_only_is_an_infinite_loss():
     assert loss({(0,): 0.0}, {(0,): -1.0, (1,): -0.5}) == np.inf
 
 
+def test_an_outcome_that_is_listed_as_impossible_is_the_same_as_one_that_is_not_listed():
+    assert loss({(0,): 0.0, (1,): -np.inf}, {(0,): 0.0}) == 0
+    assert bound_of_laws({"a": 0.0, "b": -np.inf}, {"a": 0.0}).epsilon == 0
+
+
 def test_too_many_transcripts_are_refused():
     with pytest.raises(ValueError, match="smaller"):
         transcripts(lambda m: m.geometric(np.zeros(8, dtype=np.int64), 1.0), most=1000)
@@ -77,6 +82,39 @@ def test_what_is_not_released_does_not_count():
     bound = exact_bound_of(run(1), run(0), window=(-3, 4))
     positive = {value: np.exp(-1) ** (value == 0) / (1 + np.exp(-1)) for value in (0, 1)}
     assert bound.epsilon == pytest.approx(max(np.log(positive[1] / positive[0]), 0), abs=1e-12)
+
+
+def test_an_excess_that_a_narrow_window_makes_is_looked_at_again():
+    # Only the answer 3 leads to a second question, which it answers badly. The true chance of 3 is small for both
+    # values, but cut to a window that ends at 3 it is what nearly always comes out.
+    def run(value):
+        def ask(m):
+            first = int(m.geometric(np.array([value]), 1.0)[0])
+            return first == 3 and m.select("exponential", [np.array([0, -6 if value == 9 else -8])], [1.0])[0]
+
+        return ask
+
+    def loss_in(window, **kwargs):
+        return exact_bound_of(run(9), run(8), window=window, **kwargs)
+
+    narrow, wide = loss_in((-2, 3)), loss_in((-5, 6))
+    assert wide.epsilon != pytest.approx(narrow.epsilon)
+    between = min(narrow.epsilon, wide.epsilon) - 0.1
+    assert loss_in((-2, 3), proven=between).epsilon == wide.epsilon
+    kept = loss_in((-2, 3), proven=between, most=8)
+    if kept.epsilon == narrow.epsilon:
+        assert "cut to -2 to 3" in kept.event
+
+
+def test_wrong_windows_and_promises_are_refused():
+    def run(m):
+        return int(m.geometric(np.array([1]), 1.0)[0])
+
+    for kwargs in ({"window": (3, 2)}, {"proven": -1.0}, {"proven": 0.0}, {"most": 0}):
+        with pytest.raises(PrivetError):
+            exact_bound_of(run, run, **kwargs)
+    with pytest.raises(PrivetError, match="empty"):
+        bound_of_laws({}, {})
 
 
 def test_laws_are_compared_output_by_output():

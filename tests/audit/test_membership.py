@@ -47,6 +47,31 @@ def test_wrong_use_is_explained(kwargs, words):
         attack_membership(DecisionTreeClassifier(), X, y, records=50, **{"runs": 10, **kwargs})
 
 
+@pytest.mark.parametrize(
+    ("kwargs", "words"),
+    [({"epsilon": -1.0}, "promised"), ({"confidence": 2.0}, "confidence"), ({"runs": -1}, "runs must"), ({}, "labels")],
+)
+def test_numbers_that_make_no_sense_are_refused(kwargs, words):
+    with pytest.raises(PrivetError, match=words):
+        attack_membership(DecisionTreeClassifier(), np.zeros((50, 1)), np.zeros(50) if kwargs else None, **kwargs)
+    with pytest.raises(PrivetError, match="epsilon"):
+        advantage_allowed(-1.0)
+
+
+def test_an_estimator_without_parameters_is_attacked():
+    class Constant:
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return np.zeros(len(X))
+
+    found = attack_membership(
+        Constant(), np.zeros((50, 1)), np.arange(50) % 2, records=30, targets=5, runs=40, n_jobs=1
+    )
+    assert found.advantage == 0
+
+
 def test_a_fixed_seed_is_refused():
     with pytest.raises(PrivetError, match="random_state is fixed"):
         attack_membership(DecisionTreeClassifier(random_state=0), np.zeros((50, 1)), np.zeros(50), records=30)

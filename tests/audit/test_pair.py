@@ -59,6 +59,29 @@ def test_columns_with_other_names_are_no_neighbours():
         Pair((frame((1.0, "u")), ["n"]), (pandas.DataFrame({"c": [1], "b": ["u"]}), ["n"]))
 
 
+def test_a_column_that_only_one_table_has_makes_no_neighbours():
+    more = pandas.DataFrame({"a": [1.0, 1.0], "b": ["u", "u"], "more": [3, 4]})
+    for tables in (((frame((1.0, "u")), ["n"]), (more, ["n", "n"])), ((more, ["n", "n"]), (frame((1.0, "u")), ["n"]))):
+        with pytest.raises(PrivetError, match="names"):
+            Pair(*tables)
+
+
+def test_with_a_schema_only_its_columns_are_passed_on():
+    more = pandas.DataFrame({"more": [3, 4], "b": ["u", "u"], "a": [1.0, 1.0]})
+    pair = Pair((more, ["n", "n"]), (frame((1.0, "u")), ["n"]), SCHEMA)
+    assert list(pair.one[0].columns) == list(pair.other[0].columns) == ["a", "b"]
+
+
+def test_arrays_of_different_widths_are_no_neighbours():
+    with pytest.raises(PrivetError, match="columns"):
+        Pair((np.empty((0, 3)), []), (np.ones((1, 2)), [1]))
+
+
+def test_an_empty_table_keeps_its_width_after_json():
+    pair = Pair((np.empty((0, 2)), []), (np.ones((1, 2)), [1]))
+    assert Pair.from_json(pair.to_json()).one[0].shape == (0, 2)
+
+
 def test_an_inferred_schema_is_refused():
     with pytest.raises(PrivetError, match="infer"):
         Pair(([[1]], [0]), ([[1], [2]], [0, 0]), schema="infer")

@@ -133,7 +133,7 @@ class Regions(Cells):
         from sklearn.tree import DecisionTreeClassifier
 
         counts = np.concatenate([one.counts, other.counts])
-        vectors = np.array([*one.values, *other.values], dtype=float)
+        vectors = np.array([*one.values, *other.values], dtype=float).reshape(len(counts), -1)
         # Trees compare numbers of single precision, which end at 3e38.
         largest = np.abs(np.where(np.isfinite(vectors), vectors, 0.0)).max(axis=0)
         self._scale = np.where(largest > 1e30, largest / 1e30, 1.0)
@@ -154,7 +154,7 @@ class Regions(Cells):
         return np.searchsorted(self._leaves, self._tree.apply(self._matrix(values)))
 
     def _matrix(self, values: Any) -> np.ndarray:
-        vectors = np.asarray(values, dtype=float) / self._scale
+        vectors = np.asarray(values, dtype=float).reshape(len(values), -1) / self._scale
         return np.nan_to_num(np.clip(vectors, -1e38, 1e38), nan=2e38)
 
     def describe(self, chosen: np.ndarray) -> str:
@@ -264,6 +264,8 @@ def cells_of(one: Seen, other: Seen) -> Cells:
     arrays = [seen.values for seen in (one, other) if isinstance(seen.values, np.ndarray)]
     if len(arrays) == 2 and arrays[0].ndim == arrays[1].ndim == 1:
         return _intervals(one, other) or Cells([comparable(value) for value in np.concatenate(arrays)])
+    if len(arrays) == 2 and arrays[0].shape[1:] == arrays[1].shape[1:] and max(map(len, arrays)) > MOST_CELLS:
+        return Regions(one, other)
     values = [comparable(value) for value in [*one.values, *other.values]]
     widths = Counter(len(value) for value in values if isinstance(value, tuple) and _is_vector(value, len(value)))
     width = widths.most_common(1)[0][0] if widths else 0

@@ -40,8 +40,8 @@ def release_of(estimator: Any, pair: Pair | None = None, *, probe: Any = None) -
     if name is not None:
         raise PrivetError(
             f"{name} holds a random generator: each fit is made on a fresh copy, which would draw the same noise "
-            "again, so runs say nothing about chances. Let fit draw from fresh randomness of the operating system, or write a "
-            "function of (X, y) that fits one and the same object and returns what is released."
+            "again, so runs say nothing about chances. Let fit draw from fresh randomness of the operating system, or "
+            "write a function of (X, y) that fits one and the same object and returns what is released."
         )
     if isinstance(params.get("schema"), str):
         raise PrivetError(

@@ -259,10 +259,10 @@ def check_noise_is_fresh(release: Release, pair: Pair, runs: int = 16 * _SAME) -
     A generator that a release holds is copied with its state: every task would start it anew, and runs that should be
     independent would be equal. Two copies are run side by side until they differ.
     """
-    from joblib.externals import cloudpickle  # type: ignore[import-untyped]
+    from joblib.externals.loky.backend import reduction  # type: ignore[import-untyped]
 
     try:
-        one, other = (cloudpickle.loads(cloudpickle.dumps(release)) for _ in range(2))
+        one, other = (reduction.loads(reduction.dumps(release)) for _ in range(2))  # as tasks are sent
     except Exception as error:  # whatever its parts raise when they cannot be written
         raise PrivetError(
             f"The release cannot be sent to other processes ({error}): use n_jobs=1, or a function of a module."
