@@ -400,10 +400,11 @@ class Trial:
     def _compute(self, estimator: Any, pair: Pair, until: float) -> Finding | None:
         """The exact bound, if it has few transcripts and there is time to follow them."""
         start = time.monotonic()
-        release_of(estimator, pair)(*pair.other)
-        now = time.monotonic()
+        with suppress(TooManyTranscripts):
+            exact_bound(estimator, pair, most=1)  # how long one takes
+        seconds = max(1e-6, time.monotonic() - start)
         for window in _WINDOWS:
-            most = min(_TRANSCRIPTS, int((until - time.monotonic()) / (3 * max(1e-6, now - start))))
+            most = min(_TRANSCRIPTS, int((until - time.monotonic()) / (2 * seconds)))
             if most < 1:
                 return None
             try:
