@@ -101,6 +101,11 @@ def test_without_matplotlib_nothing_is_computed(monkeypatch):
         ("--estimator", "NoSuchTree", "--epsilon", "1"),
         ("--estimator", "no.such.module:Tree", "--epsilon", "1"),
         ("--estimator", "privet:NoSuchTree", "--epsilon", "1"),
+        ("--estimator", ":Tree", "--epsilon", "1"),
+        ("--estimator", "privet:", "--epsilon", "1"),
+        ("--estimator", "..val:V", "--epsilon", "1"),
+        ("--estimator", "PrivateTreeClassifier", "--epsilon", "1", "--delta", "2"),
+        ("--claims", "--delta", "0.1"),
     ],
 )
 def test_wrong_use_ends_with_2_and_an_explanation(args):
@@ -113,12 +118,62 @@ def test_wrong_use_ends_with_2_and_an_explanation(args):
 @pytest.mark.parametrize("name", ["PrivateTreeClassifier", "PrivateTreeClassifier-counts"])
 def test_a_sound_estimator_survives_within_its_time(name):
     start = time.monotonic()
-    result = run("--estimator", name, "--epsilon", "1", "--minutes", "0.1", "--json")
+    result = run("--estimator", name, "--epsilon", "1", "--delta", "0", "--minutes", "0.1", "--json")
     assert time.monotonic() - start < 60  # the time it was given, and a busy machine
     assert result.exit_code == 0
     data = json.loads(result.stdout)
     assert not data["violated"]
     assert data["estimators"][name]["worst"]["epsilon"] <= 1 + 1e-9
+
+
+STRANGERS = """
+class Raises:
+    def __init__(self, epsilon): raise ValueError("no")
+
+class NeedsMore:
+    def __init__(self, epsilon, more): pass
+
+class Typo:
+    def __init__(self, epsilon): self.x.y
+
+Number = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("strangers:Raises", "Raises cannot be made with epsilon=1: it raises ValueError"),
+        ("strangers:Typo", "Typo cannot be made with epsilon=1: it raises AttributeError"),
+        ("strangers:NeedsMore", "NeedsMore cannot be made with epsilon alone"),
+        ("strangers:Number", "strangers has no class Number"),
+        ("strangers:Nobody", "strangers has no class Nobody"),
+        ("halfway:Tree", "halfway cannot be imported: SyntaxError in line 2"),
+        ("needy:Tree", "needy cannot be imported; it needs no_such_module, which is not there"),
+        ("angry:Tree", "angry cannot be imported: it raises ZeroDivisionError"),
+    ],
+)
+def test_what_is_wrong_with_a_strangers_class_is_one_line(name, words, tmp_path, monkeypatch):
+    (tmp_path / "strangers.py").write_text(STRANGERS)
+    (tmp_path / "halfway.py").write_text("\ndef (")
+    (tmp_path / "needy.py").write_text("import no_such_module")
+    (tmp_path / "angry.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "strangers", raising=False)
+    result = run("--estimator", name, "--epsilon", "1")
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_an_attack_that_fails_does_not_end_the_table(monkeypatch):
+    from dataclasses import replace
+
+    monkeypatch.setattr(registry, "CLAIMS", (replace(FEW[0], key="bad", witness=lambda: 1 / 0), *FEW[1:]))
+    result = run("--claims")
+    assert result.exit_code == 1
+    assert len(result.stdout.splitlines()) == len(FEW)
+    assert "the attack on bad failed: ZeroDivisionError" in result.stderr
 
 
 CARELESS = """

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
 from privet.audit import statistical_bound
-from privet.audit.claims import CLAIMS, Law, claim, diffprivlib, diprime, federated, privatree, topdown
-from privet.audit.claims.claim import Finding
+from privet.audit.claims import CLAIMS, Law, Outcome, claim, diffprivlib, diprime, federated, privatree, topdown
 
 KEYS = [entry.key for entry in CLAIMS]
 LAWS = [entry.key for entry in CLAIMS if isinstance(entry.subject(), Law)]
 
 
 @cache
-def finding(key: str) -> Finding:
+def finding(key: str) -> Outcome:
     return claim(key).attack()
 
 
@@ -170,12 +170,17 @@ def test_verdicts():
     bound = finding("hidden-sampling").bound
 
     def verdict(epsilon):
-        return Finding(entry, type(bound)(**{**vars(bound), "epsilon": epsilon})).verdict
+        return Outcome(entry, type(bound)(**{**vars(bound), "epsilon": epsilon})).verdict
 
     assert [verdict(e) for e in (0.1, 0.2, 0.25, 0.3)] == ["missed", "missed", "caught", "BROKEN"]
 
 
-def test_a_finding_is_plain_data():
+def test_what_has_too_many_transcripts_is_counted():
+    entry = replace(claim("privet-tree-counts"), window=(-300, 300), runs=100)
+    assert entry.attack().bound.engine == "statistical"
+
+
+def test_an_outcome_is_plain_data():
     plain = finding("privatree-early-stop").to_dict()
     assert plain["proven"] == plain["bound"]["epsilon"] == "infinity"
 
@@ -202,7 +207,10 @@ def test_diffprivlib(entry):
 
 
 def test_without_its_environment_diffprivlib_is_skipped_with_the_reason(monkeypatch, tmp_path):
-    monkeypatch.setenv(diffprivlib.VARIABLE, str(tmp_path / "python"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".venv-diffprivlib/bin").mkdir(parents=True)
+    (tmp_path / ".venv-diffprivlib/bin/python").touch()  # of whoever owns the folder: not to be run
+    monkeypatch.delenv(diffprivlib.VARIABLE, raising=False)
     diffprivlib.unavailable.cache_clear()
     assert "make audit-diffprivlib" in diffprivlib.unavailable()
     diffprivlib.unavailable.cache_clear()

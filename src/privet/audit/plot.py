@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from privet.audit.bound import exceeds
 from privet.errors import PrivetError
 
 CAUGHT, WITHIN, BROKEN = "#b3261e", "#1b6e3c", "#7b1fa2"
@@ -29,9 +30,9 @@ class Mark:
 
     @property
     def color(self) -> str:
-        if self.found > self.proven * (1 + 1e-9):
+        if exceeds(self.found, self.proven):
             return BROKEN
-        return CAUGHT if self.found > self.claimed * (1 + 1e-9) else WITHIN
+        return CAUGHT if exceeds(self.found, self.claimed) else WITHIN
 
 
 def require_matplotlib() -> None:

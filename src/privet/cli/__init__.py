@@ -315,6 +315,7 @@ def audit(
         typer.Option(metavar="NAME", help="Attack an estimator of Privet, all of them, or package.module:Class."),
     ] = None,
     epsilon: Annotated[float | None, typer.Option(help="With --estimator: what it promises.")] = None,
+    delta: Annotated[float | None, typer.Option(help="With --estimator: the delta it promises. Default 0.")] = None,
     minutes: Annotated[float | None, typer.Option(help="With --estimator: how long the attack lasts.")] = None,
     confidence: Annotated[
         float | None, typer.Option(help="How sure a bound must be where runs are counted. Default 0.999999.")
@@ -340,8 +341,8 @@ def audit(
 
     if claims == (estimator is not None):
         raise typer.BadParameter("say what to audit: either --claims or --estimator NAME.")
-    if claims and not epsilon is minutes is confidence is None:
-        raise typer.BadParameter("--epsilon, --minutes and --confidence belong to --estimator.")
+    if claims and not epsilon is delta is minutes is confidence is None:
+        raise typer.BadParameter("--epsilon, --delta, --minutes and --confidence belong to --estimator.")
     if estimator is not None and paper is not None:
         raise typer.BadParameter("--paper belongs to --claims.")
     target = None
@@ -356,7 +357,7 @@ def audit(
         if epsilon is None:
             raise typer.BadParameter("give --epsilon: what the estimator promises, such as 1.")
         time = 1.0 if minutes is None else minutes
-        kept = audit_estimator(estimator, _checked_epsilon(epsilon), time, confidence, as_json, target)
+        kept = audit_estimator(estimator, _checked_epsilon(epsilon), delta, time, confidence, as_json, target)
     if not kept:
         raise typer.Exit(1)
 

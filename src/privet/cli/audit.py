@@ -29,27 +29,39 @@ def audit_claims(paper: str | None, as_json: bool, plot: Path | None) -> bool:
     chosen = [entry for entry in entries if paper is None or entry.paper.lower() == paper.lower()]
     if not chosen:
         _refuse_paper(paper, entries, skipped)
-    findings = []
+    findings, failed = [], {}
     with Progress(None, "attacking", len(chosen)) as bar:
         for entry in chosen:
             bar.note(f"{entry.paper}: {entry.variant}")
-            findings.append(entry.attack())
+            try:
+                findings.append(entry.attack())
+            except Exception as error:  # one entry must not end the table
+                words = f": {error}" if isinstance(error, PrivetError) else ""
+                failed[entry.key] = f"{type(error).__name__}{words}"
             bar.advance(1)
     skipped = {name: why for name, why in skipped.items() if paper is None}
     if as_json:
-        _json({"claims": [finding.to_dict() for finding in findings], "skipped": skipped})
+        _json({"claims": [finding.to_dict() for finding in findings], "skipped": skipped, "failed": failed})
     else:
         _claims_table(findings)
     for name, why in skipped.items():
         warn(f"{name} is skipped: {why}")
-    if plot is not None:
+    for key, why in failed.items():
+        warn(f"the attack on {key} failed: {why}")
+    if plot is not None and findings:
         named = [(f"{finding.claim.paper}: {finding.claim.variant}", finding) for finding in findings]
         _plot([(name, f.claim.claimed, f.claim.proven, f.bound) for name, f in named], plot)
-    return all(finding.expected for finding in findings)
+    return not failed and all(finding.expected for finding in findings)
 
 
 def audit_estimator(
-    name: str, epsilon: float, minutes: float, confidence: float | None, as_json: bool, plot: Path | None
+    name: str,
+    epsilon: float,
+    delta: float | None,
+    minutes: float,
+    confidence: float | None,
+    as_json: bool,
+    plot: Path | None,
 ) -> bool:
     """Attack an estimator, or all sound ones, for some minutes each; whether every promise was kept."""
     with working("Loading"):
@@ -60,7 +72,7 @@ def audit_estimator(
     reports = {}
     for own, estimator in subjects.items():
         sure = CONFIDENCE if confidence is None else confidence
-        reports[own] = report = audit(estimator, epsilon=epsilon, minutes=minutes, confidence=sure)
+        reports[own] = report = audit(estimator, epsilon=epsilon, delta=delta, minutes=minutes, confidence=sure)
         if not as_json:
             say(str(report).replace(report.estimator, own, 1), style="bold red" if report.violated else "")
             if report.violated:
@@ -83,19 +95,44 @@ def estimators(name: str, epsilon: float) -> dict[str, Any]:
     if name in ours:
         return {name: ours[name]}
     module, _, kind = name.partition(":")
-    if not kind:
+    if not kind or not all(part.isidentifier() for part in (*module.split("."), *kind.split("."))):
         raise PrivetError(
             f"there is no estimator {name}: choose one of {', '.join(ours)}, {ALL} for all of them, or name "
             "another's as package.module:Class"
         )
+    return {name: _made(_looked_up(_imported(module), kind), epsilon)}
+
+
+def _imported(module: str) -> Any:
     try:
-        return {name: getattr(importlib.import_module(module), kind)(epsilon=epsilon)}
-    except ImportError:
-        raise PrivetError(f"{module} cannot be imported; is it installed, and its folder in PYTHONPATH?") from None
-    except AttributeError:
-        raise PrivetError(f"{module} has no {kind}") from None
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        missing = error.name if error.name is not None and error.name != module else ""
+        why = f"it needs {missing}, which is not there" if missing else "is it installed, and its folder in PYTHONPATH?"
+        raise PrivetError(f"{module} cannot be imported; {why}") from None
+    except SyntaxError as error:
+        raise PrivetError(f"{module} cannot be imported: SyntaxError in line {error.lineno}") from None
+    except Exception as error:
+        raise PrivetError(f"{module} cannot be imported: it raises {type(error).__name__}") from None
+
+
+def _looked_up(module: Any, kind: str) -> Any:
+    found = module
+    for part in kind.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise PrivetError(f"{module.__name__} has no class {kind}")
+    return found
+
+
+def _made(kind: Any, epsilon: float) -> Any:
+    try:
+        return kind(epsilon=epsilon)
     except TypeError:
-        raise PrivetError(f"{kind} cannot be made with epsilon alone; write a class that fills in the rest") from None
+        why = "cannot be made with epsilon alone; write a class that fills in the rest"
+    except Exception as error:
+        why = f"cannot be made with epsilon={epsilon:g}: it raises {type(error).__name__}"
+    raise PrivetError(f"{getattr(kind, '__name__', 'this')} {why}")
 
 
 def _refuse_paper(paper: str | None, entries: Sequence[Any], skipped: dict[str, str]) -> None:

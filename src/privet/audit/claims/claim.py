@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from privet.audit.bound import ROUNDING, Bound
+from privet.audit.bound import Bound, exceeds
 from privet.audit.claims.law import Law
-from privet.audit.exact import WINDOW, Window, exact_bound
+from privet.audit.exact import WINDOW, TooManyTranscripts, Window, exact_bound
 from privet.audit.pair import Pair
 from privet.audit.statistical import statistical_bound
 
@@ -22,7 +22,7 @@ class Claim:
     infinity if nothing finite bounds it on all tables. ``subject`` makes what is attacked: a ``Law``, which is the
     published step on plain data, or an estimator, once there is one. ``witness`` makes the pair of neighbouring
     tables on which it is attacked. Of an estimator's noisy numbers the exact engine sees what is in ``window``;
-    what is not ours is run ``runs`` times on each table.
+    what is not ours, or has too many transcripts, is run ``runs`` times on each table.
     """
 
     key: str
@@ -40,19 +40,23 @@ class Claim:
     def holds(self) -> bool:
         return self.proven <= self.claimed
 
-    def attack(self, progress: Any = False) -> Finding:
+    def attack(self, progress: Any = False) -> Outcome:
         """The bound on the witness: exact wherever probabilities can be computed."""
         subject, pair = self.subject(), self.witness()
         if isinstance(subject, Law):
-            return Finding(self, subject.exact_bound(pair, self.proven))
-        if not hasattr(subject, "fit_curator"):
-            return Finding(self, statistical_bound(subject, pair, runs=self.runs, progress=progress))
-        return Finding(self, exact_bound(subject, pair, proven=self.proven, window=self.window))
+            return Outcome(self, subject.exact_bound(pair, self.proven))
+        if hasattr(subject, "fit_curator"):
+            try:
+                return Outcome(self, exact_bound(subject, pair, proven=self.proven, window=self.window))
+            except TooManyTranscripts:
+                pass
+        bound = statistical_bound(subject, pair, runs=self.runs, progress=progress)
+        return Outcome(self, replace(bound, proven=self.proven))
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What the auditor found about a claim."""
+class Outcome:
+    """What an attack on a claim found."""
 
     claim: Claim
     bound: Bound
@@ -63,18 +67,15 @@ class Finding:
 
         ``BROKEN`` is what must never be: more than is proven, so that a proof or the code is wrong.
         """
-        if self._exceeds(self.claim.proven):
+        if exceeds(self.bound.epsilon, self.claim.proven):
             return "BROKEN"
-        if self._exceeds(self.claim.claimed):
+        if exceeds(self.bound.epsilon, self.claim.claimed):
             return "caught"
         return "holds" if self.claim.holds else "missed"
 
     @property
     def expected(self) -> bool:
         return self.verdict in ("caught", "holds")
-
-    def _exceeds(self, epsilon: float) -> bool:
-        return self.bound.epsilon > epsilon + ROUNDING * max(1.0, epsilon)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; infinity as a word, since JSON has none."""

@@ -26,9 +26,9 @@ WORKER = Path(__file__).with_name("diffprivlib_worker.py")
 
 
 def interpreter() -> Path | None:
-    """The Python of the environment: what the variable names, else the one in .venv-diffprivlib, if there is one."""
-    python = Path(os.environ.get(VARIABLE, ".venv-diffprivlib/bin/python")).absolute()
-    return python if python.is_file() else None
+    """The Python of the environment that the variable names; no folder is searched, so that nothing there is run."""
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named and Path(named).is_absolute() and Path(named).is_file() else None
 
 
 @cache
@@ -36,7 +36,7 @@ def unavailable() -> str | None:
     """Why diffprivlib cannot be audited here; None if it can."""
     python = interpreter()
     if python is None:
-        return f"no environment for it: run `make audit-diffprivlib`, or let {VARIABLE} name a Python that has it"
+        return f"no environment for it: run `make audit-diffprivlib`, or let {VARIABLE} be the full path of its Python"
     try:
         _ask(python, {"model": "tree", "X": [[0.0]], "y": [0], "epsilon": 1.0})
     except PrivetError as error:
