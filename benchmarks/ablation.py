@@ -88,7 +88,7 @@ VARIANTS: dict[str, tuple[Callable[[], None], dict[str, Any]]] = {
     "one against the rest only": (constant(splits, "MOST_SUBSETS", 2), {}),
     "unlisted values weigh as much as any subset": (constant(splits, "UNLISTED_WEIGHT", 1.0), {}),
     "a last split need not pay": (constant(planning, "SPLIT_WORTH", 0), {}),
-    "256 cells": (cells(256), {}),
+    "128 cells": (cells(128), {}),
     "64 cells": (cells(64), {}),
     "32 cells": (cells(32), {}),
 }

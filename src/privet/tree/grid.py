@@ -67,8 +67,15 @@ class Grid:
 
 
 @lru_cache(maxsize=16)
-def public_grid(schema: Schema, max_cells: int = 128) -> Grid:
-    """The grid that the schema's ranges alone determine, at most ``max_cells`` for each numeric feature."""
+def public_grid(schema: Schema, max_cells: int | None = None) -> Grid:
+    """The grid that the schema's ranges alone determine, at most ``max_cells`` for each numeric feature.
+
+    By default 256, as many as a byte can name, or 128 where more than 16 numeric features would push a node's
+    histogram out of the first-level cache.
+    """
+    if max_cells is None:
+        n_numeric = sum(isinstance(feature, Numeric) for feature in schema.features.values())
+        max_cells = 256 if n_numeric <= 16 else 128
     return Grid(tuple(_cells(name, feature, max_cells) for name, feature in schema.features.items()))
 
 
