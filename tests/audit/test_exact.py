@@ -94,16 +94,20 @@ def test_an_excess_that_a_narrow_window_makes_is_looked_at_again():
 
         return ask
 
-    def loss_in(window, **kwargs):
-        return exact_bound_of(run(9), run(8), window=window, **kwargs)
+    narrow = exact_bound_of(run(9), run(8), window=(-2, 3))
+    assert narrow.epsilon > 1.9
+    again = exact_bound_of(run(9), run(8), window=(-2, 3), proven=1.5)
+    assert not again.violated
+    assert again.epsilon == exact_bound_of(run(9), run(8), window=(-5, 6)).epsilon
 
-    narrow, wide = loss_in((-2, 3)), loss_in((-5, 6))
-    assert wide.epsilon != pytest.approx(narrow.epsilon)
-    between = min(narrow.epsilon, wide.epsilon) - 0.1
-    assert loss_in((-2, 3), proven=between).epsilon == wide.epsilon
-    kept = loss_in((-2, 3), proven=between, most=8)
-    if kept.epsilon == narrow.epsilon:
-        assert "cut to -2 to 3" in kept.event
+
+def test_an_excess_that_cannot_be_looked_at_again_says_which_window_it_is_about():
+    def run(value):
+        return lambda m: tuple(m.geometric(np.array([value, 0, 0]), 0.5).tolist())
+
+    bound = exact_bound_of(run(3), run(2), window=(-2, 3), proven=1.0, most=6**3)
+    assert bound.violated
+    assert "cut to -2 to 3" in bound.event
 
 
 def test_wrong_windows_and_promises_are_refused():
