@@ -1,0 +1,26 @@
+"""How much of the truth counted bounds show: the figures of docs/audit.md.
+
+python benchmarks/audit_power.py
+"""
+
+import numpy as np
+
+from privet.audit import bound_of_samples, runs_needed
+
+RUNS = (20_000, 100_000, 200_000)
+REPEATS = 5
+
+
+def main() -> None:
+    rng = np.random.default_rng()
+    print("Laplace noise, epsilon 1: the bound after so many runs on each table, the middle one of", REPEATS)
+    for runs in RUNS:
+        found = [bound_of_samples(rng.laplace(0, 1, runs), rng.laplace(1, 1, runs)).epsilon for _ in range(REPEATS)]
+        print(f"{runs:8,}  {np.median(found):.2f}")
+    print("counted runs to show more than epsilon, at confidence 1 - 1e-6 and at 0.95")
+    for epsilon in (0, 1, 2, 3, 5, 8):
+        print(f"{epsilon:8}  {runs_needed(epsilon):,}  {runs_needed(epsilon, 0.95):,}")
+
+
+if __name__ == "__main__":
+    main()
