@@ -35,10 +35,10 @@ class Stranger(BaseEstimator):
 
 
 class RarelyTells(Stranger):
-    """(0, 0.2)-private: one time in five it says how many rows there were."""
+    """(0, 0.5)-private: every second time it says how many rows there were."""
 
     def predict(self, X):
-        return np.full(len(X), self.n_ if np.random.default_rng().random() < 0.2 else 0)
+        return np.full(len(X), self.n_ if np.random.default_rng().random() < 0.5 else 0)
 
 
 class Refuses(Stranger):
@@ -101,7 +101,8 @@ def test_the_bar_moves_while_the_worst_is_confirmed():
 # -- what is tried, and what is left out --------------------------------------------------------------------------
 
 
-def test_large_pairs_are_counted_with_every_variant():
+def test_large_pairs_are_counted_with_every_variant(monkeypatch):
+    monkeypatch.setattr(auditor, "_TRANSCRIPTS", 4)
     trial = Trial(_variants(PrivateTreeClassifier(max_depth=3)), 1.0, 0.0, SURE, each=0.0)
     schema = Schema({name: Categorical(["u", "v", "w"]) for name in "abc"}, classes=["n", "y", "m"])
     X = np.array([["u", "v", "w"]] * 5, dtype=object)
@@ -142,13 +143,13 @@ def test_the_hill_climb_starts_from_many_kinds():
 
 
 def test_what_delta_allows_is_no_violation():
-    def violated(delta):
+    def violated(delta, minutes):
         return audit(
-            RarelyTells(), pairs=[PAIR], delta=delta, minutes=0.04, n_jobs=1, confidence=SURE, epsilon=0.1
+            RarelyTells(), pairs=[PAIR], delta=delta, minutes=minutes, n_jobs=1, confidence=SURE, epsilon=0.1
         ).violated
 
-    assert violated(None)
-    assert not violated(0.2)
+    assert violated(None, 1)  # at once
+    assert not violated(0.5, 0.03)
 
 
 def test_with_a_delta_our_own_are_counted():
@@ -162,14 +163,14 @@ def test_with_a_delta_our_own_are_counted():
 
 def test_code_shows_the_computed_bound_again(monkeypatch):
     monkeypatch.setattr(auditor, "_confirmed", lambda *_: (None, ""))
-    model = PrivateTreeClassifier(epsilon=1.0, max_depth=2, leaves="counts")
-    report = audit(model, epsilon=0.5, minutes=10, most_pairs=6, n_jobs=1, confidence=SURE)
+    model = PrivateTreeClassifier(epsilon=1.0, max_depth=1)
+    report = audit(model, epsilon=0.5, minutes=10, most_pairs=4, n_jobs=1, confidence=SURE)
     for finding in report.findings[:2]:
         assert out_of(finding.code()) == str(finding.bound)
 
 
 def test_code_shows_a_counted_violation_again():
-    report = audit(RarelyTells(), pairs=[PAIR], epsilon=0.1, minutes=0.1, n_jobs=1, confidence=SURE)
+    report = audit(RarelyTells(), pairs=[PAIR], epsilon=0.1, minutes=1, n_jobs=1, confidence=SURE)
     assert report.violated
     assert "MORE THAN 0.1 promised" in out_of(report.findings[0].code())
 

@@ -84,11 +84,11 @@ def test_our_tree_survives(leaves, monkeypatch):
 
     monkeypatch.setattr(auditor, "_confirmed", for_three_seconds)
     model = PrivateTreeClassifier(epsilon=1.0, max_depth=2, leaves=leaves)
-    report = audit(model, minutes=10, most_pairs=24, confidence=SURE, seed=1, n_jobs=1)
+    report = audit(model, minutes=10, most_pairs=14, confidence=SURE, seed=1, n_jobs=1)
     # So many pairs however fast the machine is, and none of them refused.
-    assert report.tried >= 12
+    assert report.tried >= 7
     assert set(report.skipped) <= {auditor.TOO_LARGE}
-    assert report.tried + sum(report.skipped.values()) == 24
+    assert report.tried + sum(report.skipped.values()) == 14
     assert not report.violated, str(report)
     assert all(bound.epsilon <= 1 + 1e-9 for bound in report.bounds)
     # The search is no formality: it comes close to what is allowed.
