@@ -286,6 +286,7 @@ PLACES = [path for path in places(PLAIN) if path]
 def test_a_file_with_any_one_change_is_a_model_or_a_clear_error(place, value):
     try:
         model = from_dict(changed(*place, to=value))
+        model.predict(X)  # another schema may not fit this table
     except PrivetError:
         return
     assert len(model.classes_) == len(set(model.predict(X).tolist()) | set(model.classes_.tolist()))

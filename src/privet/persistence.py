@@ -10,8 +10,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from privet.errors import PrivetError, SchemaError
-from privet.privacy.ledger import exact
+from privet.errors import PrivetError
 from privet.privacy.receipt import Receipt
 from privet.schema import Schema
 from privet.tree.tree import Tree
@@ -66,13 +65,11 @@ def from_dict(data: Any) -> Any:
     model = cls(**params)
     model.random_state = None
     try:
-        exact(model.epsilon)
-        model._check_params()
+        model._budget()
     except TypeError:
         raise PrivetError("This model file has a parameter of a wrong type.") from None
     model.schema = model.schema_ = Schema.from_dict(schema)
-    if model.schema_.classes is None:
-        raise SchemaError("This model file has a schema without classes, which its class needs.")
+    model._check_schema(model.schema_)
     model.tree_ = Tree.from_dict(tree, model.schema_)
     model.privacy_ = Receipt.from_dict(receipt)
     model._set_fitted()

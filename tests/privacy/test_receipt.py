@@ -389,3 +389,15 @@ def test_extreme_but_honest_noise_scales_are_read():
         event = Event("", "q", "geometric", F(1), scale, 1 / F(scale), "tally")
         receipt = Receipt(F(10) ** 400, event.charged, F(0), (), "", (event,))
         assert Receipt.from_json(receipt.to_json()).verify()
+
+
+def test_more_spent_than_claimed_passes_only_with_the_reason():
+    event = Event.example(F(2))
+    silent = Receipt(F(1), F(2), F(0), (), "", (event,))
+    with pytest.raises(ReceiptError, match="does not say why"):
+        silent.verify()
+    told = replace(silent, shortfall="published: the claim counts one feature, the price is that of two")
+    assert told.verify()
+    assert told.epsilon == 2
+    assert Receipt.from_json(told.to_json()) == told
+    assert "SHORT     published" in str(told)

@@ -1,4 +1,4 @@
-"""What every classifier of the project shares: from data to a curator, from a grown tree to an estimator.
+"""What every estimator of the project shares: from data to a curator, from a grown tree to a fitted model.
 
 A subclass is one algorithm. It says how it spends its budget in ``_grow``; all it sees of the records is a curator.
 """
@@ -24,15 +24,27 @@ from privet.tree.tree import TreeNode
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+    from privet.draft import Task
     from privet.privacy.mechanisms import Mechanisms
 
 
-class PrivateClassifier(ClassifierMixin, BaseEstimator):
-    """Base of the tree classifiers: parameters ``schema``, ``epsilon`` and ``random_state``."""
+VARIANTS = ("sound", "published")
+
+
+class PrivateEstimator(BaseEstimator):
+    """Base of all estimators: parameters ``schema``, ``epsilon`` and ``random_state``; of a paper's, ``variant``.
+
+    ``variant="sound"`` spends at most ``epsilon``. ``variant="published"`` is the printed algorithm, which may spend
+    more than its paper says: there ``epsilon`` is the claim, and the receipt has what it really cost and, in
+    ``_shortfall``'s words, why.
+    """
 
     schema: Schema | str | None
     epsilon: float
     random_state: Any
+    variant: str = "sound"
+    _task: Task
+    _shortfall: str = ""
     _fitted_names: tuple[str, ...] | None  # the columns of the data frame that a schema was inferred from
 
     @abstractmethod
@@ -50,10 +62,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         from privet.curators.memory import MemoryCurator
         from privet.curators.table import open_frame
 
-        budget = exact(self.epsilon)
-        self._check_params()
+        budget = self._budget()
         noise = self._mechanisms()
-        ledger = Ledger.current() or Ledger(budget)
+        ledger = Ledger.current() or Ledger(self._limit(budget))
         schema = self._resolved_schema(X, y)
         named = schema is not self.schema and open_frame(X) is not None
         self._fit(MemoryCurator(X, y, schema, ledger=ledger, mechanisms=noise), budget)
@@ -62,8 +73,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
 
     def fit_curator(self, curator: Curator) -> Self:
         """Learn from the records of any curator, spending ``epsilon`` of its ledger."""
-        budget = exact(self.epsilon)
-        self._check_params()
+        budget = self._budget()
         if not isinstance(curator, Curator):
             raise PrivetError("fit_curator takes a curator, such as MemoryCurator(X, y, schema); fit takes a table.")
         if self.schema is not None and self.schema != curator.schema:
@@ -75,11 +85,30 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self._fit(curator, budget)
         return self
 
-    def _fit(self, curator: Curator, budget: Fraction) -> None:
-        if curator.schema.classes is None:
+    def _budget(self) -> Fraction:
+        """The budget, exact, once the parameters make sense."""
+        budget = exact(self.epsilon)
+        if self.variant not in VARIANTS:
+            raise PrivetError(f"variant must be one of {', '.join(map(repr, VARIANTS))}; got {self.variant!r}.")
+        self._check_params()
+        return budget
+
+    def _limit(self, budget: Fraction) -> Fraction | float:
+        """What a fit may spend: a published variant has no limit but its ledger's, because its claim may not hold."""
+        return math.inf if self.variant == "published" else budget
+
+    @classmethod
+    def _check_schema(cls, schema: Schema) -> None:
+        """Raise SchemaError for a schema of another task."""
+        if cls._task == "classification" and schema.classes is None:
             raise SchemaError("A classifier needs a schema with classes; this one has a numeric target.")
+        if cls._task == "regression" and schema.target is None:
+            raise SchemaError("A regressor needs a schema with target=(low, high); this one has classes.")
+
+    def _fit(self, curator: Curator, budget: Fraction) -> None:
+        self._check_schema(curator.schema)
         n_roots = len(curator.roots)
-        start = curator.root(budget)
+        start = curator.root(self._limit(budget))
         tree = self._grow(curator, start, budget)
         # All roots that were opened meanwhile, not only the first: a receipt leaves nothing out.
         roots = curator.roots[n_roots:]
@@ -95,6 +124,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             void=curator.void + (("exact values were read",) if spent == math.inf else ()),
             trust=curator.trust,
             events=events,
+            shortfall=self._shortfall if spent > budget else "",
         )
         self._set_fitted()
 
@@ -114,9 +144,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     def _set_fitted(self) -> None:
         """The attributes scikit-learn expects, all of them from the public schema."""
         self._fitted_names = None
-        # Sorted, whatever the schema's order: scikit-learn's metrics take the columns of probabilities to be so.
-        self.classes_ = np.sort(np.array(self.schema_.classes))
-        self.n_classes_ = len(self.classes_)
         self.feature_names_in_ = np.array(self.schema_.names, dtype=object)
         self.n_features_in_ = len(self.schema_.names)
 
@@ -134,9 +161,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 UserWarning,
                 stacklevel=3,
             )
-            return infer(X, y, task="classification")
+            return infer(X, y, task=self._task)
         raise SchemaError(
-            "A private model needs a public schema: the features' ranges or categories, and the classes. For example "
+            "A private model needs a public schema: the features' ranges or categories, and the classes (or, for "
+            "regression, target=(low, high)). For example "
             "Schema({'age': Numeric(0, 120), 'sex': Categorical(['f', 'm'])}, classes=['no', 'yes']); "
             "`privet schema draft data.csv --label COLUMN` writes a draft to confirm. schema='infer' infers one "
             "and gives no guarantee."
@@ -156,6 +184,34 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             for f, (name, feature) in enumerate(self.schema_.features.items())
         }
         return self.tree_.apply(columns, table.n_rows)
+
+    # -- reading and keeping ----------------------------------------------------------------------------------
+
+    def export_text(self) -> str:
+        """The tree's rules as indented text."""
+        from privet.report.text import tree_text
+
+        check_is_fitted(self, "tree_")
+        return tree_text(self.tree_)
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model as JSON: parameters, schema, tree and receipt, nothing that was not released."""
+        from privet.persistence import save
+
+        check_is_fitted(self, "tree_")
+        save(self, path)
+
+
+class PrivateClassifier(ClassifierMixin, PrivateEstimator):
+    """Base of the tree classifiers."""
+
+    _task = "classification"
+
+    def _set_fitted(self) -> None:
+        super()._set_fitted()
+        # Sorted, whatever the schema's order: scikit-learn's metrics take the columns of probabilities to be so.
+        self.classes_ = np.sort(np.array(self.schema_.classes))
+        self.n_classes_ = len(self.classes_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The label of each row's leaf."""
@@ -178,22 +234,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         """The logarithm of ``predict_proba``; minus infinity where a probability is 0."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
-
-    # -- reading and keeping ----------------------------------------------------------------------------------
-
-    def export_text(self) -> str:
-        """The tree's rules as indented text."""
-        from privet.report.text import tree_text
-
-        check_is_fitted(self, "tree_")
-        return tree_text(self.tree_)
-
-    def save(self, path: Any) -> None:
-        """Write the fitted model as JSON: parameters, schema, tree and receipt, nothing that was not released."""
-        from privet.persistence import save
-
-        check_is_fitted(self, "tree_")
-        save(self, path)
 
 
 def _shares(node: TreeNode, n_classes: int) -> np.ndarray:

@@ -82,7 +82,7 @@ class Receipt:
 
     ``claimed`` is the paper's or the user's word, ``spent`` what the events add up to, ``epsilon`` the
     guarantee that holds: ``spent``, or infinity if ``void`` gives a reason why nothing holds. ``trust`` says
-    who had to be trusted with what.
+    who had to be trusted with what. ``shortfall`` says why a published claim is less than what was spent.
     """
 
     claimed: Amount
@@ -93,6 +93,7 @@ class Receipt:
     events: tuple[Event, ...] = field(repr=False)
     unit: str = UNIT
     neighbours: str = NEIGHBOURS
+    shortfall: str = ""
 
     @property
     def epsilon(self) -> Amount:
@@ -125,7 +126,7 @@ class Receipt:
         spent = add_up(self.events)
         if spent != self.spent:
             raise ReceiptError("The events do not add up to what the receipt says was spent.")
-        if not (self.void or spent <= self.claimed):
+        if not (self.void or self.shortfall or spent <= self.claimed):
             raise ReceiptError("More was spent than was claimed, and the receipt does not say why.")
         return True
 
@@ -141,6 +142,7 @@ class Receipt:
             "unit": self.unit,
             "neighbours": self.neighbours,
             "trust": self.trust,
+            "shortfall": self.shortfall,
             "events": events,
         }
 
@@ -156,6 +158,7 @@ class Receipt:
                 delta=_fraction(data["delta"]),
                 void=tuple(_text(reason) for reason in _list(data["void"])),
                 trust=_text(data["trust"]),
+                shortfall=_text(data["shortfall"]),
                 unit=_text(data["unit"]),
                 neighbours=_text(data["neighbours"]),
                 events=tuple(

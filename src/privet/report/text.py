@@ -100,6 +100,7 @@ def receipt_text(receipt: Receipt) -> str:
         f"covers    {receipt.unit}; neighbours: {receipt.neighbours}",
         f"trust     {receipt.trust}",
     ]
+    lines += [f"SHORT     {receipt.shortfall}"] if receipt.shortfall else []
     lines += [f"VOID      {reason}" for reason in receipt.void]
     # Answers of one kind and price on one depth of the tree are one line: "4 disjoint nodes in parallel".
     kinds: dict[tuple[Any, ...], list[str]] = {}
