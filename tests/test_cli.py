@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 import privet
 from privet.cli import app
 from privet.cli.files import whole
+from privet.persistence import MODELS
 
 SCRIPT = Path(sys.executable).with_name("privet")
 PLAIN = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PRIVET_KERNELS": "numpy", "COLUMNS": "80"}
@@ -190,10 +191,10 @@ def test_fit_never_shows_how_well_it_did(folder):
 
 def test_version_and_help_teach():
     assert run("--version").stdout == f"privet {privet.__version__}\n"
-    for command in (["demo"], ["schema", "draft"], ["fit"], ["predict"], ["show"], ["verify"]):
+    for command in (["demo"], ["schema", "draft"], ["fit"], ["models"], ["predict"], ["show"], ["verify"]):
         helped = run(*command, "--help")
         assert helped.exit_code == 0
-        assert f"privet {' '.join(command)}" in helped.output.partition("Example:")[2]
+        assert f"privet {' '.join(command)}" in helped.output.partition("Example")[2]
         assert max(map(len, helped.output.splitlines())) <= 80
 
 
@@ -218,6 +219,7 @@ def test_strict_refuses_before_anything_is_learned(folder):
     assert refused.exit_code == 1
     assert "ward" in refused.stderr
     assert fit("--strict", "--seed", "0").exit_code == 1
+    assert fit("--strict", "--set", "variant=published").exit_code == 1
     assert not Path("model.json").exists()
 
 
@@ -327,6 +329,43 @@ def test_wrong_use(folder, args, message):
 @pytest.mark.parametrize("options", [["--max-depth", "0"], ["--leaves", "all"], ["--n-records", "-1"]])
 def test_wrong_options(folder, options):
     assert fit(*options).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "NoSuchTree"], "there is no model NoSuchTree: choose one of PrivateTreeClassifier"),
+        (["--set", "no_such=1"], "has no parameter no_such; it has max_depth, leaves, n_records"),
+        (["--set", "max_depth"], "--set takes name=value"),
+        (["--set", "max_depth=deep"], "max_depth must be a whole number"),
+        (["--set", "max_depth=true"], "max_depth must be a whole number"),
+        (["--set", "epsilon=9"], "it has the option --epsilon"),
+        (["--set", "random_state=9"], "it has the option --seed"),
+        (["--max-depth", "2", "--set", "max_depth=2"], "gives max_depth twice"),
+    ],
+)
+def test_wrong_parameters_are_refused_before_a_record_is_read(folder, monkeypatch, options, message):
+    monkeypatch.setattr("privet.curators.table.read_file", lambda *args: 1 / 0)
+    wrong = fit(*options)
+    assert wrong.exit_code == 2
+    assert message in words(wrong.stderr)
+
+
+def test_parameters_are_set_by_name(folder):
+    fitted = fit("--model", "PrivateTreeClassifier", "--set", "max_depth=1", "--set", "leaves=counts")
+    assert fitted.exit_code == 0, fitted.output
+    params = json.loads(Path("model.json").read_text())["params"]
+    assert (params["max_depth"], params["leaves"]) == (1, "counts")
+
+
+def test_models_are_listed_and_explained():
+    listed = run("models")
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == list(MODELS)
+    assert all(len(line.split()) > 1 for line in listed.stdout.splitlines())
+    explained = run("models", "PrivateTreeClassifier")
+    assert "Parameters" in explained.stdout
+    assert "max_depth=4" in explained.stdout
+    assert run("models", "NoSuchTree").exit_code == 2
 
 
 def test_columns_must_match_the_schema(folder, model):

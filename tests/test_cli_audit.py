@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 from privet.audit import claims as registry
 from privet.audit.claims import claim, diffprivlib
 from privet.cli import app
+from privet.cli.audit import estimators
+from privet.persistence import MODELS, model_class
 
 FEW = tuple(map(claim, ("hidden-leaves-only", "hidden-sampling", "topdown-maximum")))
 
@@ -106,6 +108,11 @@ def test_without_matplotlib_nothing_is_computed(monkeypatch):
         ("--estimator", "..val:V", "--epsilon", "1"),
         ("--estimator", "PrivateTreeClassifier", "--epsilon", "1", "--delta", "2"),
         ("--claims", "--delta", "0.1"),
+        ("--claims", "--set", "max_depth=1"),
+        ("--estimator", "PrivateTreeClassifier", "--epsilon", "1", "--set", "no_such=1"),
+        ("--estimator", "PrivateTreeClassifier", "--epsilon", "1", "--set", "max_depth=deep"),
+        ("--estimator", "PrivateTreeClassifier-counts", "--epsilon", "1", "--set", "max_depth=1"),
+        ("--estimator", "all", "--epsilon", "1", "--set", "max_depth=1"),
     ],
 )
 def test_wrong_use_ends_with_2_and_an_explanation(args):
@@ -197,7 +204,23 @@ def test_a_violation_ends_with_1_and_says_how_to_see_it_again(tmp_path, monkeypa
     assert "Pair.from_json" in result.stdout
 
 
+def test_parameters_are_set_by_name():
+    chosen = estimators("PrivateTreeClassifier", 0.5, ["max_depth=2", "leaves=counts"])
+    assert list(chosen) == ["PrivateTreeClassifier max_depth=2 leaves=counts"]
+    params = next(iter(chosen.values())).get_params()
+    assert (params["epsilon"], params["max_depth"], params["leaves"]) == (0.5, 2, "counts")
+
+
+def test_every_registered_classifier_is_audited():
+    ours = estimators("all", 0.5)
+    classifiers = {name for name in MODELS if model_class(name)._task == "classification"}
+    assert classifiers <= set(ours)
+    assert all(estimator.epsilon == 0.5 for estimator in ours.values())
+    assert all(list(estimators(name, 0.5)) == [name] for name in [*MODELS, *ours])
+
+
 def test_all_of_them_in_one_go(monkeypatch):
-    result = run("--estimator", "all", "--epsilon", "1", "--minutes", "0.03", "--json", "--plot", "all.png")
+    monkeypatch.setattr("privet.persistence.MODELS", {"PrivateTreeClassifier": MODELS["PrivateTreeClassifier"]})
+    result = run("--estimator", "all", "--epsilon", "1", "--minutes", "0.15", "--json", "--plot", "all.png")
     assert result.exit_code == 0, result.stderr
     assert set(json.loads(result.stdout)["estimators"]) == {"PrivateTreeClassifier", "PrivateTreeClassifier-counts"}

@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from fractions import Fraction
+from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,16 @@ from privet.tree.tree import Tree
 FORMAT = "privet-model-1"
 LARGEST_FILE = 256 * 2**20
 
-# The classes that can be saved, by name: loading looks up names here and imports nothing else.
-MODELS = {"PrivateTreeClassifier": "privet.algorithms.private_tree"}
+# Every estimator of the package, by name: what can be saved, and what the command line offers. A class is registered
+# by one line here; loading a file looks up names here and imports nothing else.
+MODELS = {
+    "PrivateTreeClassifier": "privet.algorithms.private_tree",
+}
+
+
+def model_class(name: str) -> Any:
+    """The registered class of that name."""
+    return getattr(import_module(MODELS[name]), name)
 
 
 def to_dict(model: Any) -> dict[str, Any]:
@@ -47,8 +56,6 @@ def _plain(value: Any) -> Any:
 
 def from_dict(data: Any) -> Any:
     """The model that ``to_dict`` described, checked: a malformed one is an error, whatever it says."""
-    import importlib
-
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise PrivetError(f"This is not a model of Privet: its format is not {FORMAT!r}.")
     try:
@@ -58,7 +65,7 @@ def from_dict(data: Any) -> Any:
         raise PrivetError("This model file is not whole: a part is missing.") from None
     if not isinstance(name, str) or name not in MODELS:
         raise PrivetError(f"This version of Privet has no model called {name!r}.")
-    cls = getattr(importlib.import_module(MODELS[name]), name)
+    cls = model_class(name)
     known = set(cls._get_param_names()) - {"schema"}
     if not set(params) <= known or not all(isinstance(v, str | int | float | bool | None) for v in params.values()):
         raise PrivetError("This model file has parameters that its class does not know.")

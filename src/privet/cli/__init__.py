@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import math
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from privet.cli.files import check_output, rows_to, whole
+from privet.cli.models import DEFAULT
 from privet.cli.screen import Group, say, warn, working
 
 app = typer.Typer(
@@ -30,11 +30,6 @@ app = typer.Typer(
 )
 schemas = typer.Typer(no_args_is_help=True, help="Write down what is public about your data.")
 app.add_typer(schemas, name="schema")
-
-
-class Leaves(StrEnum):
-    labels = "labels"
-    counts = "counts"
 
 
 def _checked_epsilon(epsilon: float) -> float:
@@ -53,6 +48,10 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite the output file 
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse (exit 1) if the receipt is void.")]
 Seed = Annotated[
     int | None, typer.Option(min=0, help="Reproducible noise, for research only: it makes the receipt void.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the model; may be given several times."),
 ]
 EPSILON_HELP = "The privacy budget. Smaller is more private; 0.1 to 1 is usual."
 
@@ -153,56 +152,82 @@ def fit(
     ],
     epsilon: Annotated[float, typer.Option(callback=_checked_epsilon, help=EPSILON_HELP)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes, as JSON.")],
-    max_depth: Annotated[int, typer.Option(min=1, help="The largest depth of the tree.")] = 4,
+    model: Annotated[str, typer.Option(metavar="NAME", help="What to learn; privet models lists them.")] = DEFAULT,
+    max_depth: Annotated[
+        int | None, typer.Option(min=1, help="The largest depth: short for --set max_depth=N.")
+    ] = None,
     leaves: Annotated[
-        Leaves, typer.Option(help="labels: most accurate predictions. counts: noisy counts, real probabilities.")
-    ] = Leaves.labels,
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="labels: most accurate predictions. counts: noisy counts, real probabilities. "
+            "Short for --set leaves=KIND.",
+        ),
+    ] = None,
     n_records: Annotated[
         int | None,
         typer.Option(min=0, help="About how many records there are, if that is public; else some budget measures it."),
     ] = None,
+    settings: Settings = None,
     seed: Seed = None,
     strict: Strict = False,
     force: Force = False,
 ) -> None:
-    """Learn a private tree and write it, with its receipt, to a file.
+    """Learn a private model and write it, with its receipt, to a file.
 
     It shows no training accuracy, on purpose: that would be one more look
     at the records, and nobody has paid for it. Measure accuracy on other
     records. Every fit on the same records costs its epsilon again.
 
-    Example:
+    Examples:
 
         privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json
+        privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json \\
+            --model PrivateTreeClassifier --set max_depth=3 --set leaves=counts
     """
+    from privet.cli import models
     from privet.errors import SchemaError
     from privet.schema import Schema
 
     target = check_output(output, force, data, schema)
     public = Schema.from_toml(schema)
-    if public.classes is None:
-        raise SchemaError(f"{schema} describes a number to predict, and privet fit learns classes: give it classes")
     if public.label is None:
         raise SchemaError(f"{schema} does not say which column is the label: set name under [label]")
+    short = {"max_depth": max_depth, "leaves": leaves, "n_records": n_records}
+    given = [f"{name}={value}" for name, value in short.items() if value is not None]
+    params = models.settings([*given, *(settings or ())])
     if strict:
-        _refuse_void(public.unconfirmed, seed)
+        _refuse_void(public.unconfirmed, seed, params)
 
     with working("Loading"):
-        from privet.algorithms.private_tree import PrivateTreeClassifier
         from privet.curators.table import read_file
 
-    model = PrivateTreeClassifier(
-        public, epsilon=epsilon, max_depth=max_depth, leaves=str(leaves), n_records=n_records, random_state=seed
-    )
+        learner = models.make(model, schema=public, epsilon=epsilon, random_state=seed, **params)
+        learner._check_schema(public)
     with working("Reading the data"):
         X, y = read_file(data, public)
-    with working("Learning the tree"):
-        model.fit(X, y)
-    model.save(target)
-    say(_summary(model), style="bold")
-    say(f"\nReceipt\n{model.privacy_}\n")
+    with working(f"Learning: {model}"):
+        learner.fit(X, y)
+    learner.save(target)
+    say(_summary(learner), style="bold")
+    say(f"\nReceipt\n{learner.privacy_}\n")
     say(f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
-    _warn_if_void(model.privacy_)
+    _warn_if_void(learner.privacy_)
+
+
+@app.command("models")
+def list_models(
+    model: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, in full.")] = None,
+) -> None:
+    """List the models that fit and audit know, or explain one of them.
+
+    Example:
+
+        privet models PrivateTreeClassifier
+    """
+    from privet.cli.models import show
+
+    show(model)
 
 
 @app.command()
@@ -312,8 +337,9 @@ def audit(
     paper: Annotated[str | None, typer.Option(help="With --claims: those of one paper or library only.")] = None,
     estimator: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Attack an estimator of Privet, all of them, or package.module:Class."),
+        typer.Option(metavar="NAME", help="Attack a model of Privet, all of them, or package.module:Class."),
     ] = None,
+    settings: Settings = None,
     epsilon: Annotated[float | None, typer.Option(help="With --estimator: what it promises.")] = None,
     delta: Annotated[float | None, typer.Option(help="With --estimator: the delta it promises. Default 0.")] = None,
     minutes: Annotated[float | None, typer.Option(help="With --estimator: how long the attack lasts.")] = None,
@@ -336,13 +362,14 @@ def audit(
 
         privet audit --claims --plot claims.png
         privet audit --estimator PrivateTreeClassifier --epsilon 1 --minutes 2
+        privet audit --estimator PrivateTreeClassifier --set max_depth=2 --epsilon 1
     """
-    from privet.cli.audit import audit_claims, audit_estimator
+    from privet.cli.audit import audit_claims, audit_estimators, estimators
 
     if claims == (estimator is not None):
         raise typer.BadParameter("say what to audit: either --claims or --estimator NAME.")
-    if claims and not epsilon is delta is minutes is confidence is None:
-        raise typer.BadParameter("--epsilon, --delta, --minutes and --confidence belong to --estimator.")
+    if claims and (settings or not epsilon is delta is minutes is confidence is None):
+        raise typer.BadParameter("--set, --epsilon, --delta, --minutes and --confidence belong to --estimator.")
     if estimator is not None and paper is not None:
         raise typer.BadParameter("--paper belongs to --claims.")
     target = None
@@ -357,7 +384,8 @@ def audit(
         if epsilon is None:
             raise typer.BadParameter("give --epsilon: what the estimator promises, such as 1.")
         time = 1.0 if minutes is None else minutes
-        kept = audit_estimator(estimator, _checked_epsilon(epsilon), delta, time, confidence, as_json, target)
+        subjects = estimators(estimator, _checked_epsilon(epsilon), settings or ())
+        kept = audit_estimators(subjects, epsilon, delta, time, confidence, as_json, target)
     if not kept:
         raise typer.Exit(1)
 
@@ -373,9 +401,11 @@ def _summary(model: Any) -> str:
     return f"{type(model).__name__}: depth {model.tree_.depth}, {n_leaves} {'leaf' if n_leaves == 1 else 'leaves'}"
 
 
-def _refuse_void(unconfirmed: tuple[str, ...], seed: int | None) -> None:
+def _refuse_void(unconfirmed: tuple[str, ...], seed: int | None, params: dict[str, Any]) -> None:
     from privet.errors import ReceiptError
 
+    if params.get("variant") == "published":
+        raise ReceiptError("a published variant may cost more than it claims, and --strict asks for a guarantee")
     if seed is not None:
         raise ReceiptError("--seed would make the receipt void, and --strict asks for one that is not")
     if unconfirmed:
@@ -386,6 +416,8 @@ def _refuse_void(unconfirmed: tuple[str, ...], seed: int | None) -> None:
 
 
 def _warn_if_void(receipt: Any) -> None:
+    if receipt.shortfall:
+        warn(f"this costs more than it claims: {receipt.shortfall}")
     if receipt.void:
         warn(f"the receipt is VOID, no guarantee holds: {'; '.join(receipt.void)}")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from privet.cli import models
 from privet.cli.files import whole
 from privet.cli.screen import say, warn, working
 from privet.errors import PrivetError
@@ -54,8 +55,8 @@ def audit_claims(paper: str | None, as_json: bool, plot: Path | None) -> bool:
     return not failed and all(finding.expected for finding in findings)
 
 
-def audit_estimator(
-    name: str,
+def audit_estimators(
+    subjects: Mapping[str, Any],
     epsilon: float,
     delta: float | None,
     minutes: float,
@@ -63,12 +64,11 @@ def audit_estimator(
     as_json: bool,
     plot: Path | None,
 ) -> bool:
-    """Attack an estimator, or all sound ones, for some minutes each; whether every promise was kept."""
+    """Attack estimators for some minutes each; whether every promise was kept."""
     with working("Loading"):
         from privet.audit.auditor import audit
         from privet.audit.bound import CONFIDENCE
 
-        subjects = estimators(name, epsilon)
     reports = {}
     for own, estimator in subjects.items():
         sure = CONFIDENCE if confidence is None else confidence
@@ -85,22 +85,30 @@ def audit_estimator(
     return not violated
 
 
-def estimators(name: str, epsilon: float) -> dict[str, Any]:
-    """Ours by name, all of ours, or a stranger's as ``package.module:Class``, made with ``epsilon``."""
+def estimators(name: str, epsilon: float, given: Sequence[str] = ()) -> dict[str, Any]:
+    """Ours by name, all of ours, or a stranger's as ``package.module:Class``, made with ``epsilon`` and ``given``."""
     from privet.audit.claims.privet import sound_estimators
+    from privet.persistence import MODELS
 
+    params = models.settings(given)
+    if name in MODELS:
+        return {" ".join([name, *given]): models.make(name, epsilon=epsilon, **params)}
+    module, _, kind = name.partition(":")
+    if kind and all(part.isidentifier() for part in (*module.split("."), *kind.split("."))):
+        return {name: _made(_looked_up(_imported(module), kind), epsilon, params)}
     ours = sound_estimators(epsilon)
+    if params and (name == ALL or name in ours):
+        raise PrivetError(
+            f"--set belongs to one model, and {name} has its parameters: choose one of {', '.join(MODELS)}"
+        )
     if name == ALL:
         return ours
     if name in ours:
         return {name: ours[name]}
-    module, _, kind = name.partition(":")
-    if not kind or not all(part.isidentifier() for part in (*module.split("."), *kind.split("."))):
-        raise PrivetError(
-            f"there is no estimator {name}: choose one of {', '.join(ours)}, {ALL} for all of them, or name "
-            "another's as package.module:Class"
-        )
-    return {name: _made(_looked_up(_imported(module), kind), epsilon)}
+    raise PrivetError(
+        f"there is no estimator {name}: choose one of {', '.join({**MODELS, **ours})}, {ALL} for all of them, or name "
+        "another's as package.module:Class"
+    )
 
 
 def _imported(module: str) -> Any:
@@ -125,11 +133,12 @@ def _looked_up(module: Any, kind: str) -> Any:
     return found
 
 
-def _made(kind: Any, epsilon: float) -> Any:
+def _made(kind: Any, epsilon: float, params: dict[str, Any]) -> Any:
     try:
-        return kind(epsilon=epsilon)
+        return kind(epsilon=epsilon, **params)
     except TypeError:
-        why = "cannot be made with epsilon alone; write a class that fills in the rest"
+        alone = f"epsilon and {', '.join(params)}" if params else "epsilon alone"
+        why = f"cannot be made with {alone}; write a class that fills in the rest"
     except Exception as error:
         why = f"cannot be made with epsilon={epsilon:g}: it raises {type(error).__name__}"
     raise PrivetError(f"{getattr(kind, '__name__', 'this')} {why}")

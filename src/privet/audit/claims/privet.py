@@ -64,9 +64,11 @@ CLAIMS = (
 
 def sound_estimators(epsilon: float) -> dict[str, Any]:
     """Every estimator of the project that promises ``epsilon``, by the name that ``privet audit`` knows."""
-    from privet.algorithms.private_tree import PrivateTreeClassifier
+    from privet.persistence import MODELS, model_class
 
+    classes = {name: model_class(name) for name in MODELS}
     return {
-        "PrivateTreeClassifier": PrivateTreeClassifier(epsilon=epsilon),
-        "PrivateTreeClassifier-counts": PrivateTreeClassifier(epsilon=epsilon, leaves="counts"),
+        # As they come: every registered class is sound by default. The search draws classes, no numbers to predict.
+        **{name: kind(epsilon=epsilon) for name, kind in classes.items() if kind._task == "classification"},
+        "PrivateTreeClassifier-counts": classes["PrivateTreeClassifier"](epsilon=epsilon, leaves="counts"),
     }
