@@ -18,6 +18,7 @@ from privet.privacy.mechanisms import SecureMechanisms, mechanisms, selection_sc
 from privet.privacy.receipt import add_up
 from privet.privacy.sensitivity import (
     MEDIAN,
+    TARGET_ONE,
     CorrectCount,
     Entropy,
     Gini,
@@ -296,8 +297,12 @@ def refused_questions(curator, root):
         ("labels by another score", LeakError, choose(labels, Mixed(0))),
         ("a score of one's own", LeakError, choose(score=MyScore())),
         ("a score of one's own", LeakError, choose(score=MyCount())),
-        ("a score about something else", LeakError, choose(score=MEDIAN)),
+        ("a quantile beside stopping", LeakError, choose(candidates_of(curator, stop=True), MEDIAN)),
+        ("labels by another score", LeakError, choose(labels, MEDIAN)),
+        ("targets of classes", LeakError, lambda: curator.tally({root: Tally(measure="target")}, tenth)),
+        ("an unknown measure", LeakError, lambda: curator.tally({root: Tally(measure="pay")}, tenth)),
         ("a score about something else", LeakError, choose(score=SquaredError(3))),
+        ("a score about something else", LeakError, choose(score=SquaredError(TARGET_ONE))),
         ("a score for two classes", LeakError, choose(score=RootGini(5))),
         ("splits of another grid", LeakError, choose(Candidates(old, 3))),
         ("too few classes", LeakError, choose(Candidates(splits, 2, labelled=True), CorrectCount())),

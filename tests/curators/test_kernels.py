@@ -202,10 +202,11 @@ def test_counts_and_sums_are_exact(engines, name, level):
     np.testing.assert_array_equal(kernels.histograms(*level), expected)
     again = kernels.histograms(*level, out=expected.copy())
     np.testing.assert_array_equal(again, 2 * expected)
-    values = labels.astype(np.int64) * 3**30 - 2**40  # beyond what a float64 sum would keep
+    weights = np.arange(n_classes, dtype=np.int64)[:, None] * [0, 3**30] + [1, -(2**40)]
+    values = weights[labels]  # beyond what a float64 sum would keep
     sums = kernels.sums(cells, offsets, n_cells, values, rows, starts)
-    weights = np.arange(n_classes, dtype=np.int64) * 3**30 - 2**40
     np.testing.assert_array_equal(sums, expected @ weights)
+    np.testing.assert_array_equal(kernels.sums(cells, offsets, n_cells, values, rows, starts, sums.copy()), 2 * sums)
 
 
 @settings(max_examples=100, deadline=None)
@@ -297,7 +298,7 @@ def whole_story(X, cuts, labels, rows, starts):
     n_cells = int(offsets[-1])
     root = kernels.histograms(cells, offsets[:-1], n_cells, labels, 3)
     level = kernels.histograms(cells, offsets[:-1], n_cells, labels, 3, rows, starts)
-    sums = kernels.sums(cells, offsets[:-1], n_cells, labels.astype(np.int64) - 1, rows, starts)
+    sums = kernels.sums(cells, offsets[:-1], n_cells, labels.astype(np.int64)[:, None] - [1, 2], rows, starts)
     nodes = len(starts) - 1
     features = [i % m for i in range(nodes)]
     tables = [(np.arange(len(cuts[f]) + 2) % 3).astype(np.uint8) for f in features]

@@ -425,6 +425,13 @@ def test_a_record_is_in_one_cell_of_each_table():
         assert np.concatenate(tables).sum() == s.tally_sensitivity(3)
 
 
+@pytest.mark.parametrize(("tables", "sensitivity"), [(0, 1), (1, 1), (2, 2), (50, 50)])
+def test_two_target_sums_cost_one_unit_for_each_table(tables, sensitivity):
+    lemma = f"target_tally({tables})"
+    assert s.target_tally_sensitivity(tables) == s.proven(lemma) == sensitivity * s.TARGET_ONE
+    assert s.proven("target_tally") == s.TARGET_ONE
+
+
 MALFORMED = [
     *("", " ", "gini()", "gini(1)", "Gini", "gini ", "gini\n", "mixed", "mixed(257)", "mixed(1/2)", "mixed(-1)"),
     *("entropy", "entropy(0)", "entropy(99999999999999999)", "entropy(1e3)", "entropy(٣)", "root_gini(0)"),

@@ -41,14 +41,18 @@ class Node:
 
 @dataclass(frozen=True)
 class Tally:
-    """Which counts to ask for: one table for each of ``tables``, cell by cell where the split has a part.
+    """Which sums to ask for: one table for each of ``tables``, cell by cell where the split has a part.
 
-    ``tables`` empty asks for the node's own count. ``by_class`` counts each class apart, at no extra price: a record
-    has one class.
+    ``tables`` empty asks for the node's own. ``measure`` says what each record adds to its cell. ``"records"``: one;
+    ``by_class`` counts each class apart, at no extra price: a record has one class. ``"target"``: two numbers that add
+    up to ``TARGET_ONE``, how far its target is above the low end of the public range and how far below the high end;
+    they cost no more than a count (``target_tally_sensitivity``), and their shares of the sum are the mean's place
+    between the ends.
     """
 
     tables: tuple[Split, ...] = ()
     by_class: bool = True
+    measure: str = "records"
 
 
 class Curator(ABC):
@@ -97,10 +101,10 @@ class Curator(ABC):
     # -- private questions: each node pays its own budget -------------------------------------------------------
 
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
-        """Noisy counts for each node: integers, possibly negative, (cells, classes) or (cells,).
+        """Noisy sums for each node: integers, possibly negative, (cells, classes), (cells,) or, of targets, (cells, 2).
 
         Costs ``budget`` on each node's scope. Two-sided geometric noise on exact integers; a record is in one
-        cell of each table, so the L1 sensitivity is the number of tables.
+        cell of each table, so the L1 sensitivity is the number of tables (times ``TARGET_ONE`` for targets).
         """
         self._cannot("tally")
 

@@ -18,6 +18,8 @@ from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import Mechanisms, scale_for, selection_scale
 from privet.privacy.receipt import SELECTIONS, Event
 from privet.privacy.sensitivity import (
+    TARGET_BITS,
+    TARGET_ONE,
     CorrectCount,
     Entropy,
     Gini,
@@ -25,7 +27,9 @@ from privet.privacy.sensitivity import (
     Quantile,
     RootGini,
     Score,
+    SquaredError,
     tally_sensitivity,
+    target_tally_sensitivity,
 )
 from privet.schema import Categorical, Numeric, Schema
 from privet.tree.candidates import Candidates, Choice, Split, Splits
@@ -33,6 +37,9 @@ from privet.tree.grid import Grid
 
 CLASS_SCORES = (CorrectCount, Gini, Mixed, Entropy, RootGini)
 """The scores whose proof is about the class counts of a candidate's children."""
+
+MEASURES = {"records": ("tally", tally_sensitivity), "target": ("target_tally", target_tally_sensitivity)}
+"""What a tally may add up, with the lemma and the L1 sensitivity of so many tables."""
 
 MOST_CANDIDATES = 100_000_000
 """Their scores and priors take a few gigabytes."""
@@ -70,15 +77,14 @@ class CentralCurator(Curator):
 
     @abstractmethod
     def _histograms(self, nodes: Sequence[Node]) -> np.ndarray:
-        """Exact counts, int64 of shape (nodes, cells of the grid, classes)."""
+        """Exact counts, int64 of shape (nodes, cells of the grid, classes).
+
+        Without classes the last axis is the number of records and their targets' sum and sum of squares.
+        """
 
     @abstractmethod
     def _totals(self, nodes: Sequence[Node]) -> np.ndarray:
-        """Exact class counts, int64 of shape (nodes, classes)."""
-
-    @abstractmethod
-    def _size(self, node: Node) -> int:
-        """The exact number of records."""
+        """The same of whole nodes, int64 of shape (nodes, classes) or (nodes, 3)."""
 
     @abstractmethod
     def _own(self, nodes: Sequence[Node]) -> None:
@@ -100,13 +106,18 @@ class CentralCurator(Curator):
         nodes = list(tallies)
         self._own(nodes)
         for tally in tallies.values():
+            if tally.measure not in MEASURES:
+                raise LeakError(f"A tally's measure is one of {', '.join(MEASURES)}, not {tally.measure!r}.")
+            if tally.measure == "target" and self.schema.target is None:
+                raise LeakError("There is no numeric target to add up: this schema has classes.")
             for split in tally.tables:
                 self._fits(split)
         answers, events, scales = {}, [], []
         for (node, tally), amount in zip(tallies.items(), budgets(nodes, budget)):
-            sensitivity = tally_sensitivity(len(tally.tables))
+            lemma, constant = MEASURES[tally.measure]
+            sensitivity = constant(len(tally.tables))
             scale = scale_for(sensitivity, amount)
-            lemma = f"tally({sensitivity})"
+            lemma = f"{lemma}({max(1, len(tally.tables))})"
             event = Event(node.scope.path, "tally", "geometric", Fraction(sensitivity), scale, amount, lemma)
             events.append((node.scope, event))
             scales.append(scale)
@@ -127,8 +138,7 @@ class CentralCurator(Curator):
         tables = [node for node, tally in tallies.items() if tally.tables]
         exact: dict[Node, np.ndarray] = {}
         for node in plain:
-            by_class = tallies[node].by_class
-            exact[node] = self._totals([node]) if by_class else np.array([self._size(node)], dtype=np.int64)
+            exact[node] = self._measured(self._totals([node]), tallies[node])
         if tables:
             grid = self._cells()
             for node, histogram in zip(tables, self._histograms(tables)):
@@ -141,8 +151,20 @@ class CentralCurator(Curator):
                         for split in tallies[node].tables
                     ]
                 )
-                exact[node] = counts if tallies[node].by_class else counts.sum(axis=1)
+                exact[node] = self._measured(counts, tallies[node])
         return exact
+
+    def _measured(self, statistics: np.ndarray, tally: Tally) -> np.ndarray:
+        """What a tally asks for, from the statistics that cells hold."""
+        if tally.measure == "target":
+            high_ends = statistics[..., 0] << TARGET_BITS
+            return np.stack([statistics[..., 1], high_ends - statistics[..., 1]], axis=-1)
+        by_class = tally.by_class and self.schema.classes is not None
+        return statistics if by_class else self._records(statistics)
+
+    def _records(self, statistics: np.ndarray) -> np.ndarray:
+        """The number of records, from the statistics that cells hold."""
+        return statistics[..., 0] if self.schema.classes is None else statistics.sum(axis=-1)
 
     def choose(
         self,
@@ -200,8 +222,7 @@ class CentralCurator(Curator):
             raise LeakError("Candidates must have as many classes as the schema.")
         if options.labelled and type(score) is not CorrectCount:
             raise LeakError("Labels are chosen by their correct count: another score has no proof.")
-        if type(score) not in CLASS_SCORES or (type(score) is RootGini and options.n_classes != 2):
-            raise LeakError("This score has no proof for the class counts of children.")
+        self._may_score(options, score)
         if options.splits is not None or not options.labelled:  # labels alone need no histogram
             grid = self._cells()
             if options.splits is not None and options.splits.grid is not grid:
@@ -210,6 +231,17 @@ class CentralCurator(Curator):
             raise LeakError("``allowed`` must say yes or no to every split.")
         if not (np.abs(options.log_prior) <= LARGEST_LOG_PRIOR).all():
             raise LeakError("A prior's logarithm is too large: with it, scores would not fit in 64-bit integers.")
+
+    def _may_score(self, options: Candidates, score: Score) -> None:
+        """Raise LeakError unless the score has a proof for what this curator knows of a candidate's children."""
+        if type(score) is Quantile:
+            if options.stop or options.splits is None:
+                raise LeakError("A quantile is chosen among splits alone.")
+        elif self.schema.classes is None:
+            if type(score) is not SquaredError or score.span != TARGET_ONE:
+                raise LeakError("Splits of numeric targets are chosen by SquaredError(TARGET_ONE) or a quantile.")
+        elif type(score) not in CLASS_SCORES or (type(score) is RootGini and options.n_classes != 2):
+            raise LeakError("This score has no proof for the class counts of children.")
 
     def _fits(self, split: Split) -> None:
         """Raise LeakError unless the split sends every cell of a feature of the grid somewhere."""
@@ -228,13 +260,15 @@ class CentralCurator(Curator):
         for options, histogram in zip(candidates.values(), self._histograms(nodes)):
             # Every record is in one cell of the first feature.
             totals = histogram[: self._cells().offsets[1]].sum(axis=0)
-            children = np.empty((len(options.indices), 2, options.n_classes), dtype=np.int64)
+            children = np.empty((len(options.indices), 2, len(totals)), dtype=np.int64)
             if options.splits is not None:
                 np.take(left_counts(options.splits, histogram), options.indices, axis=0, out=children[:, 0])
                 np.subtract(totals, children[:, 0], out=children[:, 1])
             if options.labelled:
                 left, right = options.labellings
                 of_splits, of_stops = children[:, 0, left] + children[:, 1, right], totals
+            elif type(score) is Quantile:
+                of_splits, of_stops = score.of(self._records(children)), totals[:0]
             else:
                 of_splits, of_stops = score.of(children), score.of(totals[None, None, :])
             yield np.concatenate([of_splits.ravel(), of_stops if options.stop else totals[:0]])
@@ -268,7 +302,7 @@ class CentralCurator(Curator):
             for _ in features
             for score, scale in zip(scores, scales)
         )
-        histogram = self._histograms([node])[0].sum(axis=-1)
+        histogram = self._records(self._histograms([node])[0])
         answers = {}
         for f in features:
             cuts = grid.features[f].cuts
@@ -298,7 +332,7 @@ class CentralCurator(Curator):
 
 
 def left_counts(splits: Splits, histogram: np.ndarray) -> np.ndarray:
-    """The class counts of every split's left child: a public linear map of the node's histogram."""
+    """The statistics of every split's left child: a public linear map of the node's histogram."""
     up_to = np.concatenate([np.zeros((1, histogram.shape[1]), np.int64), np.cumsum(histogram, axis=0)])
     runs = np.take(up_to, splits.last + 1, axis=0)
     runs -= np.take(up_to, splits.first, axis=0)

@@ -19,17 +19,21 @@ import numpy as np
 from privet.curators import kernels
 from privet.curators.base import Node
 from privet.curators.central import CentralCurator
-from privet.curators.table import Table, check_lengths, read_labels, read_table
+from privet.curators.table import Table, check_lengths, read_labels, read_table, read_targets
 from privet.errors import LeakError, SchemaError
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
 from privet.privacy.samplers import draw_parts
+from privet.privacy.sensitivity import TARGET_ONE
 from privet.schema import Schema
 from privet.tree.candidates import Split
 from privet.tree.grid import Grid
 
 MOST_RECORDS = 2**27
-"""Up to here Gini scores, which square counts, are exact in 64-bit integers (``privacy/sensitivity.py``)."""
+"""Up to here Gini scores, which square counts, are exact in 64-bit integers (``privacy/sensitivity.py``).
+
+So are the sums of squared targets: each is at most 2^32.
+"""
 
 
 @dataclass(eq=False)
@@ -53,7 +57,7 @@ class _Block:
 
 
 class MemoryCurator(CentralCurator):
-    """Holds a table and its labels in memory and answers private questions about them.
+    """Holds a table and its labels, or numeric targets, in memory and answers private questions about them.
 
     ``ledger`` is charged for every answer; by default that of the surrounding ``with Ledger(...)``, or else one without
     a limit that only keeps count.
@@ -69,7 +73,9 @@ class MemoryCurator(CentralCurator):
         mechanisms: Mechanisms | None = None,
     ) -> None:
         self._table: Table = read_table(X, schema)
-        self._labels = read_labels(y, schema)
+        self._labels: np.ndarray = (
+            read_labels(y, schema) if schema.target is None else _moments(read_targets(y, schema), *schema.target)
+        )
         check_lengths(self._table, self._labels)
         if self._table.n_rows >= MOST_RECORDS:
             raise SchemaError(f"The in-memory curator holds fewer than {MOST_RECORDS:,} records.")
@@ -161,12 +167,9 @@ class MemoryCurator(CentralCurator):
             raise LeakError("This node is not one of this curator's.")
 
     def _totals(self, nodes: Sequence[Node]) -> np.ndarray:
-        n_classes = self._n_classes
-        return np.stack([np.bincount(self._labels_of(node), minlength=n_classes) for node in nodes])
-
-    def _size(self, node: Node) -> int:
-        rows = self._held[node].rows
-        return self._table.n_rows if rows is None else len(rows)
+        if self.schema.classes is None:
+            return np.stack([self._labels_of(node).sum(axis=0) for node in nodes])
+        return np.stack([np.bincount(self._labels_of(node), minlength=self._width) for node in nodes])
 
     def _labels_of(self, node: Node) -> np.ndarray:
         rows = self._held[node].rows
@@ -199,16 +202,19 @@ class MemoryCurator(CentralCurator):
     def _count(self, to_count: Sequence[_Held]) -> np.ndarray:
         """Count these nodes' histograms, all in one pass over their rows."""
         grid = self._cells()
-        counts = np.zeros((len(to_count), grid.n_cells, self._n_classes), dtype=np.int64)
+        counts = np.zeros((len(to_count), grid.n_cells, self._width), dtype=np.int64)
         if to_count:
             rows, starts = self._rows(to_count)
             for block in self._blocks:
                 if not len(block.features):
                     continue
                 offsets = grid.offsets[block.features]
-                kernels.histograms(
-                    block.cells, offsets, grid.n_cells, self._labels, self._n_classes, rows, starts, counts
-                )
+                if self.schema.classes is None:
+                    kernels.sums(block.cells, offsets, grid.n_cells, self._labels, rows, starts, counts)
+                else:
+                    kernels.histograms(
+                        block.cells, offsets, grid.n_cells, self._labels, self._width, rows, starts, counts
+                    )
         return counts
 
     def _rows(self, level: Sequence[_Held]) -> tuple[np.ndarray | None, np.ndarray]:
@@ -220,9 +226,15 @@ class MemoryCurator(CentralCurator):
         return np.concatenate(lists), np.concatenate([[0], np.cumsum([len(own) for own in lists], dtype=np.int64)])
 
     @property
-    def _n_classes(self) -> int:
-        assert self.schema.classes is not None
-        return len(self.schema.classes)
+    def _width(self) -> int:
+        """How many numbers a cell holds: one for each class, or three moments of the targets."""
+        return 3 if self.schema.classes is None else len(self.schema.classes)
+
+
+def _moments(targets: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Each target t in fixed point, rounded once and for all, as the row (1, t, t^2) that exact sums are made of."""
+    t = np.rint((targets - low) / max(high - low, np.finfo(float).tiny) * TARGET_ONE).astype(np.int64)
+    return np.stack([np.ones_like(t), t, t * t], axis=1)
 
 
 def _n_rows(held: _Held) -> int:

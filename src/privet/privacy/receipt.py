@@ -28,7 +28,7 @@ _STEP = re.compile(r"[a-z]+(?:0|[1-9][0-9]*):(?:0|[1-9][0-9]*)")
 
 # A lemma speaks about additive noise, about no noise at all or, as every score's does, about a selection.
 SELECTIONS = ("permute_and_flip", "exponential")
-_MECHANISMS = {"tally": ("geometric",), "peek": ("peek",)}
+_MECHANISMS = {"tally": ("geometric",), "target_tally": ("geometric",), "peek": ("peek",)}
 
 # Sums of fractions stay fast, and printable, as long as their common denominator has fewer bits.
 _DENOMINATOR_BITS = 14_000

@@ -29,6 +29,10 @@ from privet.errors import LeakError, ReceiptError
 FRACTION_BITS = 8
 ONE = 1 << FRACTION_BITS
 
+TARGET_BITS = 16
+TARGET_ONE = 1 << TARGET_BITS
+"""Targets are whole numbers of this part of their public range: 0 at its low end, ``TARGET_ONE`` at its high end."""
+
 
 class Score(Protocol):
     """A score with a proven sensitivity. ``of`` maps children's statistics to exact integers."""
@@ -344,6 +348,16 @@ def tally_sensitivity(tables: int) -> int:
     return max(1, tables)
 
 
+def target_tally_sensitivity(tables: int) -> int:
+    """The two target sums of every cell of ``tables`` tables: one record adds ``TARGET_ONE`` to each table.
+
+    A record whose target is t, rounded once to a whole number between 0 and ``TARGET_ONE``, adds t to the first sum of
+    its cell and ``TARGET_ONE`` - t, a difference and not a second rounding, to the other. Both are at least 0, so the
+    L1 effect on a table is exactly ``TARGET_ONE``: the two sums cost what a count costs.
+    """
+    return TARGET_ONE * tally_sensitivity(tables)
+
+
 def proven(lemma: str) -> Fraction:
     """The smallest sensitivity that the named lemma allows; used to re-check receipts."""
     match = re.fullmatch(r"([a-z_]+)(?:\(([0-9]{1,18})(?:/([0-9]{1,18}))?\))?", lemma)
@@ -359,6 +373,7 @@ def proven(lemma: str) -> Fraction:
 
 _LEMMAS: dict[str, Callable[..., int]] = {
     "tally": lambda tables=1: tally_sensitivity(tables),
+    "target_tally": lambda tables=1: target_tally_sensitivity(tables),
     "peek": lambda: 0,
     "gini": lambda: Gini().sensitivity,
     "mixed": lambda weight: Mixed(weight).sensitivity,

@@ -105,14 +105,15 @@ def sums(
     starts: NDArray | None = None,
     out: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """Sum fixed-point values per node and cell: int64 ``(nodes, n_cells)``.
+    """Sum the columns of ``values``, fixed-point, per node and cell: int64 ``(nodes, n_cells, columns)``.
 
-    Sums wrap around as int64 does: the caller chooses a fixed point in which they cannot.
+    Sums wrap around as int64 does: the caller chooses a fixed point in which they cannot. With ``out`` they are
+    added to it.
     """
     rows, starts = _level(cells, rows, starts)
     if out is None:
-        out = np.zeros((len(starts) - 1, n_cells), np.int64)
-    _pick(SUM * int(starts[-1]) * cells.shape[1]).sums(cells, offsets, values, rows, starts, out)
+        out = np.zeros((len(starts) - 1, n_cells, values.shape[1]), np.int64)
+    _pick(SUM * int(starts[-1]) * cells.shape[1] * values.shape[1]).sums(cells, offsets, values, rows, starts, out)
     return out
 
 

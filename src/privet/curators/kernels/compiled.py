@@ -220,13 +220,17 @@ def count(cells, labels, rows, whole, bounds, offsets, widths, f_start, f_stop, 
 
 @kernel
 def total(cells, values, rows, whole, bounds, offsets, f_start, f_stop, out):
-    """Add the values of features ``f_start`` to ``f_stop`` to ``out``, node by node."""
+    """Add each row's values to ``out`` at its cells of features ``f_start`` to ``f_stop``, node by node."""
+    columns = uint64(values.shape[1])
     for node in range(uint64(len(bounds) - 1)):
         mine = out[node]
         for k in range(uint64(bounds[node]), uint64(bounds[node + uint64(1)])):
             i = k if whole else uint64(rows[k])
+            own = values[i]
             for f in range(uint64(f_start), uint64(f_stop)):
-                mine[uint64(uint64(offsets[f]) + uint64(cells[i, f]))] += values[i]
+                here = mine[uint64(uint64(offsets[f]) + uint64(cells[i, f]))]
+                for j in range(columns):
+                    here[j] += own[j]
 
 
 @kernel
@@ -304,7 +308,7 @@ def _signatures():
             for y in (u8, uint16)
         ],
     )
-    yield total, [(_read(c, 2, "A"), _read(i8), *level, *features, _write(i8, 2)) for c in (u8, uint16)]
+    yield total, [(_read(c, 2, "A"), _read(i8, 2), *level, *features, _write(i8, 3)) for c in (u8, uint16)]
     blocks = (_read(u8, 2, "A"), _read(uint16, 2, "A"))
     yield route, [(*blocks, _read(i8), _read(u8), _read(i8), _read(i8), *level, _write(u8), _write(i8))]
 

@@ -48,7 +48,7 @@ def sums(
     # bincount weighs in floating point, which is not exact; add.at is.
     for node, part in _chunks(rows, starts, cells.shape[1]):
         flat = cells[part] + np.asarray(offsets, np.int64)
-        np.add.at(out[node], flat, values[part, None])
+        np.add.at(out[node], flat, values[part][:, None, :])
 
 
 def partition_level(
