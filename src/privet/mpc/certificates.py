@@ -1,0 +1,51 @@
+"""Keys and self-signed certificates: who is who is settled by holding the very certificate, not by an authority."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from privet.mpc.engine import MpcError
+
+
+def make_certificate(name: str, folder: Path, *, days: int = 365, start: datetime | None = None) -> tuple[Path, Path]:
+    """Write ``name.key`` (readable by its owner alone) and ``name.crt``; never over existing files.
+
+    The certificate goes to the others, by a way on which nobody can swap it. The key stays.
+    """
+    key_file, certificate_file = folder / f"{name}.key", folder / f"{name}.crt"
+    if key_file.exists() or certificate_file.exists():
+        raise MpcError(f"{key_file} or {certificate_file} exists. Delete both, or choose another name.")
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    start = start or datetime.now(UTC) - timedelta(minutes=5)  # clocks differ a little
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(start)
+        .not_valid_after(start + timedelta(days=days))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    folder.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(pem)
+    certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    return key_file, certificate_file
+
+
+def fingerprint(certificate: bytes) -> str:
+    """SHA-256 of a certificate in PEM or DER."""
+    if certificate.lstrip().startswith(b"-----"):
+        certificate = x509.load_pem_x509_certificate(certificate).public_bytes(serialization.Encoding.DER)
+    return sha256(certificate).hexdigest()

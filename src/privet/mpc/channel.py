@@ -1,0 +1,174 @@
+"""Mutual TLS 1.3 between two programs that know each other's certificates.
+
+Each side trusts exactly the certificates it was given: they are the only roots of its context, and after the handshake
+the other's certificate is compared with them byte for byte. A certificate that is foreign, expired or missing ends the
+handshake.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from privet.mpc.certificates import fingerprint
+from privet.mpc.engine import MpcError
+
+LENGTH_BYTES = 8
+MOST_BYTES = 2**33
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A program's own key and certificate."""
+
+    key: Path
+    certificate: Path
+
+    def context(self, purpose: int, trusted: Iterable[bytes]) -> ssl.SSLContext:
+        """TLS 1.3 only, both sides show certificates, no roots but ``trusted``, no session is ever resumed."""
+        context = ssl.SSLContext(purpose)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname = False  # a pinned certificate says more than a name
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_cert_chain(self.certificate, self.key)
+        for certificate in trusted:
+            context.load_verify_locations(cadata=certificate.decode())
+        if purpose == ssl.PROTOCOL_TLS_SERVER:
+            context.num_tickets = 0
+        return context
+
+
+class Channel:
+    """Whole messages over a socket: length, then bytes. Any failure closes it and is an ``MpcError``."""
+
+    def __init__(self, sock: socket.socket, timeout: float, peer: str = "a peer") -> None:
+        self._socket = sock
+        self.peer = peer
+        sock.settimeout(timeout)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def send(self, message: bytes) -> None:
+        with self._failing():
+            self._socket.sendall(len(message).to_bytes(LENGTH_BYTES, "big") + message)
+
+    def receive(self, most: int = MOST_BYTES) -> bytes:
+        with self._failing():
+            length = int.from_bytes(self._exactly(LENGTH_BYTES), "big")
+            if length > most:
+                raise MpcError(f"{self.peer} sends more than it should. The run has ended.")
+            return self._exactly(length)
+
+    def _exactly(self, n: int) -> bytes:
+        buffer = bytearray(n)
+        view, got = memoryview(buffer), 0
+        while got < n:
+            count = self._socket.recv_into(view[got:])
+            if count == 0:
+                raise MpcError(f"{self.peer} has left. The run has ended.")
+            got += count
+        return bytes(buffer)
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except MpcError:
+            self.close()
+            raise
+        except TimeoutError:
+            self.close()
+            raise MpcError(f"{self.peer} has not answered in time. The run has ended.") from None
+        except (OSError, ValueError) as error:  # ValueError: the socket was closed by another thread
+            self.close()
+            raise MpcError(f"The link to {self.peer} broke ({type(error).__name__}). The run has ended.") from None
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):
+            self._socket.close()
+
+
+def connect(address: tuple[str, int], identity: Identity, certificate: bytes, *, peer: str, timeout: float) -> Channel:
+    """Connect to a program that holds ``certificate``; tries until ``timeout`` while it has not started yet."""
+    context = identity.context(ssl.PROTOCOL_TLS_CLIENT, [certificate])
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            raw = socket.create_connection(address, timeout=timeout)
+            break
+        except OSError:
+            if time.monotonic() > deadline:
+                raise MpcError(f"{peer} cannot be reached at {address[0]}:{address[1]}.") from None
+            time.sleep(0.05)
+    try:
+        wrapped = context.wrap_socket(raw)
+        if fingerprint(wrapped.getpeercert(binary_form=True) or b"") != fingerprint(certificate):
+            raise ssl.SSLError("not the pinned certificate")
+    except OSError as error:
+        raw.close()
+        raise MpcError(f"{peer} was refused: {_reason(error)}.") from None
+    return Channel(wrapped, timeout, peer)
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not the one that was agreed on, or not valid today ({error.verify_message})"
+    if isinstance(error, TimeoutError):
+        return "it has not answered in time"
+    return "it does not speak TLS 1.3 with the agreed certificate, or has refused ours"
+
+
+class Listener:
+    """Accepts programs that hold one of ``known`` certificates (name: certificate) and hands them to ``welcome``.
+
+    Whoever holds none is refused in the handshake and nothing else happens.
+    """
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        identity: Identity,
+        known: Mapping[str, bytes],
+        welcome: Callable[[str, Channel], None],
+        timeout: float,
+    ) -> None:
+        self._names = {fingerprint(certificate): name for name, certificate in known.items()}
+        self._context = identity.context(ssl.PROTOCOL_TLS_SERVER, known.values())
+        self._welcome = welcome
+        self._timeout = timeout
+        self._socket = socket.create_server(address)
+        self.address: tuple[str, int] = self._socket.getsockname()[:2]
+        self.refused = 0
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                raw, _ = self._socket.accept()
+            except OSError:  # closed
+                return
+            threading.Thread(target=self._greet, args=(raw,), daemon=True).start()
+
+    def _greet(self, raw: socket.socket) -> None:
+        raw.settimeout(self._timeout)
+        try:
+            wrapped = self._context.wrap_socket(raw, server_side=True)
+            name = self._names[fingerprint(wrapped.getpeercert(binary_form=True) or b"")]
+        except (OSError, KeyError):
+            self.refused += 1
+            raw.close()
+            return
+        self._welcome(name, Channel(wrapped, self._timeout, name))
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()

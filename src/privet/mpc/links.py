@@ -1,0 +1,135 @@
+"""The mesh over TLS: for every two servers one connection in each direction, each written by one side only.
+
+(On a connection that both sides write at once, TLS can wait for itself.) Short messages are written at once: servers
+are never more than two rounds apart, so they fit into the sockets' buffers. Long ones are written by a thread, so that
+three servers that all send before they receive do not wait for each other.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+
+from privet.mpc.channel import Channel, Identity, connect
+from privet.mpc.engine import MpcError
+from privet.mpc.mesh import PARTIES, Mesh
+
+SHORT = 2**15
+
+
+class Links(Mesh):
+    """``to`` and ``from_`` hold a channel for each of the two other servers."""
+
+    def __init__(self, party: int, to: dict[int, Channel], from_: dict[int, Channel]) -> None:
+        super().__init__(party)
+        self._to = {other: _Outgoing(channel) for other, channel in to.items()}
+        self._from = from_
+
+    def _put(self, to: int, message: bytes) -> None:
+        self._to[to].put(message)
+
+    def _get(self, sender: int, n_bytes: int) -> bytes:
+        return self._from[sender].receive(n_bytes)
+
+    def close(self) -> None:
+        for outgoing in self._to.values():
+            outgoing.close()
+        for channel in self._from.values():
+            channel.close()
+
+
+class _Outgoing:
+    """Writes to one channel, in order."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._waiting = 0
+        self._lock = threading.Lock()
+        self._failed = False
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def put(self, message: bytes) -> None:
+        if self._failed:
+            raise MpcError(f"The link to {self._channel.peer} broke. The run has ended.")
+        with self._lock:
+            idle = self._waiting == 0
+            if not idle or len(message) > SHORT:
+                self._waiting += 1
+                self._queue.put(message)
+                return
+        self._channel.send(message)
+
+    def _write(self) -> None:
+        while (message := self._queue.get()) is not None:
+            try:
+                self._channel.send(message)
+            except MpcError:
+                self._failed = True
+                return
+            with self._lock:
+                self._waiting -= 1
+
+    def close(self) -> None:
+        """What was put is still written, so that a server that is done does not cut the others off."""
+        self._queue.put(None)
+        self._thread.join(timeout=5)
+        self._channel.close()
+
+
+class Inbox:
+    """Incoming channels by the name of who opened them, until somebody asks for them."""
+
+    def __init__(self) -> None:
+        self._channels: dict[str, queue.SimpleQueue[Channel]] = defaultdict(queue.SimpleQueue)
+
+    def welcome(self, name: str, channel: Channel) -> None:
+        self._channels[name].put(channel)
+
+    def get(self, name: str, timeout: float) -> Channel:
+        try:
+            return self._channels[name].get(timeout=timeout)
+        except queue.Empty:
+            raise MpcError(f"{name} has not connected in time.") from None
+
+
+def join(
+    party: int,
+    run: bytes,
+    addresses: Sequence[tuple[str, int]],
+    certificates: Sequence[bytes],
+    identity: Identity,
+    inbox: Inbox,
+    timeout: float,
+) -> Links:
+    """Open the links of one run: connect to both others, and wait for their connections in ``inbox``.
+
+    ``run`` is fresh for each run; what is left from another is dropped.
+    """
+    others = [other for other in range(PARTIES) if other != party]
+    to, from_ = {}, {}
+    try:
+        for other in others:
+            to[other] = connect(
+                addresses[other], identity, certificates[other], peer=server_name(other), timeout=timeout
+            )
+            to[other].send(run)
+        for other in others:
+            while True:
+                channel = inbox.get(server_name(other), timeout)
+                if channel.receive(len(run)) == run:
+                    break
+                channel.close()
+            from_[other] = channel
+    except MpcError:
+        for channel in (*to.values(), *from_.values()):
+            channel.close()
+        raise
+    return Links(party, to, from_)
+
+
+def server_name(party: int) -> str:
+    return f"server {party}"

@@ -1,0 +1,115 @@
+"""The links between three servers: one in each direction, every message counted and hashed.
+
+A mesh moves bytes and knows nothing of shares. What it promises: messages arrive whole, in order and unchanged, or the
+run ends in ``MpcError`` on every server. Lengths are fixed by the program, so a message of another length is an error,
+not a guess. ``check`` compares, for every link, a hash of all that was sent with one of all that came: with TLS nothing
+can differ by then, and without it (tests of the logic) a single changed bit is found before anything is opened.
+"""
+
+from __future__ import annotations
+
+import queue
+from abc import ABC, abstractmethod
+from hashlib import blake2b
+
+import numpy as np
+
+from privet.mpc.engine import MpcError
+
+PARTIES = 3
+DIGEST_BYTES = 32
+
+
+class Mesh(ABC):
+    """Server ``party``'s links to the two others."""
+
+    def __init__(self, party: int) -> None:
+        self.party = party
+        self.above, self.below = (party + 1) % PARTIES, (party - 1) % PARTIES
+        self.rounds = 0
+        self.bytes_sent = 0
+        self.lengths: list[tuple[int, int]] | None = None  # (to, bytes) of every message, where a test asks for it
+        self._sent = {self.above: blake2b(digest_size=DIGEST_BYTES), self.below: blake2b(digest_size=DIGEST_BYTES)}
+        self._came = {self.above: blake2b(digest_size=DIGEST_BYTES), self.below: blake2b(digest_size=DIGEST_BYTES)}
+
+    @abstractmethod
+    def _put(self, to: int, message: bytes) -> None:
+        """Hand over a message without waiting for its receiver."""
+
+    @abstractmethod
+    def _get(self, sender: int, n_bytes: int) -> bytes:
+        """Wait for the next message of a server."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Drop the links: the others' next message fails, so a run ends everywhere."""
+
+    def send(self, to: int, array: np.ndarray) -> None:
+        message = array.tobytes()
+        self.bytes_sent += len(message)
+        if self.lengths is not None:
+            self.lengths.append((to, len(message)))
+        self._sent[to].update(message)
+        self._put(to, message)
+
+    def receive(self, sender: int, n_bytes: int) -> np.ndarray:
+        message = self._get(sender, n_bytes)
+        if len(message) != n_bytes:
+            raise MpcError("A message has the wrong length: the servers are not at the same step.")
+        self._came[sender].update(message)
+        return np.frombuffer(message, dtype=np.uint8)
+
+    def pass_down(self, array: np.ndarray) -> np.ndarray:
+        """Send to the server below and receive as much from the one above: one round."""
+        self.rounds += 1
+        self.send(self.below, array)
+        return self.receive(self.above, array.nbytes).view(array.dtype).reshape(array.shape)
+
+    def compare(self, to_above: np.ndarray, to_below: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Send one array each way, receive one from above and one from below: one round."""
+        self.rounds += 1
+        self.send(self.above, to_above)
+        self.send(self.below, to_below)
+        above = self.receive(self.above, to_below.nbytes).view(to_below.dtype).reshape(to_below.shape)
+        below = self.receive(self.below, to_above.nbytes).view(to_above.dtype).reshape(to_above.shape)
+        return above, below
+
+    def check(self) -> None:
+        """Stop unless all that was sent so far has arrived as it was sent. One round, 64 bytes."""
+        sent = {to: np.frombuffer(digest.digest(), dtype=np.uint8) for to, digest in self._sent.items()}
+        came = {sender: digest.digest() for sender, digest in self._came.items()}
+        above, below = self.compare(sent[self.above], sent[self.below])
+        if above.tobytes() != came[self.above] or below.tobytes() != came[self.below]:
+            raise MpcError("A message arrived changed. The run has ended; nothing was opened.")
+
+
+class Queues(Mesh):
+    """Links inside one process, for tests of the logic: no encryption and no other process."""
+
+    def __init__(self, party: int, links: dict[tuple[int, int], queue.SimpleQueue[bytes]], timeout: float) -> None:
+        super().__init__(party)
+        self._links = links
+        self._timeout = timeout
+
+    def _put(self, to: int, message: bytes) -> None:
+        self._links[self.party, to].put(message)
+
+    def _get(self, sender: int, n_bytes: int) -> bytes:
+        try:
+            message = self._links[sender, self.party].get(timeout=self._timeout)
+        except queue.Empty:
+            raise MpcError("A server has not answered in time. The run has ended.") from None
+        if message is None:
+            raise MpcError("A server has left. The run has ended.")
+        return message
+
+    def close(self) -> None:
+        for to in (self.above, self.below):
+            self._links[self.party, to].put(None)  # type: ignore[arg-type]
+
+    @classmethod
+    def three(cls, timeout: float = 60.0) -> list[Queues]:
+        links: dict[tuple[int, int], queue.SimpleQueue[bytes]] = {
+            (i, j): queue.SimpleQueue() for i in range(PARTIES) for j in range(PARTIES) if i != j
+        }
+        return [cls(party, links, timeout) for party in range(PARTIES)]

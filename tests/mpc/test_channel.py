@@ -1,0 +1,157 @@
+"""Mutual TLS with pinned certificates: who is let in, and what becomes of a bit flipped in transit."""
+
+import contextlib
+import os
+import socket
+import ssl
+import stat
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from privet.mpc.certificates import fingerprint, make_certificate
+from privet.mpc.channel import Channel, Identity, Listener, connect
+from privet.mpc.engine import MpcError
+from privet.mpc.links import Inbox
+
+
+class People:
+    """Certificates by name, made on demand."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def identity(self, name, **options):
+        key, certificate = make_certificate(name, self.folder, **options)
+        return Identity(key, certificate)
+
+    def certificate(self, name):
+        return (self.folder / f"{name}.crt").read_bytes()
+
+
+@pytest.fixture
+def people(tmp_path):
+    return People(tmp_path)
+
+
+@contextlib.contextmanager
+def listening(identity, known):
+    inbox = Inbox()
+    listener = Listener(("127.0.0.1", 0), identity, known, inbox.welcome, timeout=10)
+    try:
+        yield listener, inbox
+    finally:
+        listener.close()
+
+
+def test_two_programs_that_know_each_other_talk_over_tls_1_3(people):
+    alice, bob = people.identity("alice"), people.identity("bob")
+    with listening(alice, {"bob": people.certificate("bob")}) as (listener, inbox):
+        there = connect(listener.address, bob, people.certificate("alice"), peer="alice", timeout=10)
+        here = inbox.get("bob", 10)
+        there.send(b"hello")
+        assert here.receive() == b"hello"
+        here.send(b"x" * 100_000)
+        assert there.receive() == b"x" * 100_000
+        assert there._socket.version() == "TLSv1.3"
+
+
+@pytest.mark.parametrize("how", ["foreign", "expired", "not yet valid", "none"])
+def test_a_client_without_an_agreed_and_valid_certificate_is_refused(people, how):
+    alice = people.identity("alice")
+    old = {"start": datetime.now(UTC) - timedelta(days=30), "days": 10}
+    late = {"start": datetime.now(UTC) + timedelta(days=30), "days": 10}
+    bob = people.identity("bob", **{"expired": old, "not yet valid": late}.get(how, {}))
+    if how == "foreign":
+        bob = people.identity("mallory")
+    with listening(alice, {"bob": people.certificate("bob")}) as (listener, inbox):
+        if how == "none":
+            context = ssl.create_default_context(cadata=people.certificate("alice").decode())
+            context.check_hostname = False
+            with contextlib.suppress(OSError), socket.create_connection(listener.address) as raw:
+                context.wrap_socket(raw).recv(1)
+        else:
+            with contextlib.suppress(MpcError):  # in TLS 1.3 a client may learn of it when it next reads
+                connect(listener.address, bob, people.certificate("alice"), peer="alice", timeout=10).receive()
+        with pytest.raises(MpcError, match="not connected"):
+            inbox.get("bob", 0.2)
+        assert listener.refused == 1
+
+
+@pytest.mark.parametrize("how", ["foreign", "expired"])
+def test_a_server_without_the_pinned_and_valid_certificate_is_refused(people, how):
+    old = {"start": datetime.now(UTC) - timedelta(days=30), "days": 10}
+    alice, bob = people.identity("alice", **(old if how == "expired" else {})), people.identity("bob")
+    impostor = people.identity("mallory") if how == "foreign" else alice
+    with listening(impostor, {"bob": people.certificate("bob")}) as (listener, _):  # noqa: SIM117
+        with pytest.raises(MpcError, match="certificate"):
+            connect(listener.address, bob, people.certificate("alice"), peer="alice", timeout=10)
+
+
+class Proxy:
+    """Passes bytes on, and flips one bit of what the client sends, ``at`` bytes after the handshake."""
+
+    def __init__(self, address):
+        self.at = None
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.address = self._server.getsockname()
+        self._target = address
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self):
+        client, _ = self._server.accept()
+        target = socket.create_connection(self._target)
+        threading.Thread(target=self._pump, args=(target, client, False), daemon=True).start()
+        self._pump(client, target, True)
+
+    def _pump(self, source, sink, flips):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                data = bytearray(data)
+                if flips and self.at is not None:
+                    data[self.at % len(data)] ^= 1
+                    self.at = None
+                sink.sendall(data)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.parametrize("at", [0, 3, 5, 17, 60, -1])
+def test_a_bit_flipped_in_transit_always_ends_in_an_abort(people, at):
+    alice, bob = people.identity("alice"), people.identity("bob")
+    with listening(alice, {"bob": people.certificate("bob")}) as (listener, inbox):
+        proxy = Proxy(listener.address)
+        there = connect(proxy.address, bob, people.certificate("alice"), peer="alice", timeout=10)
+        here = inbox.get("bob", 10)
+        here._socket.settimeout(2)  # a flipped length makes the record look longer than it is
+        there.send(b"all is well")
+        assert here.receive() == b"all is well"
+        proxy.at = at
+        there.send(b"a share of something")
+        with pytest.raises(MpcError):
+            here.receive()
+        with pytest.raises(MpcError):
+            here.send(b"nothing more")
+
+
+def test_a_message_longer_than_agreed_ends_the_link():
+    one, two = socket.socketpair(socket.AF_INET) if os.name == "nt" else _tcp_pair()
+    Channel(one, 5).send(b"12345")
+    with pytest.raises(MpcError, match="more than it should"):
+        Channel(two, 5, "bob").receive(4)
+
+
+def _tcp_pair():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        one = socket.create_connection(server.getsockname())
+        return one, server.accept()[0]
+
+
+def test_keys_are_readable_by_their_owner_alone_and_never_overwritten(tmp_path):
+    key, certificate = make_certificate("alice", tmp_path)
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    with pytest.raises(MpcError, match="exists"):
+        make_certificate("alice", tmp_path)
+    der = ssl.PEM_cert_to_DER_cert(certificate.read_text())
+    assert fingerprint(der) == fingerprint(certificate.read_bytes())

@@ -1,0 +1,27 @@
+"""Three real processes with TLS between them."""
+
+import pytest
+from server_programs import dies, program, stalls
+
+from privet.mpc.engine import MpcError
+from privet.mpc.loopback import run_three
+
+
+def test_three_processes_compute_over_tls_and_a_new_run_has_fresh_keys():
+    keys = set()
+    for n in (100, 200_000):
+        results = run_three(program, n)
+        assert all(right for right, *_ in results)
+        assert len({rounds for _, _, rounds, _ in results}) == 1
+        keys |= {key for _, key, _, _ in results}
+    assert len(keys) == 6
+
+
+def test_a_killed_server_ends_the_run_for_all():
+    with pytest.raises(MpcError):
+        run_three(dies)
+
+
+def test_a_stalled_server_ends_the_run_for_all():
+    with pytest.raises(MpcError, match=r"in time|left|broke"):
+        run_three(stalls, timeout=1.0)
