@@ -29,6 +29,7 @@ from privet.privacy.sensitivity import (
 )
 from privet.tree.candidates import Candidates, Split, Splits
 from privet.tree.grid import Cells, Grid, public_grid
+from privet.tree.multiway import Multiway, each_cell
 from privet.tree.splits import public_splits
 
 UNLIMITED = Fraction(10**12)
@@ -145,6 +146,43 @@ def test_a_labelled_choice_without_noise_has_the_most_correct_records(table):
         return sum(own[label] for own, label in zip(counts, choice.labels))
 
     assert correct(choice) == max(correct(options.choice(i)) for i in range(len(options)))
+
+
+def several(curator, labelled=False):
+    """Splits into two and more children: attributes, and cells grouped at random."""
+    rng, grid = np.random.default_rng(3), curator._grid
+    sizes = [cells.n_cells for cells in grid.features]
+    grouped = [Split(f, rng.integers(0, 3, n).astype(np.uint8).tobytes()) for f, n in enumerate(sizes)]
+    few = [each_cell(grid, f) for f, n in enumerate(sizes) if n <= (4 if labelled else 256)]
+    return Multiway.of(grid, [*few, *grouped])
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables, st.sampled_from([CorrectCount(), Gini(), Mixed(100), Entropy(10)]), st.booleans())
+def test_a_choice_among_splits_into_several_children_is_a_best_one(table, score, stop):
+    curator = curator_of(table)
+    root, splits = curator.root(), several(curator)
+    choice = curator.choose({root: Candidates(splits, 3, stop=stop)}, score, UNLIMITED)[root]
+    scores = [score.of(children_of(table, split, curator)[None])[0] for split in splits.splits]
+    unsplit = score.of(totals_of(table)[None, None])[0]
+    own = unsplit if choice.split is None else scores[splits.splits.index(choice.split)]
+    assert own == max([*scores, *([unsplit] if stop else [])])
+
+
+@settings(max_examples=30, deadline=None)
+@given(tables)
+def test_labels_of_several_children_are_chosen_with_the_split(table):
+    curator = curator_of(table)
+    root, options = curator.root(), Candidates(several(curator, labelled=True), 3, labelled=True, stop=True)
+    choice = curator.choose({root: options}, CorrectCount(), UNLIMITED)[root]
+
+    def correct(choice):
+        counts = totals_of(table)[None] if choice.split is None else children_of(table, choice.split, curator)
+        return sum(own[label] for own, label in zip(counts, choice.labels))
+
+    assert correct(choice) == max(correct(options.choice(i)) for i in range(len(options)))
+    # Every child may have its best label, so no choice of a split alone could do better.
+    assert correct(choice) >= max(children_of(table, s, curator).max(axis=1).sum() for s in options.splits.splits)
 
 
 @settings(max_examples=40, deadline=None)

@@ -64,10 +64,10 @@ def sign(score):
 
 @by_lemma
 def test_no_record_moves_a_class_score_by_more_than_its_constant_nor_the_other_way(score):
-    """One child of up to 12 per class, and two children together: counts cross the smaller caps."""
+    """One child of up to 12 per class, two and three children together: counts cross the smaller caps."""
     one_child = all_counts(12, 1, classes_of(score))
     two_children = all_counts(3, 2, 3) if classes_of(score) == 3 else all_counts(6, 2, 2)
-    for data in (one_child, two_children):
+    for data in (one_child, two_children, all_counts(4, 3, 2)):
         change = sign(score) * changes(score, data)
         assert change.min() >= 0
         assert change.max() <= score.sensitivity
@@ -120,6 +120,45 @@ def test_all_candidates_of_a_node_move_in_one_direction_within_the_constant(scor
                 change = known[tuple(sorted((*records, kind)))] - before
                 assert change.max() - change.min() <= score.sensitivity
                 assert (sign(score) * change >= 0).all()
+
+
+@by_lemma
+def test_an_attribute_with_a_child_for_each_value_moves_with_the_others(score):
+    """A feature of three values and one of two, with the class: the three-way split, both binary ones, and no split."""
+    kinds = list(itertools.product((0, 1, 2), (0, 1), (0, 1)))
+
+    def scores(records):
+        counts = np.zeros((4, 3, 2), dtype=np.int64)
+        for a, b, label in records:
+            for candidate, child in enumerate((a, b, a > 0, 0)):
+                counts[candidate, int(child), label] += 1
+        return score.of(counts)
+
+    known = {
+        records: scores(records) for n in range(5) for records in itertools.combinations_with_replacement(kinds, n)
+    }
+    for records, before in known.items():
+        if len(records) < 4:
+            for kind in kinds:
+                change = known[tuple(sorted((*records, kind)))] - before
+                assert change.max() - change.min() <= score.sensitivity
+                assert (sign(score) * change >= 0).all()
+
+
+@by_lemma
+def test_empty_children_change_nothing(score):
+    data = all_counts(3, 2, 2)
+    filled = np.concatenate([data, np.zeros_like(data)], axis=1)
+    assert (score.of(filled) == score.of(data)).all()
+
+
+def test_a_labelled_split_of_three_children_counts_a_record_or_does_not():
+    def scores(children):
+        return children[:, 0, :, None, None] + children[:, 1, None, :, None] + children[:, 2, None, None, :]
+
+    data = all_counts(2, 3, 2)
+    for more in one_more(data):
+        assert set(np.unique(scores(more) - scores(data))) == {0, 1}
 
 
 def test_a_labelled_split_counts_a_record_or_does_not():

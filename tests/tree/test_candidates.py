@@ -1,13 +1,16 @@
 """Candidates: a public list, numbered the same way for scores, priors and choices."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet import Categorical, Numeric, Schema
+from privet import Categorical, LeakError, Numeric, Schema
 from privet.tree.candidates import Candidates, Split
 from privet.tree.grid import public_grid
+from privet.tree.multiway import Multiway, attributes
 from privet.tree.splits import public_splits
 
 SCHEMA = Schema(
@@ -63,6 +66,66 @@ def test_labels_alone_are_one_candidate_for_each_class():
     options = Candidates(None, 3, labelled=True, stop=True)
     assert [options.choice(i).labels for i in range(len(options))] == [(0,), (1,), (2,)]
     assert options.log_prior.tolist() == [0, 0, 0]
+
+
+# -- splits into several children ---------------------------------------------------------------------------------
+
+N, C, _ = range(3)
+SEVERAL = Multiway(
+    SPLITS.grid,
+    (
+        Split(N, bytes([0, 0, 1, 1, 2, 2, 2, 0])),
+        Split(C, bytes([0, 1, 2, 0])),
+        Split(C, bytes([0, 0, 1, 1])),
+        Split(C, bytes([0, 0, 0, 0])),
+    ),
+    np.array([0.0, -1.0, -2.0, -3.0]),
+)
+
+
+@settings(deadline=None)
+@given(st.none() | st.lists(st.booleans(), min_size=4, max_size=4).map(np.array), st.booleans(), st.booleans())
+def test_candidates_of_several_children_are_numbered_alike_everywhere(allowed, labelled, stop):
+    options = Candidates(SEVERAL, 3, allowed, labelled=labelled, stop=stop, stop_log_prior=7)
+    choices = [options.choice(i) for i in range(len(options))]
+    assert len(choices) == len(set(choices)) == len(options.log_prior)
+    expected = []
+    for i, split in enumerate(SEVERAL.splits):
+        if allowed is None or allowed[i]:
+            ways = [labels for labels in product(range(3), repeat=split.n_children) if len(set(labels)) > 1]
+            expected += [(split, labels, -i) for labels in (ways if labelled else [None])]
+    expected += [(None, labels, 7) for labels in ([(0,), (1,), (2,)] if labelled else [None])] if stop else []
+    assert [(c.split, c.labels, prior) for c, prior in zip(choices, options.log_prior)] == expected
+
+
+@given(st.lists(st.booleans(), min_size=SPLITS.grid.n_cells, max_size=SPLITS.grid.n_cells).map(np.array))
+def test_a_split_is_allowed_where_two_children_can_be_reached(reachable):
+    offsets = SPLITS.grid.offsets
+    for split, allowed in zip(SEVERAL.splits, SEVERAL.allowed_within(reachable)):
+        here = reachable[offsets[split.feature] : offsets[split.feature + 1]]
+        assert allowed == (len({part for part, open_ in zip(split.part, here) if open_}) > 1)
+
+
+def test_an_attribute_has_a_child_for_each_cell():
+    schema = Schema(
+        {"n": Numeric(0, 9, missing=True), "c": Categorical("xyz"), "d": Categorical(range(300))}, classes=["a", "b"]
+    )
+    grid = public_grid(schema, 6)
+    splits = attributes(grid)
+    assert [split.feature for split in splits.splits] == [0, 1]  # 300 children have no number
+    assert [split.n_children for split in splits.splits] == [6, 4]
+
+
+@pytest.mark.parametrize("split", [Split(1, bytes([0, 1])), Split(3, bytes([0])), Split(-1, bytes(15))])
+def test_several_children_must_share_the_cells_of_a_feature(split):
+    with pytest.raises(LeakError, match="each cell of one feature"):
+        Multiway.of(SPLITS.grid, [split])
+
+
+def test_more_labellings_than_are_sensible_are_refused():
+    options = Candidates(attributes(SPLITS.grid), 3, labelled=True)
+    with pytest.raises(LeakError, match="and then the labels"):
+        len(options)
 
 
 def test_no_split_beyond_the_last():

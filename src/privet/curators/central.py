@@ -9,6 +9,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from privet.privacy.sensitivity import (
 from privet.schema import Categorical, Numeric, Schema
 from privet.tree.candidates import Candidates, Choice, Split, Splits
 from privet.tree.grid import Grid
+from privet.tree.multiway import Multiway
 
 CLASS_SCORES = (CorrectCount, Gini, Mixed, Entropy, RootGini)
 """The scores whose proof is about the class counts of a candidate's children."""
@@ -260,13 +262,9 @@ class CentralCurator(Curator):
         for options, histogram in zip(candidates.values(), self._histograms(nodes)):
             # Every record is in one cell of the first feature.
             totals = histogram[: self._cells().offsets[1]].sum(axis=0)
-            children = np.empty((len(options.indices), 2, len(totals)), dtype=np.int64)
-            if options.splits is not None:
-                np.take(left_counts(options.splits, histogram), options.indices, axis=0, out=children[:, 0])
-                np.subtract(totals, children[:, 0], out=children[:, 1])
+            children = _children(options, histogram, totals)
             if options.labelled:
-                left, right = options.labellings
-                of_splits, of_stops = children[:, 0, left] + children[:, 1, right], totals
+                of_splits, of_stops = _correct(options, children), totals
             elif type(score) is Quantile:
                 of_splits, of_stops = score.of(self._records(children)), totals[:0]
             else:
@@ -329,6 +327,27 @@ class CentralCurator(Curator):
         if self._grid is None:
             raise LeakError("Set the curator's grid before asking about cells.")
         return self._grid
+
+
+def _children(options: Candidates, histogram: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """The statistics of the children of every candidate split, empty ones where a split has fewer than others."""
+    if isinstance(options.splits, Multiway):
+        return options.splits.children(histogram)[options.indices]
+    children = np.empty((len(options.indices), 2, len(totals)), dtype=np.int64)
+    if options.splits is not None:
+        np.take(left_counts(options.splits, histogram), options.indices, axis=0, out=children[:, 0])
+        np.subtract(totals, children[:, 0], out=children[:, 1])
+    return children
+
+
+def _correct(options: Candidates, children: np.ndarray) -> np.ndarray:
+    """The correct counts of all labellings of every candidate split, neighbours of as many children together."""
+    edges = [0, *(np.flatnonzero(np.diff(options.n_children)) + 1), len(children)]
+    counts = [children[:0, 0, 0]]
+    for a, b in pairwise(edges) if len(children) else ():
+        labels = options.labellings(int(options.n_children[a]))
+        counts.append(np.sum([children[a:b, k][:, row] for k, row in enumerate(labels)], axis=0).ravel())
+    return np.concatenate(counts)
 
 
 def left_counts(splits: Splits, histogram: np.ndarray) -> np.ndarray:

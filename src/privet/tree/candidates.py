@@ -9,12 +9,19 @@ on the schema and on released answers only, never on records.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privet.errors import LeakError
 from privet.tree.grid import Grid
+
+if TYPE_CHECKING:
+    from privet.tree.multiway import Multiway
+
+MOST_LABELLINGS = 2**16
+"""A split of many children has so many labellings that it is better chosen first, and its labels after it."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,10 @@ class Splits:
     def n_runs(self) -> int:
         return len(self.first)
 
+    @cached_property
+    def n_children(self) -> np.ndarray:
+        return np.full(len(self), 2)
+
     def allowed_within(self, reachable: np.ndarray) -> np.ndarray:
         """Which splits separate anything inside a node that only the flat cells ``reachable`` can reach.
 
@@ -129,12 +140,12 @@ class Splits:
 class Candidates:
     """What one node may answer.
 
-    Each allowed split (``allowed`` None: all), with ``labelled`` once for every two different labels of its children;
-    and, with ``stop``, not splitting, with ``labelled`` once for every label (two equal labels would say no more).
-    ``splits`` None leaves the labels alone. ``stop_log_prior`` is the log-weight of each stopping candidate.
+    Each allowed split (``allowed`` None: all), with ``labelled`` once for every way to label its children, all alike
+    left out; and, with ``stop``, not splitting, with ``labelled`` once for every label (equal labels would say no
+    more). ``splits`` None leaves the labels alone. ``stop_log_prior`` is the log-weight of each stopping candidate.
     """
 
-    splits: Splits | None
+    splits: Splits | Multiway | None
     n_classes: int
     allowed: np.ndarray | None = None
     labelled: bool = False
@@ -149,34 +160,67 @@ class Candidates:
         return np.arange(len(self.splits)) if self.allowed is None else np.flatnonzero(self.allowed)
 
     @cached_property
-    def labellings(self) -> np.ndarray:
-        """The pairs of labels that each split is a candidate with, as two rows."""
-        pairs = np.indices((self.n_classes, self.n_classes)).reshape(2, -1)
-        return pairs[:, pairs[0] != pairs[1]]
+    def n_children(self) -> np.ndarray:
+        """How many children each split in ``indices`` has."""
+        return self.indices if self.splits is None else self.splits.n_children[self.indices]
 
-    @property
-    def _per_split(self) -> int:
-        return self.n_classes * (self.n_classes - 1) if self.labelled else 1
+    def labellings(self, n_children: int) -> np.ndarray:
+        """The labels that a split of so many children is a candidate with: one row for each child."""
+        return _labellings(self.n_classes, n_children)
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """Up to which number the candidates of each split go, the next one's begin there."""
+        if not self.labelled:
+            return np.arange(1, len(self.indices) + 1)
+        sizes, which = np.unique(self.n_children, return_inverse=True)
+        each = np.array([n_labellings(self.n_classes, int(n)) for n in sizes], dtype=np.int64)
+        return np.cumsum(each[which])
 
     @property
     def _stops(self) -> int:
         return (self.n_classes if self.labelled else 1) if self.stop else 0
 
+    @property
+    def _n_splits(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
     def __len__(self) -> int:
-        return len(self.indices) * self._per_split + self._stops
+        return self._n_splits + self._stops
 
     @cached_property
     def log_prior(self) -> np.ndarray:
         """Each candidate's public log-weight, in their order: split by split, then the stops."""
         of_splits = self.splits.log_prior[self.indices] if self.splits is not None else np.empty(0)
-        return np.concatenate([np.repeat(of_splits, self._per_split), np.full(self._stops, self.stop_log_prior)])
+        each = np.diff(self._ends, prepend=0)
+        return np.concatenate([np.repeat(of_splits, each), np.full(self._stops, self.stop_log_prior)])
 
     def choice(self, index: int) -> Choice:
         """What the candidate with this number says."""
-        n_labelled = len(self.indices) * self._per_split
-        if index >= n_labelled:
-            return Choice(None, (index - n_labelled,) if self.labelled else None)
-        which, labelling = divmod(index, self._per_split)
+        if index >= self._n_splits:
+            return Choice(None, (index - self._n_splits,) if self.labelled else None)
         assert self.splits is not None
-        left, right = (int(label) for label in self.labellings[:, labelling]) if self.labelled else (0, 0)
-        return Choice(self.splits.split(int(self.indices[which])), (left, right) if self.labelled else None)
+        which = int(np.searchsorted(self._ends, index, side="right"))
+        split = self.splits.split(int(self.indices[which]))
+        if not self.labelled:
+            return Choice(split, None)
+        first = int(self._ends[which - 1]) if which else 0
+        labels = self.labellings(int(self.n_children[which]))[:, index - first]
+        return Choice(split, tuple(int(label) for label in labels))
+
+
+def n_labellings(n_classes: int, n_children: int) -> int:
+    """How many ways there are to label so many children, all alike left out."""
+    n = n_classes**n_children - n_classes if n_children > 1 else 0
+    if n_children > 2 and n > MOST_LABELLINGS:
+        raise LeakError(
+            f"{n_children} children have more than {MOST_LABELLINGS} labellings: choose the split by the correct count "
+            "of its best labels, and then the labels."
+        )
+    return n
+
+
+@lru_cache(maxsize=64)
+def _labellings(n_classes: int, n_children: int) -> np.ndarray:
+    rows = np.indices((n_classes,) * n_children).reshape(n_children, -1)
+    return rows[:, (rows != rows[0]).any(axis=0)]
