@@ -11,9 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.privacy.laws import log_exponential, log_geometric, log_geometric_tail, log_permute_and_flip
+from privet.privacy.laws import (
+    log_exponential,
+    log_geometric,
+    log_geometric_tail,
+    log_permute_and_flip,
+    log_report_noisy_max,
+)
 
-LAWS = [log_permute_and_flip, log_exponential]
+LAWS = [log_permute_and_flip, log_exponential, log_report_noisy_max]
 score_vectors = st.lists(st.integers(-30, 30), min_size=1, max_size=5)
 
 
@@ -58,8 +64,58 @@ def test_the_quadrature_is_exact(scores, scale):
     np.testing.assert_allclose(found, by_polynomials(scores, scale), rtol=1e-12, atol=1e-11)
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("n", [1, 2, 3, 10, 101, 300])
+def by_all_noise(scores, scale):
+    """Report-noisy-max as it is defined: every value of every noise within 40 scales, the tied share the win."""
+    values = np.arange(min(scores) - math.ceil(40 * scale), max(scores) + math.ceil(40 * scale) + 1)
+    a = math.exp(-1 / scale)
+    at = [np.exp(log_geometric(values - q, scale)) for q in scores]
+    below = [
+        np.where(values > q, 1 - a ** np.maximum(values - q, 0) / (1 + a), a ** (q - values + 1.0) / (1 + a))
+        for q in scores
+    ]
+    chance = np.zeros(len(scores))
+    for r in range(len(scores)):
+        others = [s for s in range(len(scores)) if s != r]
+        for n in range(len(others) + 1):
+            for tied in itertools.combinations(others, n):
+                factors = (at[s] if s in tied else below[s] for s in others)
+                chance[r] += math.prod(factors, start=at[r]).sum() / (n + 1)
+    return chance
+
+
+@settings(max_examples=60, deadline=None)
+@given(score_vectors, st.sampled_from([0.3, 1.0, 7.5, 60.0]))
+def test_report_noisy_max_is_what_all_noise_gives(scores, scale):
+    found = np.exp(log_report_noisy_max(np.array(scores), scale))
+    np.testing.assert_allclose(found, by_all_noise(scores, scale), rtol=1e-11, atol=1e-300)
+
+
+def test_report_noisy_max_of_two_has_its_closed_form():
+    """With two candidates, g apart: the difference of two noises is at least g, half of it where it is g."""
+    for scale, g in ((1.0, 3), (20.0, 55), (400.0, 10_000), (0.5, 1000)):
+        a = math.exp(-1 / scale)
+        # P(Z - Z' = k) = c a^|k| (|k| + (1 + a^2) / (1 - a^2)), c = ((1 - a) / (1 + a))^2; summed from g on.
+        c, d = ((1 - a) / (1 + a)) ** 2, (1 + a * a) / (1 - a * a)
+        at = math.log(c * (g + d)) - g / scale
+        above = math.log(c * ((g + 1 + d) / (1 - a) + a / (1 - a) ** 2)) - (g + 1) / scale
+        found = log_report_noisy_max(np.array([0, g]), scale)[0]
+        assert found == pytest.approx(np.logaddexp(above, at - math.log(2)), rel=1e-12)
+
+
+def test_report_noisy_max_is_permute_and_flip_on_lowered_scores():
+    """Its sampler's argument, computed: the mean over all one-sided geometric noise of permute-and-flip's law."""
+    scores, a = np.array([0, 2, 3]), math.exp(-1)
+    mean = np.zeros(3)
+    for lowered in itertools.product(range(24), repeat=3):
+        if sum(lowered) < 24:  # all but 1e-7 of the noise
+            mean += (1 - a) ** 3 * a ** sum(lowered) * np.exp(log_permute_and_flip(scores - np.array(lowered), 1.0))
+    np.testing.assert_allclose(mean, np.exp(log_report_noisy_max(scores, 1.0)), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("law", "n"),
+    [(law, n) for law in LAWS for n in (1, 2, 3, 10, 40, 101, 300) if law is not log_report_noisy_max or n <= 40],
+)
 def test_the_chances_sum_to_one(law, n):
     scores = np.random.default_rng(n).integers(-1000, 1000, size=n)
     for scale in (0.01, 1.0, 300.0, 1e9):
@@ -78,6 +134,8 @@ def test_huge_gaps_keep_their_logarithm():
     assert log_permute_and_flip(scores, 1e-3)[0] == pytest.approx(-1e15 - math.log(2), rel=1e-15)
     assert log_exponential(scores, 1e-3)[0] == pytest.approx(-1e15, rel=1e-15)
     assert log_permute_and_flip(scores, 1e-3)[1] == pytest.approx(0, abs=1e-14)
+    assert log_report_noisy_max(scores, 1e-3)[0] == pytest.approx(-1e15, rel=1e-12)
+    assert log_report_noisy_max(scores, 1e-3)[1] == pytest.approx(0, abs=1e-14)
 
 
 @settings(max_examples=100, deadline=None)

@@ -18,7 +18,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from privet.errors import BudgetError, LeakError
-from privet.privacy.laws import log_exponential, log_geometric, log_geometric_tail, log_permute_and_flip
+from privet.privacy.laws import (
+    log_exponential,
+    log_geometric,
+    log_geometric_tail,
+    log_permute_and_flip,
+    log_report_noisy_max,
+)
 from privet.privacy.ledger import exact
 from privet.privacy.mechanisms import (
     MAX_SCALE,
@@ -32,7 +38,11 @@ from privet.privacy.mechanisms import (
 
 F = Fraction
 FALSE_ALARM = 1e-7
-LAWS = {"permute_and_flip": log_permute_and_flip, "exponential": log_exponential}
+LAWS = {
+    "permute_and_flip": log_permute_and_flip,
+    "exponential": log_exponential,
+    "report_noisy_max": log_report_noisy_max,
+}
 
 
 def seeded(seed=1):

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from privet.privacy import samplers
-from privet.privacy.samplers import draw_parts, survivors
+from privet.privacy.samplers import draw_parts, one_sided_geometric, survivors
 
 FALSE_ALARM = 1e-7
 
@@ -139,3 +139,43 @@ def test_equal_digits_are_settled_by_the_next_ones(monkeypatch, gap, nudge, come
     left = from_words(monkeypatch, *words)
     assert survivors(np.array([gap])).tolist() == ([0] if comes_up else [])
     assert not left
+
+
+# -- one-sided geometric noise ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("numerator", "denominator"), [(1, 1), (3, 1), (1, 2), (7, 3), (1000, 1), (2**40 + 1, 2**38)])
+def test_geometric_noise_has_its_law(numerator, denominator):
+    n, a = 40_000, math.exp(-denominator / numerator)
+    drawn = one_sided_geometric(n, numerator, denominator)
+    assert drawn.min() >= 0
+    edges = sorted({round(numerator / denominator * x) for x in (0.05, 0.2, 0.5, 1, 1.5, 2, 4)} | {1, 2, 3})
+    for edge in edges:
+        assert plausible(int((drawn >= edge).sum()), n, a**edge, len(edges))
+
+
+def test_neighbouring_draws_are_independent():
+    drawn = one_sided_geometric(40_000, 1, 1)
+    p = math.exp(-1)
+    both = (drawn[::2] > 0) & (drawn[1::2] > 0)
+    assert plausible(int(both.sum()), 20_000, p * p)
+
+
+def test_no_noise_is_no_draw_and_any_number_can_be_asked_for():
+    for n in (0, 1, 2, 5):
+        assert one_sided_geometric(n, 5, 2).shape == (n,)
+
+
+def test_a_rest_is_kept_with_its_exact_chance(monkeypatch):
+    """gap 1 of unit 2: coins of chance 1/2, 1/4, 1/6; the first that fails is an odd one or not."""
+    monkeypatch.setattr(samplers, "_uniform", lambda n, below: np.array([rolled.pop(0)[below]] * n))
+    for rolls, kept in (([{2: 1}], True), ([{2: 0}, {4: 1}], False), ([{2: 0}, {4: 0}, {6: 3}], True)):
+        rolled = list(rolls)
+        assert samplers._below_one_survives(np.array([1]), 2).tolist() == [kept]
+
+
+def test_wide_words_are_even_too():
+    n, below = 20_000, 3 * 2**60
+    drawn = samplers._uniform(n, below)
+    assert all(plausible(int((drawn < below // 3 * k).sum()), n, k / 3, 2) for k in (1, 2))
+    assert plausible(int((drawn % 2).sum()), n, 0.5)

@@ -19,7 +19,13 @@ from privet.audit.bound import Bound, check_proven, exceeds
 from privet.audit.event import comparable
 from privet.audit.pair import Pair, pair_of
 from privet.errors import PrivetError
-from privet.privacy.laws import log_exponential, log_geometric, log_geometric_tail, log_permute_and_flip
+from privet.privacy.laws import (
+    log_exponential,
+    log_geometric,
+    log_geometric_tail,
+    log_permute_and_flip,
+    log_report_noisy_max,
+)
 
 Transcript = tuple[int, ...]
 Window = tuple[int, int]
@@ -31,7 +37,11 @@ MOST = 100_000
 
 _HOPELESS = 4
 
-_SELECTION_LAWS = {"permute_and_flip": log_permute_and_flip, "exponential": log_exponential}
+_SELECTION_LAWS = {
+    "permute_and_flip": log_permute_and_flip,
+    "exponential": log_exponential,
+    "report_noisy_max": log_report_noisy_max,
+}
 
 
 class ScriptedMechanisms:

@@ -17,7 +17,7 @@ import numpy as np
 
 from privet.errors import BudgetError, LeakError
 from privet.privacy.receipt import SELECTIONS
-from privet.privacy.samplers import survivors
+from privet.privacy.samplers import draw_parts, one_sided_geometric, survivors
 
 # Up to here noise fits in 64-bit integers, together with exact scores and public priors: it exceeds 2^62 with
 # a chance of exp(-1024), and a prior's logarithm, at least -709, stays below 2^62 in the scores' units.
@@ -80,7 +80,11 @@ class SecureMechanisms:
 
     def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
         _check(scales, mechanism)
-        draw = {"permute_and_flip": self._permute_and_flip, "exponential": self._exponential}[mechanism]
+        draw = {
+            "permute_and_flip": self._permute_and_flip,
+            "exponential": self._exponential,
+            "report_noisy_max": self._report_noisy_max,
+        }[mechanism]
         return [draw(score, scale) for score, scale in zip(scores, scales)]
 
     def _permute_and_flip(self, scores: np.ndarray, scale: float) -> int:
@@ -103,6 +107,22 @@ class SecureMechanisms:
     def _exponential(self, scores: np.ndarray, scale: float) -> int:
         return _noisy_max("exponential", scale)(scores)
 
+    def _report_noisy_max(self, scores: np.ndarray, scale: float) -> int:
+        """The largest score plus two-sided geometric noise, ties broken evenly; only the winner is told.
+
+        Two-sided geometric noise is the difference of two one-sided ones, and permute-and-flip on integers is the
+        largest score plus one-sided geometric noise, ties broken evenly (docs/theory.md, L1). So this is permute-and-
+        flip on scores that independent noise has lowered first. Given that noise, the scores' changes are what they
+        were: each value of it costs rho / scale, and so does their mixture. The proof without that detour is in
+        docs/theory.md too, for ties by any public order.
+        """
+        unit, per_score = scale.as_integer_ratio()
+        if unit >= 2**53 or per_score >= 2**53:
+            noisy = self.geometric(scores - scores.max(), scale)
+            best = np.flatnonzero(noisy == noisy.max())
+            return int(best[draw_parts(1, len(best))[0]])
+        return self._permute_and_flip(scores - one_sided_geometric(len(scores), unit, per_score), scale)
+
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
         _check([scale])
         dp = _opendp()
@@ -124,7 +144,10 @@ class SeededMechanisms:
         draw: Any = {
             "permute_and_flip": self.generator.standard_exponential,
             "exponential": self.generator.gumbel,
+            "report_noisy_max": self.generator.standard_exponential,
         }[mechanism]
+        if mechanism == "report_noisy_max":  # permute-and-flip on lowered scores, as the secure one
+            scores = (score - self._one_sided(len(score), scale) for score, scale in zip(scores, scales))
         # Subtracting the largest score first keeps the noise from drowning in rounding.
         with np.errstate(over="ignore"):  # a gap of infinitely many scales never wins
             return [
@@ -134,11 +157,13 @@ class SeededMechanisms:
 
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
         _check([scale])
-        p = -math.expm1(-1 / scale)
-        if p >= 1:
-            return np.array(values, dtype=np.int64)
         shape = np.shape(values)
-        return values + self.generator.geometric(p, shape) - self.generator.geometric(p, shape)
+        return np.asarray(values, dtype=np.int64) + self._one_sided(shape, scale) - self._one_sided(shape, scale)
+
+    def _one_sided(self, shape: int | tuple[int, ...], scale: float) -> np.ndarray:
+        """Whole numbers from 0 on with P(k) proportional to exp(-k / scale)."""
+        p = -math.expm1(-1 / scale)
+        return np.zeros(shape, dtype=np.int64) if p >= 1 else self.generator.geometric(p, shape) - 1
 
 
 def mechanisms(random_state: int | np.random.Generator | np.random.RandomState | None) -> Mechanisms:

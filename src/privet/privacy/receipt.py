@@ -27,7 +27,7 @@ PARALLEL = ("split", "parts")
 _STEP = re.compile(r"[a-z]+(?:0|[1-9][0-9]*):(?:0|[1-9][0-9]*)")
 
 # A lemma speaks about additive noise, about no noise at all or, as every score's does, about a selection.
-SELECTIONS = ("permute_and_flip", "exponential")
+SELECTIONS = ("permute_and_flip", "exponential", "report_noisy_max")
 _MECHANISMS = {"tally": ("geometric",), "target_tally": ("geometric",), "peek": ("peek",)}
 
 # Sums of fractions stay fast, and printable, as long as their common denominator has fewer bits.
@@ -71,6 +71,7 @@ def _noise_against_sensitivity(event: Event) -> Amount:
 COSTS = {
     "permute_and_flip": _noise_against_sensitivity,
     "exponential": _noise_against_sensitivity,
+    "report_noisy_max": _noise_against_sensitivity,
     "geometric": _noise_against_sensitivity,
     "peek": lambda event: math.inf,
 }
