@@ -31,6 +31,14 @@ def test_the_loss_of_permute_and_flip_on_monotone_scores_is_at_most_the_change_o
     assert 0.15 < loss(one, other) <= 0.25 + 1e-12
 
 
+def test_the_loss_of_report_noisy_max_is_at_most_the_change_over_the_scale_and_comes_close():
+    # One candidate gains a point, the others do not, and it is far behind: the extreme of the lemma.
+    one, other = (
+        transcripts(lambda m, q=q: m.select("report_noisy_max", [np.array([q, 60, 60])], [4.0])) for q in (0, 1)
+    )
+    assert 0.22 < loss(one, other) <= 0.25 + 1e-12
+
+
 def test_half_the_noise_is_caught():
     one = transcripts(lambda m: m.geometric(np.array([3]), 0.5))
     other = transcripts(lambda m: m.geometric(np.array([2]), 0.5))

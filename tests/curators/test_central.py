@@ -2,6 +2,8 @@
 
 import math
 from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pandas as pd
@@ -11,11 +13,11 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from privet import BudgetError, CapabilityError, Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
-from privet.audit.exact import loss, transcripts
+from privet.audit.exact import _SELECTION_LAWS, loss, transcripts
 from privet.curators.base import Node, Tally
-from privet.privacy.laws import log_exponential, log_geometric, log_permute_and_flip
+from privet.privacy.laws import log_exponential, log_geometric
 from privet.privacy.mechanisms import SecureMechanisms, mechanisms, selection_scale
-from privet.privacy.receipt import add_up
+from privet.privacy.receipt import SELECTIONS, add_up
 from privet.privacy.sensitivity import (
     MEDIAN,
     TARGET_ONE,
@@ -118,11 +120,13 @@ def test_a_tally_without_noise_is_the_exact_count(table, by_class, data):
 
 
 @settings(max_examples=60, deadline=None)
-@given(tables, st.sampled_from([CorrectCount(), Gini(), Mixed(0), Mixed(100), Entropy(10)]), st.booleans())
+@given(
+    tables, st.sampled_from([CorrectCount(), Gini(), Mixed(0), Mixed(100), Entropy(10), Entropy(1000)]), st.booleans()
+)
 def test_a_choice_without_noise_is_a_best_split(table, score, stop):
     curator = curator_of(table)
     root, options = curator.root(), candidates_of(curator, stop=stop)
-    for mechanism in ("permute_and_flip", "exponential"):
+    for mechanism in SELECTIONS:
         choice = curator.choose({root: options}, score, UNLIMITED, mechanism=mechanism)[root]
         scores = [
             score.of(children_of(table, options.choice(i).split, curator)[None])[0] for i in range(len(options) - stop)
@@ -467,7 +471,7 @@ def test_tallies_have_geometric_noise_for_all_their_tables_together(seed, n_tabl
 
 
 @pytest.mark.parametrize("seed", [None, 11])
-@pytest.mark.parametrize("mechanism", ["permute_and_flip", "exponential"])
+@pytest.mark.parametrize("mechanism", SELECTIONS)
 def test_choices_follow_their_law_with_the_prior(seed, mechanism):
     table, n = some_table(30, seed=2), 2500
     curator = curator_of(table, noise=mechanisms(seed), max_cells=4)
@@ -483,7 +487,7 @@ def test_choices_follow_their_law_with_the_prior(seed, mechanism):
             for c in all_choices
         ]
     )
-    law = {"permute_and_flip": log_permute_and_flip, "exponential": log_exponential}[mechanism]
+    law = _SELECTION_LAWS[mechanism]
     probabilities = np.exp(law(scores + np.rint(options.log_prior * scale), scale))
     number = {choice: i for i, choice in enumerate(all_choices)}
     observed = np.bincount([number[choice] for choice in choices.values()], minlength=len(options))
@@ -522,6 +526,46 @@ def test_quantiles_of_a_huge_range_are_within_their_price(low, high):
         return transcripts(run)
 
     assert loss(law([]), law([1.0])) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("mechanism", SELECTIONS)
+@pytest.mark.parametrize(
+    "score", [Gini(), Entropy(2), Entropy(1000), RootGini(1), RootGini(50), CorrectCount()], ids=lambda s: s.lemma
+)
+def test_every_selection_by_every_score_keeps_within_its_budget_on_all_small_tables(score, mechanism):
+    schema = Schema(
+        {"a": Categorical([0, 1], other=False), "b": Categorical([0, 1], other=False)}, classes=["no", "yes"]
+    )
+    grid = public_grid(schema)
+    kinds = [(a, b, y) for a in (0, 1) for b in (0, 1) for y in schema.classes]
+
+    @cache
+    def law(table):
+        def run(mechanisms):
+            X = np.array([record[:2] for record in table], dtype=int).reshape(-1, 2)
+            curator = MemoryCurator(X, [record[2] for record in table], schema, mechanisms=mechanisms)
+            curator.grid(grid)
+            options = Candidates(public_splits(grid), 2, stop=True)
+            curator.choose({curator.root(): options}, score, Fraction(1), mechanism=mechanism)
+
+        return transcripts(run)
+
+    worst = max(
+        loss(law(table), law(tuple(sorted((*table, added)))))
+        for n in range(4)
+        for table in combinations_with_replacement(kinds, n)
+        for added in kinds
+    )
+    assert 0.05 < worst <= 1 + 1e-9
+
+
+def test_noise_on_numbers_that_are_public_is_free():
+    curator = curator_of(some_table())
+    noisy = curator.noise(np.full((2, 500), 7), 3.0)
+    assert noisy.shape == (2, 500)
+    assert len(np.unique(noisy)) > 5  # fewer with a chance below 1e-100
+    assert curator.ledger.spent == 0
+    assert not curator.ledger.events
 
 
 def test_a_split_that_counts_a_cell_twice_is_refused():

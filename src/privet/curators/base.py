@@ -98,6 +98,14 @@ class Curator(ABC):
         """Add a released function of the features to each record's score (boosting)."""
         self._cannot("advance")
 
+    def noise(self, values: np.ndarray, scale: float) -> np.ndarray:
+        """Whole numbers that the algorithm already has, plus two-sided geometric noise of this scale.
+
+        Free, because it is post-processing, and no protection either: for published variants whose noise fits no
+        question, on numbers that they were told exactly and at the price of infinity.
+        """
+        raise NotImplementedError
+
     # -- private questions: each node pays its own budget -------------------------------------------------------
 
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:

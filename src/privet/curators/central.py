@@ -102,6 +102,9 @@ class CentralCurator(Curator):
         self._use(grid)
         self._grid = grid
 
+    def noise(self, values: np.ndarray, scale: float) -> np.ndarray:
+        return self._mechanisms.geometric(values, scale)
+
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
         if not tallies:
             return {}
