@@ -12,8 +12,11 @@ def program(engine, n):
     x, y = rng.integers(-1000, 1000, (2, n))
     a = engine.input(x if engine.party == 0 else None, 0, x.shape)
     b = engine.input(y if engine.party == 1 else None, 1, y.shape)
-    right = np.array_equal(engine.open(engine.less(a, b, 12) * a), np.where(x < y, x, 0))
-    return right, engine._streams._own, engine.mesh.rounds, engine.mesh.bytes_sent
+    return np.array_equal(engine.open(engine.less(a, b, 12) * a), np.where(x < y, x, 0))
+
+
+def keys_and_costs(engine, n):
+    return program(engine, n), engine._streams._own, engine.mesh.rounds
 
 
 def dies(engine):

@@ -13,8 +13,22 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from privet.mpc.engine import MpcError
 
+_SIGNS = x509.KeyUsage(
+    digital_signature=True,
+    key_cert_sign=True,  # itself, which a strict check of a root wants to see
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    crl_sign=False,
+    encipher_only=False,
+    decipher_only=False,
+)
 
-def make_certificate(name: str, folder: Path, *, days: int = 365, start: datetime | None = None) -> tuple[Path, Path]:
+
+def make_certificate(
+    name: str, folder: Path, *, subject: str | None = None, days: int = 365, start: datetime | None = None
+) -> tuple[Path, Path]:
     """Write ``name.key`` (readable by its owner alone) and ``name.crt``; never over existing files.
 
     The certificate goes to the others, by a way on which nobody can swap it. The key stays.
@@ -23,17 +37,19 @@ def make_certificate(name: str, folder: Path, *, days: int = 365, start: datetim
     if key_file.exists() or certificate_file.exists():
         raise MpcError(f"{key_file} or {certificate_file} exists. Delete both, or choose another name.")
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, subject or name)])
     start = start or datetime.now(UTC) - timedelta(minutes=5)  # clocks differ a little
     certificate = (
         x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
+        .subject_name(issuer)
+        .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(start)
         .not_valid_after(start + timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(_SIGNS, critical=True)
         .sign(key, hashes.SHA256())
     )
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())

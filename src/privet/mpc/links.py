@@ -133,3 +133,8 @@ def join(
 
 def server_name(party: int) -> str:
     return f"server {party}"
+
+
+def mpyc_name(party: int) -> str:
+    """The common name that MPyC asks of a server's certificate."""
+    return f"MPyC party {party}"

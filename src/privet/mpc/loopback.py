@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import secrets
+import socket
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from typing import Any
 from privet.mpc.certificates import make_certificate
 from privet.mpc.channel import Identity, Listener
 from privet.mpc.engine import Engine, MpcError
-from privet.mpc.links import Inbox, join, server_name
+from privet.mpc.links import Inbox, join, mpyc_name, server_name
 from privet.mpc.mesh import PARTIES, Mesh, Queues
 from privet.mpc.replicated import ReplicatedEngine
 
@@ -31,6 +32,12 @@ def run_three(program: Program, *args: Any, timeout: float = 60.0, longest: floa
     """
     with tempfile.TemporaryDirectory() as folder:
         return start_three(_serve, (program, args, secrets.token_bytes(16), timeout), Path(folder), longest)
+
+
+def run_three_mpyc(program: Program, *args: Any, longest: float = 600.0) -> list[Any]:
+    """The same on MPyC, with MPyC's own TLS."""
+    with tempfile.TemporaryDirectory() as folder:
+        return start_three(_serve_mpyc, (program, args), Path(folder), longest)
 
 
 def run_threads(program: Program, *args: Any, meshes: Sequence[Mesh] | None = None) -> list[Any]:
@@ -51,7 +58,7 @@ def run_threads(program: Program, *args: Any, meshes: Sequence[Mesh] | None = No
 def start_three(serve: Callable[..., Any], args: tuple[Any, ...], folder: Path, longest: float) -> list[Any]:
     """Start ``serve(party, folder, pipe, *args)`` three times; exchange the addresses that each one sends first."""
     for party in range(PARTIES):
-        make_certificate(server_name(party), folder)
+        make_certificate(server_name(party), folder, subject=mpyc_name(party))
     context = multiprocessing.get_context("spawn")
     pipes, processes = [], []
     for party in range(PARTIES):
@@ -84,6 +91,25 @@ def _next(pipe: Connection, longest: float) -> Any:
         return pipe.recv()
     except EOFError:
         return MpcError("A server process has ended without an answer.")
+
+
+def _serve_mpyc(party: int, folder: Path, pipe: Connection, program: Program, args: tuple[Any, ...]) -> None:
+    from privet.mpc.mpyc_engine import MpycEngine, prepare_tls
+
+    own = folder / str(party)
+    identity = Identity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
+    prepare_tls(party, own, identity, [(folder / f"{server_name(i)}.crt").read_bytes() for i in range(PARTIES)])
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = free.getsockname()[:2]
+    pipe.send(address)
+    answer: Any
+    try:
+        engine = MpycEngine.start(party, pipe.recv(), own)
+        answer = program(engine, *args)
+        engine.stop()
+    except Exception as error:
+        answer = error
+    pipe.send(answer)
 
 
 def _serve(

@@ -1,0 +1,215 @@
+"""MPyC (Schoenmakers et al.) behind the share-array interface: the established engine, and the oracle of the tests.
+
+MPyC shares integers by Shamir's polynomials over a prime field, semi-honest, honest majority. It has one runtime for
+each process, configured when it is imported; ``MpycEngine.start`` does that. Bits are integers 0 and 1 here, so that
+joining them costs a multiplication each: correct, and far slower than ``replicated.py``. Its TLS accepts the three
+servers' certificates and those of the system's authorities; ours accepts the three alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import secrets
+import sys
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privet.mpc.channel import Identity
+from privet.mpc.engine import Bits, Engine, LinearMap, MpcError, Secret
+from privet.mpc.mesh import PARTIES
+
+INTEGER_BITS = 64
+SHARE_BYTES = 16
+
+
+class MpycEngine(Engine):
+    """The parts of ``Secret`` and ``Bits`` are MPyC's secure arrays."""
+
+    largest = INTEGER_BITS - 1
+
+    def __init__(self, runtime: Any) -> None:
+        self.runtime = runtime
+        self.party = runtime.pid
+        self._type = runtime.SecInt(INTEGER_BITS)
+
+    @classmethod
+    def alone(cls) -> MpycEngine:
+        """One party, for tests of programs: MPyC's arithmetic without messages."""
+        return cls(_runtime([]))
+
+    @classmethod
+    def start(cls, party: int, addresses: Sequence[tuple[str, int]], folder: Path) -> MpycEngine:
+        """Connect to the others over TLS, with the keys that ``prepare_tls`` put into ``folder``.
+
+        MPyC reads them relative to the current directory, so this changes it meanwhile.
+        """
+        options = [word for host, port in addresses for word in ("-P", f"{host}:{port}")]
+        here = os.getcwd()
+        os.chdir(folder)
+        try:
+            runtime = _runtime([*options, "-I", str(party), "--ssl", "--no-log"])
+            runtime.run(runtime.start())
+        finally:
+            os.chdir(here)
+        return cls(runtime)
+
+    def stop(self) -> None:
+        self.runtime.run(self.runtime.shutdown())
+
+    @property
+    def modulus(self) -> int:
+        return int(self._type.field.modulus)
+
+    def _secret(self, values: np.ndarray) -> Any:
+        return self._type.array(np.asarray(values).astype(object))
+
+    # -- local -------------------------------------------------------------------------------------------------------
+
+    def constant(self, values: np.ndarray) -> Secret:
+        return Secret(self, self._secret(np.asarray(values, dtype=np.int64)))
+
+    def constant_bits(self, values: np.ndarray) -> Bits:
+        return Bits(self, self._secret(values.astype(np.int64)), values.shape[1])
+
+    def add(self, x: Secret, y: Secret | np.ndarray | int) -> Secret:
+        return Secret(self, x.parts + (y.parts if isinstance(y, Secret) else _whole(y)))
+
+    def scale(self, x: Secret, factor: np.ndarray | int) -> Secret:
+        return Secret(self, x.parts * _whole(factor))
+
+    def linear(self, x: Secret, map_rows: LinearMap) -> Secret:
+        matrix = map_rows(np.eye(x.shape[0], dtype=np.int64))
+        return Secret(self, np.matmul(matrix.astype(object), x.parts))
+
+    def shape(self, x: Secret) -> tuple[int, ...]:
+        return tuple(x.parts.shape)
+
+    def take(self, x: Secret, index: Any) -> Secret:
+        # By numbers: MPyC takes what NumPy takes of an array of them.
+        at = np.arange(int(np.prod(x.shape))).reshape(x.shape)[index]
+        return Secret(self, np.reshape(x.parts, (-1,))[at.ravel()].reshape(at.shape))
+
+    def reshape(self, x: Secret, shape: tuple[int, ...]) -> Secret:
+        return Secret(self, np.reshape(x.parts, np.empty(x.shape, dtype=bool).reshape(shape).shape))
+
+    def sum(self, x: Secret, axis: int) -> Secret:
+        return Secret(self, np.sum(x.parts, axis=axis))
+
+    def concatenate(self, xs: Sequence[Secret], axis: int = 0) -> Secret:
+        return Secret(self, np.concatenate([x.parts for x in xs], axis=axis % len(xs[0].shape)))
+
+    def planes(self, b: Bits) -> int:
+        return int(b.parts.shape[0])
+
+    def take_planes(self, b: Bits, planes: slice) -> Bits:
+        return Bits(self, b.parts[planes], b.columns)
+
+    def stack(self, tables: Sequence[Bits]) -> Bits:
+        return Bits(self, np.concatenate([b.parts for b in tables if b.planes]), tables[0].columns)
+
+    def xor(self, a: Bits, b: Bits | np.ndarray) -> Bits:
+        """With secret bits a + b - 2ab: one multiplication, unlike our own engine."""
+        if isinstance(b, Bits):
+            return Bits(self, a.parts + b.parts - 2 * a.parts * b.parts, a.columns)
+        public = np.broadcast_to(b, a.parts.shape).astype(np.int64).astype(object)
+        return Bits(self, a.parts * (1 - 2 * public) + public, a.columns)
+
+    def mask(self, a: Bits, public: np.ndarray) -> Bits:
+        return Bits(self, a.parts * np.broadcast_to(public, a.parts.shape).astype(np.int64).astype(object), a.columns)
+
+    def random_bits(self, planes: int, columns: int) -> Bits:
+        return Bits(self, self.runtime.np_random_bits(self._type, planes * columns).reshape(planes, columns), columns)
+
+    # -- rounds ------------------------------------------------------------------------------------------------------
+
+    def input(self, values: np.ndarray | None, party: int, shape: tuple[int, ...]) -> Secret:
+        mine = np.zeros(shape, dtype=np.int64) if values is None else np.asarray(values, dtype=np.int64)
+        return Secret(self, self.runtime.input(self._secret(mine), senders=party))
+
+    def receive(self, parts: np.ndarray) -> Secret:
+        """``parts``: this server's points of an owner's polynomials, as bytes (``deal_shamir``)."""
+        points = np.array([int.from_bytes(point, "little") for point in parts.reshape(-1, SHARE_BYTES)], dtype=object)
+        array = self._type.array
+        return Secret(self, array(self._type.field.array(points.reshape(parts.shape[:-1]))))
+
+    def multiply(self, x: Secret, y: Secret) -> Secret:
+        return Secret(self, x.parts * y.parts)
+
+    def matmul(self, x: Secret, y: Secret) -> Secret:
+        return Secret(self, np.matmul(x.parts, y.parts))
+
+    def both(self, a: Bits, b: Bits) -> Bits:
+        return Bits(self, a.parts * b.parts, a.columns)
+
+    def less(self, x: Secret, y: Secret, bits: int) -> Secret:
+        self.need(bits)
+        return Secret(self, self.runtime.np_sgn((x - y).parts, l=bits, LT=True))
+
+    def low_bits(self, x: Secret, count: int) -> Bits:
+        digits = self.runtime.np_to_bits(x.parts, count)
+        return Bits(self, np.transpose(digits), x.shape[0])
+
+    def integers(self, b: Bits) -> Secret:
+        return Secret(self, b.parts)
+
+    def open(self, x: Secret) -> np.ndarray:
+        return np.asarray(self.runtime.run(self.runtime.output(x.parts))).astype(np.int64)
+
+    def open_bits(self, b: Bits) -> np.ndarray:
+        return self.open(Secret(self, b.parts)).astype(bool)
+
+    def agree(self, public: bytes) -> None:
+        digest = blake2b(public, digest_size=32).digest()
+        if set(self.runtime.run(self.runtime.transfer(digest))) != {digest}:
+            raise MpcError("The servers were not asked the same question. The run has ended; nothing was opened.")
+
+
+def prepare_tls(party: int, folder: Path, identity: Identity, certificates: Sequence[bytes]) -> None:
+    """Lay out keys and certificates the way MPyC reads them: the three servers' certificates are each its own root.
+
+    Their common names must be "MPyC party i", as ``privet mpc keygen`` makes them.
+    """
+    config = folder / ".config"
+    config.mkdir(parents=True)
+    (config / f"party_{party}.key").symlink_to(identity.key.resolve())
+    (config / f"party_{party}.crt").symlink_to(identity.certificate.resolve())
+    (config / "mpyc_ca.crt").write_bytes(b"".join(certificates))
+
+
+def deal_shamir(values: np.ndarray, modulus: int) -> list[np.ndarray]:
+    """An owner's shares for MPyC: server i gets the point at i + 1 of a random line through each value at 0.
+
+    The slope is uniform (up to 2^-128) from the operating system's randomness, so one point says nothing.
+    """
+    exact = np.asarray(values, dtype=np.int64).astype(object)
+    size = (modulus.bit_length() + 128 + 7) // 8
+    drawn = secrets.token_bytes(size * exact.size)
+    slopes = np.array(
+        [int.from_bytes(drawn[size * i : size * (i + 1)], "little") for i in range(exact.size)], dtype=object
+    ).reshape(exact.shape)
+    dealt = []
+    for party in range(PARTIES):
+        points = (exact + slopes * (party + 1)) % modulus
+        packed = b"".join(int(point).to_bytes(SHARE_BYTES, "little") for point in points.ravel())
+        dealt.append(np.frombuffer(packed, dtype=np.uint8).reshape(*exact.shape, SHARE_BYTES))
+    return dealt
+
+
+def _whole(values: np.ndarray | int) -> Any:
+    return np.asarray(values, dtype=np.int64).astype(object)
+
+
+def _runtime(options: list[str]) -> Any:
+    """MPyC's runtime; it reads ``sys.argv`` when it is first imported, and there is one for each process."""
+    if options and "mpyc.runtime" in sys.modules:
+        raise MpcError("MPyC can be configured once in a process. Start a new process for a new run.")
+    argv, sys.argv = sys.argv, [sys.argv[0], *options]
+    try:
+        return importlib.import_module("mpyc.runtime").mpc
+    finally:
+        sys.argv = argv
