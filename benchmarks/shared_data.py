@@ -49,7 +49,7 @@ OTHER_SETS = (
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """A data set of the manifest: a pandas frame of features, labels as text, and the schema of the manifest."""
+    """A data set of the manifest: a pandas frame of features, labels as text (or numbers), and its schema."""
 
     name: str
     X: Any
@@ -67,9 +67,13 @@ def available() -> bool:
     return (SHARED / "data" / "MANIFEST.toml").exists()
 
 
+REGRESSION_SETS = {"parkinsons": (0.0, 55.0), "appliances_energy": (0.0, 1080.0), "flights_nyc13": (-60.0, 180.0)}
+"""The regression sets with the public range of their targets: DiPriMe's scaling for the first two."""
+
+
 @lru_cache(maxsize=4)
 def load(name: str) -> Shared:
-    """One classification set, with the manifest's ranges and categories as its public schema."""
+    """One set, with the manifest's ranges and categories as its public schema."""
     entry = manifest()[name]
     table = pq.read_table(SHARED / "data" / entry["file"]).to_pandas()
     features: dict[str, Numeric | Categorical] = {}
@@ -82,6 +86,9 @@ def load(name: str) -> Shared:
         elif column in categorical:
             table[column] = table[column].astype(str)
             features[column] = Categorical([str(value) for value in categorical[column]["categories"]])
+    if name in REGRESSION_SETS:
+        schema = Schema(features, target=REGRESSION_SETS[name], label=entry["target"])
+        return Shared(name, table[list(features)], table[entry["target"]].astype(float), schema)
     labels = table[entry["target"]].astype(str)
     schema = Schema(features, classes=[str(c) for c in entry["classes"]], label=entry["target"])
     return Shared(name, table[list(features)], labels, schema)

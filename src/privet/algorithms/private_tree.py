@@ -9,7 +9,6 @@ records (``privet.tree.planning``).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Real
 from typing import Any
@@ -21,20 +20,12 @@ from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
 from privet.privacy.sensitivity import CorrectCount
 from privet.schema import Schema
-from privet.tree.candidates import Candidates, Choice, Split, Splits
+from privet.tree.candidates import Choice, Splits
 from privet.tree.grid import Grid, public_grid
-from privet.tree.planning import COUNT_SHARE, SIZE_SHARE, SPLIT_WORTH, Level, Plan, plan_levels
+from privet.tree.growth import Branch, branches, candidates_of, grow_level, sprout
+from privet.tree.planning import COUNT_SHARE, SIZE_SHARE, SPLIT_WORTH, Plan, plan_levels
 from privet.tree.splits import public_splits
-from privet.tree.tree import Rule, Tree
-
-
-@dataclass(frozen=True, eq=False)
-class Branch:
-    """A growing end of the tree: its number, the flat cells that can still reach it, and budget it has not used."""
-
-    number: int
-    reachable: np.ndarray
-    saved: Fraction = Fraction(0)
+from privet.tree.tree import Tree
 
 
 class PrivateTreeClassifier(PrivateClassifier):
@@ -109,9 +100,9 @@ class PrivateTreeClassifier(PrivateClassifier):
         counts_budget = budget * COUNT_SHARE if self.leaves == "counts" else Fraction(0)
         plan = self._plan(curator, start, budget - counts_budget, splits)
         tree = Tree(curator.schema)
-        frontier = {start: Branch(0, np.ones(grid.n_cells, dtype=bool))}
+        frontier = sprout(tree, start, grid)
         for level in plan.inner:
-            frontier = _grow_level(curator, tree, frontier, splits, level)
+            frontier = grow_level(curator, tree, frontier, splits, level)
         last = _choose_last(curator, tree, frontier, splits if plan.joint else None, plan.last_budget)
         leaves = _label(tree, frontier, last, grid)
         if self.leaves == "counts":
@@ -130,32 +121,13 @@ class PrivateTreeClassifier(PrivateClassifier):
         return plan_levels(size, budget - share, len(splits), n_classes, self.max_depth, margin)
 
 
-def _grow_level(
-    curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, level: Level
-) -> dict[Node, Branch]:
-    """Split every branch that something can still part; the others keep their share for the labels."""
-    candidates = _candidates(tree, frontier, splits)
-    ready = {node: options for node, options in candidates.items() if len(options)}
-    grown = {
-        node: replace(branch, saved=branch.saved + level.budget)
-        for node, branch in frontier.items()
-        if node not in ready
-    }
-    if ready:
-        answers = curator.choose(ready, level.score, level.budget)
-        choices = {node: choice.split for node, choice in answers.items() if choice.split is not None}
-        for node, children in curator.split(choices).items():
-            grown |= zip(children, _branches(tree, frontier[node], choices[node], splits.grid))
-    return grown
-
-
 def _choose_last(
     curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits | None, budget: Fraction
 ) -> dict[Node, Choice]:
     """Choose a split with its labels, or one label, for every branch; without splits a label."""
     # Stopping counts as a few records more: a split that parts nothing off must not win because there are many such.
     worth = min(SPLIT_WORTH * float(budget), 500.0)
-    candidates = _candidates(tree, frontier, splits, labelled=True, stop=True, stop_log_prior=worth)
+    candidates = candidates_of(tree, frontier, splits, labelled=True, stop=True, stop_log_prior=worth)
     budgets = {node: budget + branch.saved for node, branch in frontier.items()}
     return curator.choose(candidates, CorrectCount(), budgets)
 
@@ -166,7 +138,7 @@ def _label(
     """Write the chosen splits and labels into the tree; the numbers of each branch's leaves."""
     leaves = {}
     for node, choice in last.items():
-        ends = [frontier[node]] if choice.split is None else _branches(tree, frontier[node], choice.split, grid)
+        ends = [frontier[node]] if choice.split is None else branches(tree, frontier[node], choice.split, grid)
         for end, label in zip(ends, choice.labels or ()):
             tree.nodes[end.number].label = label
         leaves[node] = [end.number for end in ends]
@@ -182,28 +154,3 @@ def _count(
     for node, numbers in leaves.items():
         for number, row in zip(numbers, counts[node]):
             tree.nodes[number].counts = tuple(int(count) for count in row)
-
-
-def _candidates(
-    tree: Tree, frontier: Mapping[Node, Branch], splits: Splits | None, **options: Any
-) -> dict[Node, Candidates]:
-    """For every node the splits that part what can reach it."""
-    n_classes = len(tree.schema.classes or ())
-    return {
-        node: Candidates(
-            splits, n_classes, None if splits is None else splits.allowed_within(branch.reachable), **options
-        )
-        for node, branch in frontier.items()
-    }
-
-
-def _branches(tree: Tree, branch: Branch, split: Split, grid: Grid) -> list[Branch]:
-    """Grow the tree at a branch by a split: its new ends, each with the cells that reach it."""
-    cells = slice(grid.offsets[split.feature], grid.offsets[split.feature + 1])
-    part = np.frombuffer(split.part, dtype=np.uint8)
-    branches = []
-    for child, number in enumerate(tree.grow(branch.number, Rule.of(split, grid), split.n_children)):
-        reachable = branch.reachable.copy()
-        reachable[cells] &= part == child
-        branches.append(Branch(number, reachable))
-    return branches

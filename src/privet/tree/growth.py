@@ -1,0 +1,74 @@
+"""Growing level by level: which splits still part a branch, one private choice for each, and the new branches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privet.curators.base import Curator, Node
+from privet.tree.candidates import Candidates, Split, Splits
+from privet.tree.grid import Grid
+from privet.tree.planning import Level
+from privet.tree.tree import Rule, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """A growing end of the tree: its number, the flat cells that can still reach it, and budget it has not used."""
+
+    number: int
+    reachable: np.ndarray
+    saved: Fraction = Fraction(0)
+
+
+def sprout(tree: Tree, start: Node, grid: Grid) -> dict[Node, Branch]:
+    """The frontier of a tree that is still a single leaf."""
+    return {start: Branch(0, np.ones(grid.n_cells, dtype=bool))}
+
+
+def grow_level(
+    curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, level: Level
+) -> dict[Node, Branch]:
+    """Split every branch that something can still part; the others keep their share for their leaves."""
+    candidates = candidates_of(tree, frontier, splits)
+    ready = {node: options for node, options in candidates.items() if len(options)}
+    grown = {
+        node: replace(branch, saved=branch.saved + level.budget)
+        for node, branch in frontier.items()
+        if node not in ready
+    }
+    if ready:
+        answers = curator.choose(ready, level.score, level.budget)
+        choices = {node: choice.split for node, choice in answers.items() if choice.split is not None}
+        for node, children in curator.split(choices).items():
+            grown |= zip(children, branches(tree, frontier[node], choices[node], splits.grid))
+    return grown
+
+
+def candidates_of(
+    tree: Tree, frontier: Mapping[Node, Branch], splits: Splits | None, **options: Any
+) -> dict[Node, Candidates]:
+    """For every node the splits that part what can reach it."""
+    n_classes = len(tree.schema.classes or ())
+    return {
+        node: Candidates(
+            splits, n_classes, None if splits is None else splits.allowed_within(branch.reachable), **options
+        )
+        for node, branch in frontier.items()
+    }
+
+
+def branches(tree: Tree, branch: Branch, split: Split, grid: Grid) -> list[Branch]:
+    """Grow the tree at a branch by a split: its new ends, each with the cells that reach it."""
+    cells = slice(grid.offsets[split.feature], grid.offsets[split.feature + 1])
+    part = np.frombuffer(split.part, dtype=np.uint8)
+    ends = []
+    for child, number in enumerate(tree.grow(branch.number, Rule.of(split, grid), split.n_children)):
+        reachable = branch.reachable.copy()
+        reachable[cells] &= part == child
+        ends.append(Branch(number, reachable))
+    return ends
