@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long lint types accuracy ablation speed audit audit-diffprivlib clean
+.PHONY: demo test test-long lint types accuracy ablation speed jointexp audit audit-diffprivlib clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -29,6 +29,9 @@ ablation: $(VENV)/bench
 
 speed: $(VENV)/bench
 	$(BIN)/python benchmarks/speed.py
+
+jointexp: $(VENV)/bench
+	$(BIN)/python benchmarks/jointexp.py
 
 # The long audit: every sound estimator, for so many minutes each. See docs/claims.md.
 MINUTES ?= 60

@@ -15,7 +15,7 @@ from scipy.stats import chi2
 from privet import BudgetError, CapabilityError, Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
 from privet.audit.exact import _SELECTION_LAWS, loss, transcripts
 from privet.curators.base import Node, Tally
-from privet.privacy.laws import log_exponential, log_geometric
+from privet.privacy.laws import log_exponential, log_geometric, log_joint_quantiles
 from privet.privacy.mechanisms import SecureMechanisms, mechanisms, selection_scale
 from privet.privacy.receipt import SELECTIONS, add_up
 from privet.privacy.sensitivity import (
@@ -24,6 +24,7 @@ from privet.privacy.sensitivity import (
     CorrectCount,
     Entropy,
     Gini,
+    JointQuantiles,
     Mixed,
     Quantile,
     RootGini,
@@ -200,29 +201,38 @@ def test_a_label_without_noise_is_the_majority(table):
 
 
 @settings(max_examples=60, deadline=None)
-@given(tables, st.lists(st.fractions(0, 1, max_denominator=20), min_size=1, max_size=4), st.sampled_from([0, 2]))
-def test_quantiles_without_noise_are_the_best_cuts_in_order(table, probs, feature):
+@given(tables, st.fractions(0, 1, max_denominator=20), st.sampled_from([0, 2]))
+def test_a_quantile_without_noise_is_a_best_cut(table, p, feature):
+    curator = curator_of(table)
+    root, cuts = curator.root(), curator._grid.features[feature].cuts
+    (answer,) = curator.quantiles(root, [feature], [p], UNLIMITED)[feature]
+    known = [record[feature] for record in table if not math.isnan(record[feature])]
+
+    def score(cut):
+        left = sum(value <= cut for value in known)
+        return -abs((1 - p) * left - p * (len(known) - left))
+
+    assert score(answer) == max(score(cut) for cut in cuts)
+
+
+inside = st.fractions("1/20", "19/20", max_denominator=20)
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables, st.lists(inside, min_size=2, max_size=4, unique=True), st.sampled_from([0, 2]))
+def test_several_quantiles_without_noise_are_the_best_cuts_together(table, probs, feature):
     curator = curator_of(table)
     root, cuts = curator.root(), curator._grid.features[feature].cuts
     answer = curator.quantiles(root, [feature], probs, UNLIMITED)[feature]
     known = [record[feature] for record in table if not math.isnan(record[feature])]
+    spacings = np.diff([Fraction(0), *sorted(probs), Fraction(1)])
 
-    def score(p, cut):
-        left = sum(value <= cut for value in known)
-        return -abs((1 - p) * left - p * (len(known) - left))
+    def score(chosen):
+        up_to = [0, *(sum(value <= cut for value in known) for cut in chosen), len(known)]
+        return -sum(abs(gap - spacing * len(known)) for gap, spacing in zip(np.diff(up_to), spacings))
 
     assert answer == sorted(answer)
-    assert set(answer) <= set(cuts)
-    # Which probability an answer belongs to is lost by sorting, but some order must be the best for each.
-    best = [{cut for cut in cuts if score(p, cut) == max(score(p, c) for c in cuts)} for p in sorted(probs)]
-    assert _matching(answer, best)
-
-
-def _matching(answers, options):
-    if not answers:
-        return True
-    return any(answer in options[0] and _matching([*answers[:i], *answers[i + 1 :]], options[1:])
-               for i, answer in enumerate(answers))  # fmt: skip
+    assert score(answer) == max(map(score, combinations_with_replacement(cuts, len(probs))))
 
 
 @settings(max_examples=40, deadline=None)
@@ -361,6 +371,10 @@ def refused_questions(curator, root):
         ("quantiles of no feature", LeakError, lambda: curator.quantiles(root, [7], [Fraction(1, 2)], tenth)),
         ("quantiles of no feature", LeakError, lambda: curator.quantiles(root, [-1], [Fraction(1, 2)], tenth)),
         ("a probability above one", LeakError, lambda: curator.quantiles(root, [2], [Fraction(3, 2)], tenth)),
+        ("the same twice", LeakError, lambda: curator.quantiles(root, [2], [Fraction(1, 2)] * 2, tenth)),
+        ("the end of all", LeakError, lambda: curator.quantiles(root, [2], [Fraction(1, 2), Fraction(1)], tenth)),
+        ("one below 0", LeakError, lambda: curator.quantiles(root, [2], [Fraction(1, 2), Fraction(-1, 2)], tenth)),
+        ("too fine", LeakError, lambda: curator.quantiles(root, [2], [Fraction(1, 2), Fraction(1, 2**31)], tenth)),
         ("a probability as a float", LeakError, lambda: curator.quantiles(root, [2], [0.5], tenth)),
         ("quantiles for nothing", LeakError, lambda: curator.quantiles(root, [2], [Fraction(1, 2)], Fraction(0))),
         ("no such capability", CapabilityError, lambda: curator.choose_each({root: options}, Gini(), tenth)),
@@ -509,6 +523,45 @@ def test_quantiles_follow_the_exponential_mechanism(seed):
     prior = np.rint(np.log(widths / widths.max()) * scale)
     law = np.exp(log_exponential(score.of(np.stack([left, 25 - left], axis=1)) + prior, scale))
     assert_drawn_from([drawn.count(cut) for cut in cuts], law, n)
+
+
+@pytest.mark.parametrize("seed", [None, 12])
+def test_joint_quantiles_follow_the_exponential_mechanism_over_sets_of_cuts(seed):
+    table, n = some_table(25, seed=4), 1500
+    curator = curator_of(table, noise=mechanisms(seed), max_cells=5)
+    root, budget, probs = curator.root(), Fraction(1, 2), [Fraction(1, 4), Fraction(1, 2)]
+    cuts = curator._grid.features[2].cuts
+    drawn = [tuple(curator.quantiles(root, [2], probs, budget)[2]) for _ in range(n)]
+    score, event = JointQuantiles((1, 1, 2)), curator.ledger.events[0]
+    assert event.scale == pytest.approx(score.sensitivity / 0.5)
+    assert (event.question, event.mechanism, event.lemma) == ("joint quantiles", "exponential", "joint_quantiles(1/4)")
+    edges = np.concatenate([[0], cuts, [100]])
+    counts = np.histogram([record[2] for record in table], [-1, *cuts + 1e-9, 100])[0]
+    sets, log_p = log_joint_quantiles(counts, score, edges[2:] - edges[:-2], event.scale)
+    assert_drawn_from([drawn.count(tuple(cuts[list(each)])) for each in sets], np.exp(log_p), n)
+
+
+def test_several_quantiles_cost_their_budget_once_for_each_feature():
+    curator = curator_of(some_table())
+    root, probs = curator.root(), [Fraction(k, 5) for k in range(1, 5)]
+    curator.quantiles(root, [0, 2], probs, Fraction(1, 5))
+    assert [event.charged for event in curator.ledger.events] == [Fraction(1, 10)] * 2
+    assert curator.ledger.spent == Fraction(1, 5)
+
+
+def test_joint_quantiles_on_every_small_pair_of_tables_are_within_their_price():
+    """The exact laws of all tables of at most three records in five cells, each with any record added."""
+    score, scale, weights = JointQuantiles((1, 2, 1)), 4.0, np.array([1.0, 0.1, 5.0, 1.0])
+    price = score.sensitivity / scale
+    worst = 0.0
+    for n in range(4):
+        for cells in combinations_with_replacement(range(5), n):
+            counts = np.bincount(cells, minlength=5)
+            before = log_joint_quantiles(counts, score, weights, scale)[1]
+            for cell in range(5):
+                after = log_joint_quantiles(counts + np.eye(5, dtype=int)[cell], score, weights, scale)[1]
+                worst = max(worst, np.abs(after - before).max())
+    assert 0.6 * price < worst <= price * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(("low", "high"), [(1e-200, 1e200), (1e-170, 1e170), (1e-300, 1e300)])

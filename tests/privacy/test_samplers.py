@@ -1,4 +1,4 @@
-"""The samplers of our own are exact: uniform parts, and coins of chance exp(-gap).
+"""The samplers of our own are exact: uniform parts, coins of chance exp(-gap), joint quantiles.
 
 Statistical tests compare counts with exact binomial tails; the false-alarm rate of each is below 1e-7.
 """
@@ -6,14 +6,22 @@ Statistical tests compare counts with exact binomial tails; the false-alarm rate
 from __future__ import annotations
 
 import math
+import os
+from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from scipy.stats import binom
 
+from privet.errors import LeakError
 from privet.privacy import samplers
-from privet.privacy.samplers import draw_parts, one_sided_geometric, survivors
+from privet.privacy.laws import log_joint_quantiles
+from privet.privacy.samplers import draw_parts, joint_quantiles, one_sided_geometric, survivors
+from privet.privacy.sensitivity import JointQuantiles
 
 FALSE_ALARM = 1e-7
 
@@ -179,3 +187,149 @@ def test_wide_words_are_even_too():
     drawn = samplers._uniform(n, below)
     assert all(plausible(int((drawn < below // 3 * k).sum()), n, k / 3, 2) for k in (1, 2))
     assert plausible(int((drawn % 2).sum()), n, 0.5)
+
+
+# -- joint quantiles ---------------------------------------------------------------------------------------------
+
+
+class Scripted(samplers._Proposal):
+    """Follows a script of picks; notes what could have been picked, and the exact log-chance of what was."""
+
+    script: tuple = ()
+    last = None
+
+    def __init__(self, scale, random_bytes):
+        super().__init__(scale, random_bytes)
+        self.picks, self.options, self.log_chance = [], [], 0.0
+        Scripted.last = self
+
+    def pick(self, terms, total):
+        shares = [int(share) for share in self._shares(terms, total)]
+        assert 0 < sum(shares) <= samplers._UNIT  # what is proposed has a chance of at most 1 in all
+        possible = [i for i, share in enumerate(shares) if share]
+        step = len(self.picks)
+        picked = Scripted.script[step] if step < len(Scripted.script) else possible[0]
+        self.picks.append(picked)
+        self.options.append(possible)
+        self.log_chance += math.log(shares[picked]) - math.log(samplers._UNIT)
+        self.chance *= Fraction(samplers._UNIT, shares[picked])
+        return picked
+
+    def accept(self, gap, log):
+        exponent = -gap / Fraction(self._scale) - log
+        log_coin = float(exponent) + math.log(self.chance.numerator) - math.log(self.chance.denominator)
+        assert gap >= 0
+        assert log_coin <= 1e-12  # ``_coin`` refuses chances above 1, exactly
+        self.log_chance += log_coin
+        return True
+
+    @classmethod
+    def every_path(cls, sums):
+        """All cuts that can be proposed, with the log-chance of being proposed and accepted."""
+        cls.script = ()
+        while True:
+            cuts = sums.propose(os.urandom)
+            made = cls.last
+            yield tuple(cuts), made.log_chance
+            for step in reversed(range(len(made.picks))):
+                later = [option for option in made.options[step] if option > made.picks[step]]
+                if later:
+                    cls.script = (*made.picks[:step], later[0])
+                    break
+            else:
+                return
+
+
+weights_of_cuts = st.one_of(st.floats(0.01, 10), st.floats(1e-300, 1e300), st.just(5e-324))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.one_of(st.integers(0, 9), st.integers(0, 10**6)), weights_of_cuts), min_size=1, max_size=4),
+    st.integers(0, 50),
+    st.lists(st.integers(1, 4), min_size=2, max_size=4),
+    st.one_of(st.floats(0.5, 100), st.floats(1e-300, 2**52)),
+)
+@example([(0, 1.0)] * 4, 0, [1, 1, 1], 1.0)
+@example([(10**6, 1.0), (0, 5e-324), (10**6, 1e300)], 10**6, [1, 1, 4, 1], 2.0**52)
+def test_joint_quantiles_are_drawn_from_their_law_whatever_the_floats_do(cells, end, spacings, scale):
+    """Every set of cuts has one path, and its chance is its exact weight times one constant."""
+    counts, weights = np.array([*(n for n, _ in cells), end]), np.array([weight for _, weight in cells])
+    sets, log_law = log_joint_quantiles(counts, JointQuantiles(tuple(spacings)), weights, scale)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(samplers, "_Proposal", Scripted)
+        chances = dict(Scripted.every_path(samplers._Sums(counts, spacings, weights, scale)))
+    assert sorted(chances) == sorted(sets)
+    got = np.array([chances[cuts] for cuts in sets])
+    np.testing.assert_allclose(got - np.logaddexp.reduce(got), log_law, rtol=1e-11, atol=1e-9)
+    assert np.logaddexp.reduce(got) > -1e-6  # hardly a proposal is rejected
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_joint_quantiles_occur_as_often_as_their_law_says(seed):
+    counts, score, weights, n = np.array([3, 0, 5, 1]), JointQuantiles((1, 2, 1)), np.array([1.0, 0.2, 2.0]), 2000
+    source = os.urandom if seed is None else np.random.default_rng(seed).bytes
+    sums = samplers._Sums(counts, score.spacings, weights, 9.0)
+    drawn = Counter(tuple(sums.propose(source) or ()) for _ in range(n))
+    assert drawn[()] <= 1  # rejected: fewer than one in a million
+    sets, log_law = log_joint_quantiles(counts, score, weights, 9.0)
+    assert all(plausible(drawn[cuts], n, math.exp(log_p), len(sets)) for cuts, log_p in zip(sets, log_law))
+
+
+def test_joint_quantiles_of_a_large_table_are_near_the_truth():
+    """A cell that misses its share by a hundred records costs exp(-100): never seen."""
+    counts = np.full(256, 4000)
+    assert joint_quantiles(counts, [1] * 8, np.ones(255), 8.0) == [31, 63, 95, 127, 159, 191, 223]
+
+
+def test_without_a_signal_the_base_measure_decides():
+    """No records: the points fall as so many independent ones would, by the width of the cells."""
+    n, sums = 2000, samplers._Sums(np.zeros(3, dtype=int), [1] * 4, np.array([1.0, 3.0]), 1.0)
+    drawn = Counter(sum(sums.propose(os.urandom) or ()) for _ in range(n))
+    assert all(plausible(drawn[k], n, binom.pmf(k, 3, 0.75), 4) for k in range(4))
+
+
+def test_a_bound_that_does_not_hold_stops_the_draw(monkeypatch):
+    counts, spacings, weights = np.array([3, 0, 5]), [1, 1, 1], np.ones(2)
+    sums = samplers._Sums(counts, spacings, weights, 1.0)
+    sums._end = sums._end[0], sums._end[1] - 1e-3  # less than the sum
+    with pytest.raises(LeakError, match="did not hold"):
+        sums.propose(os.urandom)
+    half = np.array([2**61, 2**61])
+    monkeypatch.setattr(samplers._Proposal, "_shares", lambda self, terms, total: half[: terms[0].shape[1]])
+    zeros = samplers._Sums(np.array([0, 5, 0]), spacings, weights, 1e-3)
+    with pytest.raises(LeakError, match="did not hold"):  # proposed more rarely than it must be drawn
+        [zeros.propose(os.urandom) for _ in range(1000)]
+
+
+@pytest.mark.parametrize(
+    ("counts", "spacings", "weights"),
+    [([2**57, 0], [1, 7], [1.0]), ([1, 1], [1, 1], [0.0]), ([1, 1], [1, 1], [1.0, 1.0]), ([1, 1], [1, 1], [math.nan])],
+    ids=["too many records", "a cut without a weight", "a weight too many", "no number"],
+)
+def test_joint_quantiles_that_would_not_be_exact_are_refused(counts, spacings, weights):
+    with pytest.raises(LeakError):
+        joint_quantiles(np.array(counts), spacings, np.array(weights), 1.0)
+
+
+def bytes_of(*words):
+    left = list(words)
+    return (lambda n: left.pop(0).to_bytes(n, "little")), left
+
+
+@pytest.mark.parametrize(("nudge", "comes_up"), [(-1, True), (1, False)])
+def test_a_coin_whose_first_digits_decide_nothing_is_decided_by_more(nudge, comes_up):
+    """exp(-1) * 3/2, agreed with in 64, 128, 192 digits, and then just below or above."""
+    with samplers.localcontext(prec=200):
+        digits = int(Decimal(-1).exp() * 3 / 2 * 2**256)
+    words = [(digits >> shift) % 2**64 for shift in (192, 128, 64)]
+    source, left = bytes_of(*words, digits % 2**64 + nudge * 10)
+    assert samplers._coin(Fraction(-1), Fraction(3, 2), source) is comes_up
+    assert not left
+
+
+def test_coins_of_hardly_any_chance_and_of_nearly_one():
+    assert not samplers._coin(Fraction(-(10**12)), Fraction(2) ** 500, os.urandom)
+    assert samplers._coin(Fraction(0), 1 - Fraction(1, 2**200), os.urandom)
+    with pytest.raises(LeakError):
+        samplers._coin(Fraction(0), 1 + Fraction(1, 2**60), os.urandom)

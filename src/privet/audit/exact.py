@@ -23,9 +23,11 @@ from privet.privacy.laws import (
     log_exponential,
     log_geometric,
     log_geometric_tail,
+    log_joint_quantiles,
     log_permute_and_flip,
     log_report_noisy_max,
 )
+from privet.privacy.sensitivity import JointQuantiles
 
 Transcript = tuple[int, ...]
 Window = tuple[int, int]
@@ -88,6 +90,12 @@ class ScriptedMechanisms:
     def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
         law = _SELECTION_LAWS[mechanism]
         return [self._answer(law(score, scale)) for score, scale in zip(scores, scales)]
+
+    def joint_quantiles(
+        self, counts: np.ndarray, score: JointQuantiles, weights: np.ndarray, scale: float
+    ) -> list[int]:
+        cuts, law = log_joint_quantiles(counts, score, weights, scale)
+        return list(cuts[self._answer(law)])
 
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
         low, high = self._window

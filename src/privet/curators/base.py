@@ -147,8 +147,9 @@ class Curator(ABC):
     ) -> dict[int, list[float]]:
         """Noisy quantiles of numeric features, points of the public grid.
 
-        Costs ``budget`` in all, shared evenly by the features and probabilities. The exponential mechanism over the
-        cuts, each weighted by the width of its cell, with the quantile score.
+        Costs ``budget`` in all, shared evenly by the features. The exponential mechanism over the cuts, each weighted
+        by half of the two cells beside it: of one probability with the quantile score, of several over all ordered sets
+        of cuts with the joint score, so that a probability more costs nothing extra. Answers may repeat.
         """
         self._cannot("quantiles")
 

@@ -24,6 +24,7 @@ from privet.privacy.sensitivity import (
     CorrectCount,
     Entropy,
     Gini,
+    JointQuantiles,
     Mixed,
     Quantile,
     RootGini,
@@ -45,6 +46,9 @@ MEASURES = {"records": ("tally", tally_sensitivity), "target": ("target_tally", 
 
 MOST_CANDIDATES = 100_000_000
 """Their scores and priors take a few gigabytes."""
+
+MOST_JOINT_CELLS = 2**11
+"""The work of joint quantiles grows with the square of the cells."""
 
 LARGEST_LOG_PRIOR = 709.0
 """A prior is a positive float, and so is its inverse."""
@@ -291,29 +295,27 @@ class CentralCurator(Curator):
                 raise LeakError(
                     f"Column {grid.features[f].name!r} has no cut points, so it has no quantiles to ask for."
                 )
-        share = budgets([node], budget)[0] / (len(features) * len(probs))
-        scores = [Quantile(p.numerator, p.denominator) for p in probs]
-        scales = [scale_for(score.sensitivity, share) for score in scores]
-        path = node.scope.path
-        self.ledger.charge(
-            (
-                node.scope,
-                Event(path, "quantile", "exponential", Fraction(score.sensitivity), scale, share, score.lemma),
-            )
-            for _ in features
-            for score, scale in zip(scores, scales)
-        )
+        score = _quantile_score(probs, max(grid.features[f].n_cells for f in features))
+        share = budgets([node], budget)[0] / len(features)
+        scale = scale_for(score.sensitivity, share)
+        question = "quantile" if isinstance(score, Quantile) else "joint quantiles"
+        event = Event(node.scope.path, question, "exponential", Fraction(score.sensitivity), scale, share, score.lemma)
+        self.ledger.charge((node.scope, event) for _ in features)
         histogram = self._records(self._histograms([node])[0])
         answers = {}
         for f in features:
             cuts = grid.features[f].cuts
             assert cuts is not None
             counts = histogram[grid.offsets[f] : grid.offsets[f] + len(cuts) + 1]
-            left = np.cumsum(counts)[:-1]
-            sides = np.stack([left, counts.sum() - left], axis=1)
-            log_width = _log_widths(cuts, self.schema.features[grid.features[f].name])
-            vectors = [score.of(sides) + _points(log_width, scale) for score, scale in zip(scores, scales)]
-            answers[f] = sorted(float(cuts[i]) for i in self._mechanisms.select("exponential", vectors, scales))
+            widths = _widths(cuts, self.schema.features[grid.features[f].name])
+            if isinstance(score, Quantile):
+                left = np.cumsum(counts)[:-1]
+                scores = score.of(np.stack([left, counts.sum() - left], axis=1))
+                points = _points(np.log(widths) - np.log(widths.max()), scale)
+                chosen = self._mechanisms.select("exponential", [scores + points], [scale])
+            else:
+                chosen = self._mechanisms.joint_quantiles(counts, score, widths, scale)
+            answers[f] = [float(cuts[i]) for i in chosen]
         return answers
 
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
@@ -379,13 +381,25 @@ def _points(log_prior: np.ndarray, scale: float) -> np.ndarray:
     return np.rint(np.clip(log_prior, -LARGEST_LOG_PRIOR, LARGEST_LOG_PRIOR) * scale).astype(np.int64)
 
 
-def _log_widths(cuts: np.ndarray, feature: Numeric | Categorical) -> np.ndarray:
-    """How much of the range each cut stands for, half of the two cells beside it: the logarithm against the widest."""
+def _quantile_score(probs: Sequence[Fraction], n_cells: int) -> Quantile | JointQuantiles:
+    """The score of one quantile, or of several together."""
+    if len(probs) == 1:
+        return Quantile(probs[0].numerator, probs[0].denominator)
+    if n_cells > MOST_JOINT_CELLS:
+        raise LeakError(f"Several quantiles together need a grid of at most {MOST_JOINT_CELLS} cells for each feature.")
+    ends = [Fraction(0), *sorted(probs), Fraction(1)]
+    spacings = [after - before for before, after in pairwise(ends)]
+    if min(spacings) <= 0:
+        raise LeakError("Several probabilities must differ from each other and from 0 and 1.")
+    whole = math.lcm(*(p.denominator for p in probs))
+    return JointQuantiles(tuple(int(spacing * whole) for spacing in spacings))
+
+
+def _widths(cuts: np.ndarray, feature: Numeric | Categorical) -> np.ndarray:
+    """How much of the range each cut stands for: half of the two cells beside it."""
     assert isinstance(feature, Numeric)
     edges = np.concatenate([[feature.low], cuts, [feature.high]]).astype(float)
-    with np.errstate(divide="ignore"):  # a width that underflows weighs as little as a weight can
-        log_widths = np.log(edges[2:] / 2 - edges[:-2] / 2)
-    return np.maximum(log_widths - max(log_widths.max(), -LARGEST_LOG_PRIOR), -LARGEST_LOG_PRIOR)
+    return np.maximum(edges[2:] / 2 - edges[:-2] / 2, np.finfo(float).tiny)  # every cut has a weight, however small
 
 
 def _question(options: Candidates) -> str:

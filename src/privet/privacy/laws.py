@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
+
+from privet.privacy.sensitivity import JointQuantiles
 
 
 def log_permute_and_flip(scores: np.ndarray, scale: float) -> np.ndarray:
@@ -128,6 +131,25 @@ def _gauss_sum(n: int) -> tuple[np.ndarray, np.ndarray]:
     side = np.sqrt(k**2 * (1 - (k / n) ** 2) / (4 * (4 * k**2 - 1))) * n
     nodes, vectors = np.linalg.eigh(np.diag(side, 1) + np.diag(side, -1))
     return nodes + (n - 1) / 2, n * vectors[0] ** 2
+
+
+def log_joint_quantiles(
+    counts: np.ndarray, score: JointQuantiles, weights: np.ndarray, scale: float
+) -> tuple[list[tuple[int, ...]], np.ndarray]:
+    """All ordered cuts that joint quantiles may choose, repeats included, and their log-probabilities: for tiny grids.
+
+    >>> cuts, log_p = log_joint_quantiles(np.zeros(3, int), JointQuantiles((1, 1, 1)), np.ones(2), 1.0)
+    >>> cuts, np.exp(log_p).round(12).tolist()
+    ([(0, 0), (0, 1), (1, 1)], [0.25, 0.5, 0.25])
+    """
+    cuts = list(combinations_with_replacement(range(len(weights)), len(score.spacings) - 1))
+    up_to = np.cumsum(counts)
+    below = np.array([[0, *up_to[list(each)], up_to[-1]] for each in cuts])
+    repeats = [math.prod(math.factorial(each.count(cut)) for cut in set(each)) for each in cuts]
+    log_measure = np.log(weights)[np.array(cuts)].sum(axis=1) - np.log(repeats)
+    scores = score.of(np.diff(below, axis=1))
+    log_p = (scores - scores.max()) / scale + log_measure
+    return cuts, log_p - np.logaddexp.reduce(log_p)
 
 
 def log_geometric(k: np.ndarray | int, scale: float) -> np.ndarray:

@@ -17,7 +17,8 @@ import numpy as np
 
 from privet.errors import BudgetError, LeakError
 from privet.privacy.receipt import SELECTIONS
-from privet.privacy.samplers import draw_parts, one_sided_geometric, survivors
+from privet.privacy.samplers import draw_parts, joint_quantiles, one_sided_geometric, survivors
+from privet.privacy.sensitivity import JointQuantiles
 
 # Up to here noise fits in 64-bit integers, together with exact scores and public priors: it exceeds 2^62 with
 # a chance of exp(-1024), and a prior's logarithm, at least -709, stays below 2^62 in the scores' units.
@@ -65,6 +66,12 @@ class Mechanisms(Protocol):
 
     def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
         """For each vector of scores the index of the winner; noise of its scale, in the scores' units."""
+        ...
+
+    def joint_quantiles(
+        self, counts: np.ndarray, score: JointQuantiles, weights: np.ndarray, scale: float
+    ) -> list[int]:
+        """Cuts between cells with these counts, by the exponential mechanism (``samplers.joint_quantiles``)."""
         ...
 
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
@@ -123,6 +130,12 @@ class SecureMechanisms:
             return int(best[draw_parts(1, len(best))[0]])
         return self._permute_and_flip(scores - one_sided_geometric(len(scores), unit, per_score), scale)
 
+    def joint_quantiles(
+        self, counts: np.ndarray, score: JointQuantiles, weights: np.ndarray, scale: float
+    ) -> list[int]:
+        _check([scale])
+        return joint_quantiles(counts, score.spacings, weights, scale)
+
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
         _check([scale])
         dp = _opendp()
@@ -154,6 +167,12 @@ class SeededMechanisms:
                 int(np.argmax((score - score.max()) / scale + draw(size=len(score))))
                 for score, scale in zip(scores, scales)
             ]
+
+    def joint_quantiles(
+        self, counts: np.ndarray, score: JointQuantiles, weights: np.ndarray, scale: float
+    ) -> list[int]:
+        _check([scale])
+        return joint_quantiles(counts, score.spacings, weights, scale, self.generator.bytes)
 
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
         _check([scale])

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
+
+from privet.errors import LeakError
 
 
 def draw_parts(n_records: int, n_parts: int, generator: np.random.Generator | None = None) -> np.ndarray:
@@ -108,3 +113,188 @@ def _uniform(n: int, below: int) -> np.ndarray:
         kept = words if limit == words_in_all else words[words < limit]
         drawn = np.concatenate([drawn, (kept % below).astype(np.int64)])
     return drawn
+
+
+# -- joint quantiles -------------------------------------------------------------------------------------------------
+
+
+def joint_quantiles(
+    counts: np.ndarray,
+    spacings: Sequence[int],
+    weights: np.ndarray,
+    scale: float,
+    random_bytes: Callable[[int], bytes] = os.urandom,
+) -> list[int]:
+    """Cut points by the joint exponential mechanism: one for every spacing but the last, in order, repeats allowed.
+
+    ``counts`` are the records of the cells, ``weights`` the public weight of each cut between two of them. Cuts
+    i_1 <= i_2 <= ... are drawn with a chance proportional to exp(score / scale) times their base measure: the score is
+    that of ``JointQuantiles(spacings)``, and the measure the product of the weights, divided by r! for a cut that is
+    named r times. (With weights as widths, that is how much of all ordered points falls into these cells.) This is the
+    law of Gillenwater, Joseph and Kulesza (2021) on public cells; the work is that of the cells, not of the records.
+
+    The law is exact, although sums of so many terms can only be floats. Floats merely *propose*: ``_Sums`` bounds the
+    weight of all ways to continue from above, with room for rounding, and cuts are proposed one after another by whole
+    numbers in proportion to these bounds, or rejected with what is left. A proposal's chance is thus a known fraction,
+    at least its exact weight times a constant, and a last coin, tossed in exact arithmetic, makes it that weight.
+    Whatever rounding does, no other law can come out: where a bound did not hold, the draw would stop with an error. It
+    holds because the room, ``_ROOM``, is a hundred times the rounding: large numbers, the scores, stay whole, and the
+    floats are logarithms of sums relative to their largest term. Fewer than one proposal in a million is rejected.
+    """
+    sums = _Sums(counts, spacings, weights, scale)
+    while True:
+        cuts = sums.propose(random_bytes)
+        if cuts is not None:
+            return cuts
+
+
+_NOT_A_BOUND = "A bound on a sum did not hold. Nothing was answered; please report this."
+_UNIT = 2**62
+_ROOM = 2.0**-30
+_BEYOND = np.int64(2**61)  # a cost that no cuts have: theirs are below 2^60
+
+
+class _Sums:
+    """The weight of all beginnings of a set of cuts, as bounds from above.
+
+    Cuts are drawn in order; costs are minus scores. ``reach[j]`` is about the beginnings whose j-th point is the first
+    at its cut, ``stay[j]`` about those whose j-th point is the last there, cut by cut. Both are pairs (cost, log): no
+    such beginning costs less than ``cost``, a whole number, and together they weigh at most exp(log - cost / scale).
+    """
+
+    def __init__(self, counts: np.ndarray, spacings: Sequence[int], weights: np.ndarray, scale: float) -> None:
+        self._below = np.cumsum(counts[:-1], dtype=np.int64)
+        self._n, self._spacings, self._whole = int(counts.sum()), list(spacings), sum(spacings)
+        self._weights, self._scale = weights, scale
+        if 2 * self._whole * self._n >= 1 << 60 or not (weights > 0).all() or len(weights) != len(counts) - 1:
+            raise LeakError("Joint quantiles need fewer records or coarser probabilities, and a weight for every cut.")
+        self._log_weights = np.log(weights)
+        later = np.tri(len(weights), k=-1, dtype=bool)
+        self._later = np.where(later, 0.0, -math.inf)
+        between = self._whole * (self._below[:, None] - self._below)
+        self._between = {  # the cost of two cuts (row after column), by the spacing that there should be
+            spacing: np.where(later, np.abs(between - spacing * self._n), _BEYOND) for spacing in set(spacings[1:-1])
+        }
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            first = np.abs(self._whole * self._below - self._spacings[0] * self._n)
+            self._reach = [(first, np.zeros(len(weights)))]
+            self._stay = [self._total(*self._runs(0))]
+            for j in range(1, len(spacings) - 1):
+                self._reach.append(self._total(*self._arrivals(j)))
+                self._stay.append(self._total(*self._runs(j)))
+            self._end = self._total(*self._endings())
+
+    def _arrivals(self, j: int, at: slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """For every cut (rows) that point ``j`` may be the first at, from every cut before it (columns)."""
+        cost, log = self._stay[j - 1]
+        costs = self._between[self._spacings[j]][at] + cost
+        return np.minimum(costs, _BEYOND, out=costs), log + self._later[at]
+
+    def _runs(self, j: int, at: slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """For every cut (rows), the points that share it with point ``j``: 1, 2, ... (columns), itself the last."""
+        costs, logs, empty = [], [], 0
+        for r in range(1, j + 2):
+            cost, log = self._reach[j - r + 1]
+            costs.append(cost[at] + empty)
+            logs.append(log[at] + r * self._log_weights[at] - math.lgamma(r + 1))
+            empty += self._spacings[j - r + 1] * self._n
+        return np.minimum(np.stack(costs, axis=1), _BEYOND), np.stack(logs, axis=1)
+
+    def _endings(self) -> tuple[np.ndarray, np.ndarray]:
+        """For every cut (columns) that the last point may be at, with the records beyond it."""
+        cost, log = self._stay[-1]
+        rest = self._whole * (self._n - self._below) - self._spacings[-1] * self._n
+        return np.minimum(cost + np.abs(rest), _BEYOND)[None], log[None]
+
+    def _total(self, costs: np.ndarray, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds for the sum of every row: its least cost, and the logarithm of what the terms come to beside that."""
+        least = costs.min(axis=1)
+        terms = (least[:, None] - costs) / self._scale
+        terms += logs
+        top = np.maximum(terms.max(axis=1), -np.finfo(float).max)  # a sum of nothing has a logarithm of minus infinity
+        terms -= top[:, None]
+        return least, np.log(np.exp(terms, out=terms).sum(axis=1)) + top + _ROOM
+
+    def propose(self, random_bytes: Callable[[int], bytes]) -> list[int] | None:
+        """Cuts, from the last to the first, drawn with their chance; or None."""
+        proposal = _Proposal(self._scale, random_bytes)
+        j, cuts = len(self._stay) - 1, []
+        cut = proposal.pick(self._endings(), self._end)
+        while cut is not None:
+            at = slice(cut, cut + 1)
+            others = proposal.pick(self._runs(j, at), [bound[at] for bound in self._stay[j]])
+            if others is None:
+                return None
+            r = others + 1
+            cuts += [cut] * r
+            proposal.chance *= Fraction(self._weights[cut]) ** r / math.factorial(r)
+            j -= r
+            if j < 0:
+                cuts.reverse()
+                (cost,), (log,) = self._end
+                return cuts if proposal.accept(self._cost(cuts) - int(cost), Fraction(float(log))) else None
+            cut = proposal.pick(self._arrivals(j + 1, at), [bound[at] for bound in self._reach[j + 1]])
+        return None
+
+    def _cost(self, cuts: list[int]) -> int:
+        """Minus the score of these cuts."""
+        below = [0, *(int(self._below[cut]) for cut in cuts), self._n]
+        between = zip(below[:-1], below[1:], self._spacings)
+        return sum(abs(self._whole * (after - before) - spacing * self._n) for before, after, spacing in between)
+
+
+class _Proposal:
+    """A choice in steps, and its exact weight over the chance with which it was proposed."""
+
+    def __init__(self, scale: float, random_bytes: Callable[[int], bytes]) -> None:
+        self.chance = Fraction(1)
+        self._scale, self._random_bytes = scale, random_bytes
+
+    def pick(self, terms: tuple[np.ndarray, np.ndarray], total: Sequence[np.ndarray]) -> int | None:
+        """One of the terms (a single row) by its share of what bounds their sum; None with the chance that is left."""
+        shares = self._shares(terms, total)
+        ends = np.cumsum(shares)
+        if not 0 < ends[-1] <= _UNIT:
+            raise LeakError(_NOT_A_BOUND)
+        word = int.from_bytes(self._random_bytes(8), "little") >> 2
+        picked = int(np.searchsorted(ends, word, side="right"))
+        if picked == len(ends):
+            return None
+        self.chance *= Fraction(_UNIT, int(shares[picked]))
+        return picked
+
+    def _shares(self, terms: tuple[np.ndarray, np.ndarray], total: Sequence[np.ndarray]) -> np.ndarray:
+        """Every term's share of the bound, in parts of 2^62 and rounded up: 0 only for what cannot be."""
+        (costs,), (logs,) = terms
+        (cost,), (log,) = total
+        with np.errstate(over="ignore"):  # a term of no weight at all
+            shares = np.exp(logs - (costs - cost) / self._scale - log + _ROOM / 8)
+        return np.where(costs < _BEYOND, shares * _UNIT + 1, 0).astype(np.int64)
+
+    def accept(self, gap: int, log: Fraction) -> bool:
+        """The last coin: the exact weight of what was picked, over what it was proposed with."""
+        return _coin(-gap / Fraction(self._scale) - log, self.chance, self._random_bytes)
+
+
+def _coin(exponent: Fraction, factor: Fraction, random_bytes: Callable[[int], bytes]) -> bool:
+    """Whether a coin of chance exactly exp(exponent) * factor comes up.
+
+    A uniform number is compared with the chance by its first 64 binary digits, and by 64 more as long as these and the
+    decimals that the chance was computed to leave it open.
+    """
+    word, bits = 0, 0
+    while True:
+        word, bits = word << 64 | int.from_bytes(random_bytes(8), "little"), bits + 64
+        digits = bits // 3 + 40
+        with localcontext(prec=digits):
+            power = Decimal(exponent.numerator) / Decimal(exponent.denominator)
+            chance = power.exp() * Decimal(factor.numerator) / Decimal(factor.denominator)
+            # An exponent is right to ``digits`` digits, and so is every operation.
+            wrong = chance.scaleb(max(power.adjusted(), 0) + 3 - digits) + Decimal(10) ** -400_000
+            if chance - wrong > 1:
+                raise LeakError(_NOT_A_BOUND)
+            low, high = Decimal(word) / 2**bits, Decimal(word + 1) / 2**bits
+            if high <= (chance - wrong) * (1 - Decimal(10) ** (2 - digits)):
+                return True
+            if low >= (chance + wrong) * (1 + Decimal(10) ** (2 - digits)):
+                return False
