@@ -123,6 +123,18 @@ def test_several_children_must_share_the_cells_of_a_feature(split):
         Multiway.of(SPLITS.grid, [split])
 
 
+def test_children_of_many_wide_attributes_are_counted_where_they_belong():
+    schema = Schema({f"f{j}": Categorical(range(20 + 60 * j), other=False) for j in range(4)}, classes=["a", "b"])
+    grid = public_grid(schema)
+    histogram = np.random.default_rng(0).integers(0, 1000, (grid.n_cells, 2))
+    children = attributes(grid).children(histogram)
+    assert children.shape == (4, 200, 2)
+    for f in range(4):
+        here = histogram[grid.offsets[f] : grid.offsets[f + 1]]
+        np.testing.assert_array_equal(children[f, : len(here)], here)
+        assert not children[f, len(here) :].any()
+
+
 def test_more_labellings_than_are_sensible_are_refused():
     options = Candidates(attributes(SPLITS.grid), 3, labelled=True)
     with pytest.raises(LeakError, match="and then the labels"):

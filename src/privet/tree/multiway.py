@@ -62,7 +62,8 @@ class Multiway:
         """From which flat cell to which child, children counted through all splits, ``width`` for each."""
         offsets, width = self.grid.offsets, self.width
         cells = [np.arange(offsets[split.feature], offsets[split.feature + 1]) for split in self.splits]
-        children = [np.frombuffer(split.part, np.uint8) + i * width for i, split in enumerate(self.splits)]
+        parts = [np.frombuffer(split.part, np.uint8).astype(np.int64) for split in self.splits]
+        children = [part + i * width for i, part in enumerate(parts)]
         nothing = np.empty(0, dtype=np.int64)
         return np.concatenate([nothing, *cells]), np.concatenate([nothing, *children])
 
@@ -86,19 +87,23 @@ class Multiway:
         reached = self.children(reachable[:, None].astype(np.int64))[..., 0] > 0
         return reached.sum(axis=1) > 1
 
+    def within(self, reachable: np.ndarray) -> tuple[Split, ...]:
+        """The splits that ``allowed_within`` allows."""
+        return tuple(self.splits[i] for i in np.flatnonzero(self.allowed_within(reachable)))
+
 
 @lru_cache(maxsize=16)
-def attributes(grid: Grid) -> Multiway:
+def attributes(grid: Grid, numeric: bool = True) -> Multiway:
     """One split for each feature, with one child for each of its cells: ID3's choice of an attribute.
 
-    A feature with more than 256 cells is left out: bin it, or list fewer categories.
+    A feature with more than 256 cells is left out: bin it, or list fewer categories. So are, if wanted, numeric ones.
     """
-    return Multiway.of(grid, (each_cell(grid, f) for f in few_cells(grid)))
-
-
-def few_cells(grid: Grid) -> Iterable[int]:
-    """The features that can be split into their cells."""
-    return (f for f, cells in enumerate(grid.features) if cells.n_cells <= MOST_CHILDREN)
+    kept = (
+        f
+        for f, cells in enumerate(grid.features)
+        if 1 < cells.n_cells <= MOST_CHILDREN and (numeric or cells.cuts is None)
+    )
+    return Multiway.of(grid, (each_cell(grid, f) for f in kept))
 
 
 def each_cell(grid: Grid, feature: int) -> Split:
