@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, chisquare
 
 from privet.errors import LeakError
 from privet.privacy import samplers
 from privet.privacy.laws import log_joint_quantiles
-from privet.privacy.samplers import draw_parts, joint_quantiles, one_sided_geometric, survivors
+from privet.privacy.samplers import draw_parts, half_negative_binomial, joint_quantiles, one_sided_geometric, survivors
 from privet.privacy.sensitivity import JointQuantiles
 
 FALSE_ALARM = 1e-7
@@ -333,3 +333,33 @@ def test_coins_of_hardly_any_chance_and_of_nearly_one():
     assert samplers._coin(Fraction(0), 1 - Fraction(1, 2**200), os.urandom)
     with pytest.raises(LeakError):
         samplers._coin(Fraction(0), 1 + Fraction(1, 2**60), os.urandom)
+
+
+def test_two_halves_of_a_geometric_number_add_up_to_one():
+    """Chi-square of 50,000 sums against the geometric law; false alarm 1e-7."""
+    scale = 3.25
+    sums = half_negative_binomial(50_000, scale, 2**40) + half_negative_binomial(50_000, scale, 2**40)
+    expected = np.exp(-np.arange(20) / scale) * -np.expm1(-1 / scale)
+    counts = np.bincount(np.minimum(sums, 20), minlength=21)
+    assert chisquare(counts, np.append(expected, 1 - expected.sum()) * 50_000).pvalue > 1e-7
+
+
+def test_halves_are_cut_and_their_chances_are_those_of_central_binomials():
+    assert half_negative_binomial(1000, 50.0, 8).max() < 8
+    k = np.array([0, 1, 2, 63, 64, 65, 100, 1000, 4096])
+    exact = [Fraction(math.comb(2 * n, n), 4**n) for n in k.tolist()]
+    np.testing.assert_allclose(samplers._central(k), [float(p) for p in exact], rtol=1e-13)
+    assert [samplers._central_exact(n) for n in k.tolist()] == exact
+    for n in (4097, 20_000):
+        assert abs(samplers._central_exact(n) / Fraction(math.comb(2 * n, n), 4**n) - 1) < Fraction(1, 2**100)
+
+
+def test_a_half_that_is_too_close_to_call_is_decided_by_more_digits(monkeypatch):
+    """Of k = 1, kept with chance 1/2: words of exactly one half are not below it, words just under it are."""
+    words = iter([2**63, 2**63 - 1])
+    monkeypatch.setattr(samplers, "one_sided_geometric", lambda n, *_: np.ones(n, dtype=np.int64))
+    monkeypatch.setattr(
+        samplers.os, "urandom", lambda n: next(words).to_bytes(8, "little") * (n // 8) if n > 8 else b"\xff" * 8
+    )
+    assert half_negative_binomial(1, 1.0, 9).tolist() == [1]
+    assert next(words, None) is None

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from privet.curators.base import Curator, Node
 from privet.errors import BudgetError, PrivetError, SchemaError
 from privet.privacy.ledger import Ledger, exact
-from privet.privacy.receipt import Receipt
+from privet.privacy.receipt import Receipt, add_up_slack
 from privet.schema import Numeric, Schema
 from privet.tree.tree import TreeNode
 
@@ -120,7 +120,7 @@ class PrivateEstimator(BaseEstimator):
         self.privacy_ = Receipt(
             claimed=budget,
             spent=spent,
-            delta=Fraction(0),
+            delta=add_up_slack(events),
             void=curator.void + (("exact values were read",) if spent == math.inf else ()),
             trust=curator.trust,
             events=events,

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from privet.errors import ReceiptError
+from privet.privacy.cut import Drawn
 
 Amount = Fraction | float  # a float only for infinity
 
@@ -39,7 +40,8 @@ class Event:
     """One private answer. ``charged`` is at least sensitivity / scale, the cost of its mechanism.
 
     ``sensitivity`` is the lemma's constant in the units of the noise (fixed-point scores are scaled
-    integers); ``scale`` is the noise scale that was used, rounded up; 0 means no noise at all.
+    integers); ``scale`` is the noise scale that was used, rounded up; 0 means no noise at all. Noise that was not drawn
+    exactly says how in ``drawn`` (``privacy/cut.py``), and what that adds is its ``delta``.
     """
 
     scope: str
@@ -49,6 +51,13 @@ class Event:
     scale: float
     charged: Amount
     lemma: str
+    delta: Fraction = Fraction(0)
+    drawn: str = ""
+
+    @property
+    def slack(self) -> Fraction:
+        """The delta of noise that was not drawn exactly, recomputed from what ``drawn`` says."""
+        return Drawn.of(self.drawn).delta(self.mechanism, self.sensitivity, self.scale) if self.drawn else Fraction(0)
 
     @property
     def cost(self) -> Amount:
@@ -82,8 +91,9 @@ class Receipt:
     """What a release cost.
 
     ``claimed`` is the paper's or the user's word, ``spent`` what the events add up to, ``epsilon`` the
-    guarantee that holds: ``spent``, or infinity if ``void`` gives a reason why nothing holds. ``trust`` says
-    who had to be trusted with what. ``shortfall`` says why a published claim is less than what was spent.
+    guarantee that holds: ``spent``, or infinity if ``void`` gives a reason why nothing holds. ``delta`` is what noise
+    that was not drawn exactly adds (``add_up_slack``). ``trust`` says who had to be trusted with what. ``shortfall``
+    says why a published claim is less than what was spent.
     """
 
     claimed: Amount
@@ -109,8 +119,8 @@ class Receipt:
         """
         from privet.privacy.sensitivity import proven
 
-        if self.unit != UNIT or self.neighbours != NEIGHBOURS or self.delta != 0:
-            raise ReceiptError(f"The lemmas prove a pure epsilon for {UNIT!r} and {NEIGHBOURS!r}, nothing else.")
+        if self.unit != UNIT or self.neighbours != NEIGHBOURS:
+            raise ReceiptError(f"The lemmas are about {UNIT!r} and {NEIGHBOURS!r}, nothing else.")
         for i, event in enumerate(self.events):
             where = f"Event {i} ({event.question})"
             if event.mechanism not in COSTS:
@@ -124,9 +134,13 @@ class Receipt:
                 raise ReceiptError(f"{where} uses a smaller sensitivity than its lemma proves.")
             if event.cost > event.charged:
                 raise ReceiptError(f"{where} costs more than it was charged.")
+            if event.slack > event.delta:
+                raise ReceiptError(f"{where} has noise that costs a larger delta than it was charged.")
         spent = add_up(self.events)
         if spent != self.spent:
             raise ReceiptError("The events do not add up to what the receipt says was spent.")
+        if add_up_slack(self.events) != self.delta:
+            raise ReceiptError("The deltas of the events do not add up to the receipt's.")
         if not (self.void or self.shortfall or spent <= self.claimed):
             raise ReceiptError("More was spent than was claimed, and the receipt does not say why.")
         return True
@@ -171,6 +185,8 @@ class Receipt:
                         scale=_scale(event["scale"]),
                         charged=_amount(event["charged"]),
                         lemma=_text(event["lemma"]),
+                        delta=_fraction(event["delta"]),
+                        drawn=_text(event["drawn"]),
                     )
                     for event in _list(data["events"])
                 ),
@@ -199,6 +215,17 @@ class Receipt:
         from privet.report.text import receipt_text
 
         return receipt_text(self)
+
+
+def add_up_slack(events: tuple[Event, ...] | list[Event]) -> Fraction:
+    """The delta of a list of events: like their epsilons, sums along paths and the largest over disjoint parts.
+
+    A chain of (epsilon, delta) answers, each chosen after the ones before, costs the sums of both if these are bounded
+    for every transcript (Rogers, Roth, Ullman and Vadhan 2016), and a record is in the answers of one path only.
+    """
+    if not any(event.delta for event in events):
+        return Fraction(0)
+    return Fraction(add_up([replace(event, charged=event.delta) for event in events]))
 
 
 def add_up(events: tuple[Event, ...] | list[Event]) -> Amount:

@@ -102,6 +102,51 @@ def _below_one_survives(gaps: np.ndarray, unit: int) -> np.ndarray:
     return up
 
 
+def half_negative_binomial(n: int, scale: float, cut: int) -> np.ndarray:
+    """``n`` independent whole numbers below ``cut``, negative binomial of shape 1/2: two of them add up to a geometric
+    number with P(k) proportional to exp(-k / scale).
+
+    A geometric number k is kept with chance C(2k, k) / 4^k, which is P(k) of shape 1/2 over P(k) of shape 1, but for a
+    constant. The chance is compared with 64 binary digits of a uniform number, and where these are too close to call
+    with 64 more; what is then still open, a chance of 2^-100, counts as not kept.
+    """
+    numerator, denominator = scale.as_integer_ratio()
+    kept = np.empty(0, dtype=np.int64)
+    while len(kept) < n:
+        drawn = one_sided_geometric(2 * (n - len(kept)) + 64, numerator, denominator)
+        words = np.frombuffer(os.urandom(8 * len(drawn)), dtype=np.uint64)
+        uniform, chance = words / 2.0**64, _central(drawn)
+        keep = uniform < chance
+        for i in np.flatnonzero(np.abs(uniform - chance) < 1e-11):
+            more = int(words[i]) << 64 | int.from_bytes(os.urandom(8), "little")
+            keep[i] = more < int(_central_exact(int(drawn[i])) * 2**128)
+        kept = np.concatenate([kept, drawn[keep & (drawn < cut)]])
+    return kept[:n]
+
+
+_CENTRAL = np.cumprod(np.concatenate([[1.0], (2 * np.arange(64) + 1) / (2 * np.arange(64) + 2)]))
+
+
+def _central(k: np.ndarray) -> np.ndarray:
+    """C(2k, k) / 4^k within 1e-13 of its size: a table, and beyond it Stirling's series."""
+    x = np.maximum(k, 64).astype(float)
+    series = np.exp(-1 / (8 * x) + 1 / (192 * x**3) - 1 / (640 * x**5)) / np.sqrt(np.pi * x)
+    return np.where(k <= 64, _CENTRAL[np.minimum(k, 64)], series)
+
+
+def _central_exact(k: int) -> Fraction:
+    """The same: exactly up to 4096, within 2^-100 of its size beyond."""
+    if k <= 4096:
+        return Fraction(math.comb(2 * k, k), 4**k)
+    with localcontext(prec=60):
+        x = Decimal(k)
+        series = -1 / (8 * x) + 1 / (192 * x**3) - 1 / (640 * x**5) + 17 / (14336 * x**7)
+        return Fraction((series - (_PI * x).ln() / 2).exp())
+
+
+_PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
+
+
 def _uniform(n: int, below: int) -> np.ndarray:
     """``n`` independent whole numbers, each equally likely to be any from 0 to ``below`` - 1."""
     width = 4 if below <= 2**32 else 8
