@@ -388,9 +388,9 @@ def test_the_label_must_be_there(folder):
     assert "set name under [label]" in wrong.stderr
 
 
-def test_a_schema_for_regression_is_not_for_fit(folder):
+def test_a_schema_for_regression_is_not_for_a_classifier(folder):
     Path("people.toml").write_text(SCHEMA.replace('classes = ["no", "yes"]', "target = [0, 1]"))
-    wrong = fit()
+    wrong = fit("--model", "PrivateTreeClassifier")
     assert wrong.exit_code == 2
     assert "classes" in wrong.stderr
 
@@ -658,3 +658,23 @@ def test_the_demo_needs_no_pandas():
     assert done.returncode == 0, done.stderr
     assert "scikit-learn" in done.stdout
     assert "VOID" in done.stderr
+
+
+def test_a_schema_with_a_target_learns_numbers(folder):
+    table = pq.read_table("people.parquet")
+    cost = table.column("age").to_numpy() / 2
+    pq.write_table(table.append_column("cost", pa.array(cost)), "costs.parquet")
+    text = SCHEMA.replace('name = "outcome"\nclasses = ["no", "yes"]', 'name = "cost"\ntarget = [0, 60]')
+    Path("costs.toml").write_text(text)
+    runner = CliRunner()
+    fit = ["fit", "costs.parquet", "--schema", "costs.toml", "--epsilon", "20", "-o", "costs.json"]
+    done = runner.invoke(app, fit)
+    assert done.exit_code == 0, done.output
+    assert "PrivateTreeRegressor" in done.output
+    assert runner.invoke(app, ["verify", "costs.json", "--strict"]).exit_code == 0
+    done = runner.invoke(app, ["predict", "costs.json", "costs.parquet", "-o", "out.parquet"])
+    assert done.exit_code == 0, done.output
+    predicted = pq.read_table("out.parquet").column("prediction").to_numpy()
+    assert np.abs(predicted - cost).mean() < 8  # a constant is off by 9.6 on average
+    done = runner.invoke(app, ["predict", "costs.json", "costs.parquet", "--proba"])
+    assert done.exit_code != 0

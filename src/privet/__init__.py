@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from privet.algorithms.private_tree import PrivateTreeClassifier
+    from privet.algorithms.private_tree_regressor import PrivateTreeRegressor
     from privet.curators.memory import MemoryCurator
     from privet.errors import BudgetError, CapabilityError, LeakError, PrivetError, ReceiptError, SchemaError
     from privet.persistence import load
@@ -28,6 +29,7 @@ _HOMES = {
     "MemoryCurator": "privet.curators.memory",
     "Numeric": "privet.schema",
     "PrivateTreeClassifier": "privet.algorithms.private_tree",
+    "PrivateTreeRegressor": "privet.algorithms.private_tree_regressor",
     "PrivetError": "privet.errors",
     "Receipt": "privet.privacy.receipt",
     "ReceiptError": "privet.errors",
@@ -38,6 +40,7 @@ _HOMES = {
 
 __all__ = [  # noqa: RUF022 - what people look for first comes first
     "PrivateTreeClassifier",
+    "PrivateTreeRegressor",
     "Schema",
     "Numeric",
     "Categorical",

@@ -23,6 +23,7 @@ LARGEST_FILE = 256 * 2**20
 # by one line here; loading a file looks up names here and imports nothing else.
 MODELS = {
     "PrivateTreeClassifier": "privet.algorithms.private_tree",
+    "PrivateTreeRegressor": "privet.algorithms.private_tree_regressor",
 }
 
 

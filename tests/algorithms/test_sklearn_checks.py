@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, parametrize_with_checks
 
-from privet import PrivateTreeClassifier
+from privet import PrivateTreeClassifier, PrivateTreeRegressor
 
 LEAVES = ["labels", "counts"]
 
@@ -14,7 +14,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning
 
 
 @parametrize_with_checks(
-    [PrivateTreeClassifier(schema="infer", leaves=leaves) for leaves in LEAVES],
+    [
+        *(PrivateTreeClassifier(schema="infer", leaves=leaves) for leaves in LEAVES),
+        PrivateTreeRegressor(schema="infer", epsilon=10),
+    ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILED_CHECKS,
 )
 def test_scikit_learns_checks_pass(estimator, check):

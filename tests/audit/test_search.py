@@ -142,3 +142,13 @@ def test_progress_is_told():
     audit(model, minutes=0.02, most_pairs=2, progress=lambda share, note: told.append((share, note)), n_jobs=1)
     assert told
     assert all(0 <= share <= 1 for share, _ in told)
+
+
+def test_regressors_are_given_numbers_to_predict():
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        draft = random_draft(rng, regression=True)
+        assert draft.schema.classes is None
+        low, high = draft.schema.target
+        pair = mutated(rng, draft).pair()
+        assert all(low <= y <= high for y in np.asarray(pair.other[1], dtype=float))

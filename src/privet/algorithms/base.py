@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from fractions import Fraction
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privet.curators.base import Curator, Node
@@ -236,6 +237,17 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
             return np.log(self.predict_proba(X))
 
 
+class PrivateRegressor(RegressorMixin, PrivateEstimator):
+    """Base of the tree regressors: predictions are inside the public range of the target."""
+
+    _task = "regression"
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The value of each row's leaf."""
+        leaves = self.apply(X)
+        return np.array([np.nan if node.value is None else node.value for node in self.tree_.nodes])[leaves]
+
+
 def _shares(node: TreeNode, n_classes: int) -> np.ndarray:
     """A leaf's class probabilities: its counts' shares, none above that of the label it predicts."""
     if node.counts is None:
@@ -246,3 +258,16 @@ def _shares(node: TreeNode, n_classes: int) -> np.ndarray:
         # The label was chosen with more of the budget than the counts: where they disagree, it is right more often.
         shares[node.answer] = shares.max() * (1 + 1e-9)
     return shares / shares.sum()
+
+
+def check_whole(name: str, value: Any, least: int = 1) -> None:
+    """Raise unless a parameter is a whole number of at least ``least``."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise PrivetError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+
+
+def check_hint(hint: Any) -> None:
+    """Raise unless ``n_records`` is left out or a number that a float holds."""
+    number = isinstance(hint, Real) and not isinstance(hint, bool)
+    if hint is not None and not (number and 0 <= hint <= 1e300):
+        raise PrivetError(f"n_records is about how many records there are, a number from 0 on; got {hint!r}.")

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
-import numpy as np
-
-from privet.algorithms.base import PrivateClassifier
+from privet.algorithms.base import PrivateClassifier, check_hint, check_whole
 from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
 from privet.privacy.sensitivity import CorrectCount
@@ -85,13 +82,10 @@ class PrivateTreeClassifier(PrivateClassifier):
         self.random_state = random_state
 
     def _check_params(self) -> None:
-        if not isinstance(self.max_depth, int | np.integer) or isinstance(self.max_depth, bool) or self.max_depth < 1:
-            raise PrivetError(f"max_depth must be a whole number of at least 1; got {self.max_depth!r}.")
+        check_whole("max_depth", self.max_depth)
+        check_hint(self.n_records)
         if self.leaves not in ("labels", "counts"):
             raise PrivetError(f"leaves must be 'labels' or 'counts'; got {self.leaves!r}.")
-        hint = self.n_records
-        if hint is not None and not (isinstance(hint, Real) and not isinstance(hint, bool) and 0 <= hint <= 1e300):
-            raise PrivetError(f"n_records is about how many records there are, a number from 0 on; got {hint!r}.")
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
         grid = public_grid(curator.schema)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from privet.audit.bound import CONFIDENCE, Bound, check_confidence, runs_needed
 from privet.audit.exact import TooManyTranscripts, Window, exact_bound
@@ -207,7 +208,7 @@ def audit(
     own = params.get("schema") if isinstance(params.get("schema"), Schema) else None
     if own is not None and schema is not None and own != schema:
         raise PrivetError("The estimator has a schema of its own: leave schema out.")
-    hunt = Hunt(seed, schema or own, numbers=not hasattr(estimator, "fit_curator"))
+    hunt = Hunt(seed, schema or own, numbers=not hasattr(estimator, "fit_curator"), regression=is_regressor(estimator))
     fit = _warm_up(estimator, given[0] if given else hunt.first())
     deadline = time.monotonic() + 60 * minutes
     each = 60 * minutes * _SEARCH / (8 if given is None else len(given))
@@ -443,15 +444,15 @@ class Hunt:
     Of each kind, which is a schema and about how many outputs there are, one is kept.
     """
 
-    def __init__(self, seed: int, schema: Schema | None, numbers: bool) -> None:
+    def __init__(self, seed: int, schema: Schema | None, numbers: bool, regression: bool = False) -> None:
         self._seed, self._rng = seed, np.random.default_rng(seed)
-        self._schema, self._numbers = schema, numbers
+        self._schema, self._numbers, self._regression = schema, numbers, regression
         self._worst: dict[Any, tuple[float, int, Draft]] = {}
         self._seen: set[Any] = set()
 
     def first(self) -> Pair:
         """The pair that will come first."""
-        return random_draft(np.random.default_rng(self._seed), self._schema, self._numbers).pair()
+        return random_draft(np.random.default_rng(self._seed), self._schema, self._numbers, self._regression).pair()
 
     def next(self) -> Draft:
         """A draft that was not tried yet, as far as there are any."""
@@ -469,7 +470,7 @@ class Hunt:
             for _ in range(int(self._rng.integers(1, 3))):
                 draft = mutated(self._rng, draft)
             return draft
-        return random_draft(self._rng, self._schema, self._numbers)
+        return random_draft(self._rng, self._schema, self._numbers, self._regression)
 
     def found(self, draft: Draft, guess: float, outputs: int) -> None:
         kind = repr(draft.schema.to_dict()), outputs.bit_length()

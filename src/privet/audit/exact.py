@@ -27,7 +27,7 @@ from privet.privacy.laws import (
     log_permute_and_flip,
     log_report_noisy_max,
 )
-from privet.privacy.sensitivity import JointQuantiles
+from privet.privacy.sensitivity import TARGET_ONE, JointQuantiles
 
 Transcript = tuple[int, ...]
 Window = tuple[int, int]
@@ -38,6 +38,9 @@ MOST = 100_000
 """How many transcripts are followed before an exact audit gives up."""
 
 _HOPELESS = 4
+
+FINE = 2.0**10
+"""From this noise scale on a noisy number is a fixed-point sum."""
 
 _SELECTION_LAWS = {
     "permute_and_flip": log_permute_and_flip,
@@ -100,7 +103,10 @@ class ScriptedMechanisms:
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
         low, high = self._window
         self.cut = self.cut or values.size > 0
-        noisy = [low + self._answer(_cut_geometric(int(value), scale, low, high)) for value in values.ravel()]
+        # Fixed-point sums have so many values that only whole records of them are told apart, rounded down.
+        unit = TARGET_ONE if scale >= FINE else 1
+        laws = (_cut_geometric(int(value), scale, low, high, unit) for value in values.flat)
+        noisy = [unit * (low + self._answer(law)) for law in laws]
         return np.array(noisy, dtype=np.int64).reshape(values.shape)
 
 
@@ -114,12 +120,25 @@ class _ScriptedGenerator:
         return np.array([self._mechanisms.draw(below) for _ in range(size)], dtype=np.int64)
 
 
-def _cut_geometric(value: int, scale: float, low: int, high: int) -> np.ndarray:
-    """The law of a noisy value cut to [low, high]."""
-    law = log_geometric(np.arange(low, high + 1) - value, scale)
-    law[0] = _log_at_least(value - low, scale)
-    law[-1] = _log_at_least(high - value, scale)
+def _cut_geometric(value: int, scale: float, low: int, high: int, unit: int = 1) -> np.ndarray:
+    """The law of a noisy value in units, rounded down and cut to [low, high]."""
+    if unit == 1:
+        law = log_geometric(np.arange(low, high + 1) - value, scale)
+    else:
+        law = np.array([_log_between(k * unit - value, (k + 1) * unit - value, scale) for k in range(low, high + 1)])
+    law[0] = _log_at_least(value - (low + 1) * unit + 1, scale)
+    law[-1] = _log_at_least(high * unit - value, scale)
     return law
+
+
+def _log_between(first: int, end: int, scale: float) -> float:
+    """Log-probability that two-sided geometric noise is at least ``first`` and below ``end``."""
+    if end <= 0:  # the mirror image: the noise is symmetric
+        first, end = 1 - end, 1 - first
+    if first >= 1:
+        return log_geometric_tail(first, scale) + math.log(-math.expm1(-(end - first) / scale))
+    outside = np.logaddexp(log_geometric_tail(1 - first, scale), log_geometric_tail(end, scale))
+    return math.log(-math.expm1(outside))
 
 
 def _log_at_least(k: int, scale: float) -> float:

@@ -42,8 +42,10 @@ class Draft:
         return Pair(one, other, self.schema)
 
 
-def random_schema(rng: np.random.Generator, numbers: bool = False) -> Schema:
-    """A few small features of all kinds, and one to three classes; mostly so small that all outputs can be listed."""
+def random_schema(rng: np.random.Generator, numbers: bool = False, regression: bool = False) -> Schema:
+    """A few small features of all kinds, and one to three classes (or a target's range); mostly so small that all
+    outputs can be listed.
+    """
     tiny = rng.random() < 0.75
     features: dict[str, Any] = {}
     for name in "abc"[: rng.choice([1, 2, 3], p=[0.7, 0.3, 0.0] if tiny else [0.4, 0.4, 0.2])]:
@@ -61,13 +63,17 @@ def random_schema(rng: np.random.Generator, numbers: bool = False) -> Schema:
             features[name] = Numeric(1, 1, missing=missing)
         else:
             features[name] = Numeric(0, float(rng.choice([1.0, 1e6])), log=bool(rng.random() < 0.3), missing=missing)
+    if regression:
+        return Schema(features, target=(-1.0, float(rng.choice([-1, 1, 1e6], p=[0.05, 0.8, 0.15]))))
     n_classes = int(rng.choice([1, 2, 3], p=[0.05, 0.8, 0.15]))
     return Schema(features, classes=list(range(n_classes)) if numbers else ["n", "y", "m"][:n_classes])
 
 
-def random_draft(rng: np.random.Generator, schema: Schema | None = None, numbers: bool = False) -> Draft:
+def random_draft(
+    rng: np.random.Generator, schema: Schema | None = None, numbers: bool = False, regression: bool = False
+) -> Draft:
     """A few records, mostly nasty ones, and one more."""
-    schema = schema or random_schema(rng, numbers)
+    schema = schema or random_schema(rng, numbers, regression)
     n = int(rng.choice([0, 1, 2, 3, 4, 6, 9], p=[0.1, 0.15, 0.2, 0.2, 0.15, 0.1, 0.1]))
     if numbers:
         n = max(n, 2)

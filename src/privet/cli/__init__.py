@@ -16,7 +16,6 @@ from typing import Annotated, Any
 import typer
 
 from privet.cli.files import check_output, rows_to, whole
-from privet.cli.models import DEFAULT
 from privet.cli.screen import Group, say, warn, working
 
 app = typer.Typer(
@@ -152,7 +151,13 @@ def fit(
     ],
     epsilon: Annotated[float, typer.Option(callback=_checked_epsilon, help=EPSILON_HELP)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes, as JSON.")],
-    model: Annotated[str, typer.Option(metavar="NAME", help="What to learn; privet models lists them.")] = DEFAULT,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What to learn; privet models lists them. By default our tree, for classes or for a numeric target.",
+        ),
+    ] = None,
     max_depth: Annotated[
         int | None, typer.Option(min=1, help="The largest depth: short for --set max_depth=N.")
     ] = None,
@@ -193,6 +198,7 @@ def fit(
     public = Schema.from_toml(schema)
     if public.label is None:
         raise SchemaError(f"{schema} does not say which column is the label: set name under [label]")
+    model = model or models.DEFAULTS[public.task]
     short = {"max_depth": max_depth, "leaves": leaves, "n_records": n_records}
     given = [f"{name}={value}" for name, value in short.items() if value is not None]
     params = models.settings([*given, *(settings or ())])
@@ -240,7 +246,7 @@ def predict(
     proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each class.")] = False,
     force: Force = False,
 ) -> None:
-    """Predict a class for each record of a file, in its order.
+    """Predict a class, or a number, for each record of a file, in its order.
 
     This costs the training records nothing: the tree is public. The
     label's column need not be there.
@@ -256,12 +262,15 @@ def predict(
         import pyarrow as pa
 
         from privet.curators.table import read_file
+        from privet.errors import PrivetError
 
         tree = _load(model)
     with working("Predicting"):
         X, _ = read_file(data, tree.schema_, with_label=False)
         columns = {"prediction": pa.array(tree.predict(X))}
         if proba:
+            if tree.schema_.classes is None:
+                raise PrivetError("this model predicts numbers: there are no classes to give probabilities of")
             shares = tree.predict_proba(X)
             columns |= {f"probability_{name}": shares[:, k] for k, name in enumerate(tree.classes_)}
     rows_to(target, pa.table(columns))

@@ -10,7 +10,8 @@ from typing import Any
 from privet.cli.screen import say
 from privet.errors import PrivetError
 
-DEFAULT = "PrivateTreeClassifier"
+DEFAULTS = {"classification": "PrivateTreeClassifier", "regression": "PrivateTreeRegressor"}
+"""What is learned where nobody says what, by the schema's task."""
 
 OPTIONS = {"schema": "--schema", "epsilon": "--epsilon", "random_state": "--seed"}
 """Parameters that have an option of their own."""

@@ -94,6 +94,14 @@ class Curator(ABC):
         """The same records ``n`` times over: what the copies pay adds up."""
         raise NotImplementedError
 
+    def focus(self, low: float, high: float) -> None:
+        """Clamp numeric targets to a public part of their range, from now on; what they add up to is of that part.
+
+        The narrower the range, the smaller the noise of a choice by squared error. The ends must be public: the
+        schema's, or private answers. A new root begins with the whole range.
+        """
+        self._cannot("focus")
+
     def advance(self, released: Any) -> None:
         """Add a released function of the features to each record's score (boosting)."""
         self._cannot("advance")
@@ -152,6 +160,14 @@ class Curator(ABC):
         of cuts with the joint score, so that a probability more costs nothing extra. Answers may repeat.
         """
         self._cannot("quantiles")
+
+    def target_quantiles(self, node: Node, probs: Sequence[Fraction], budget: Fraction) -> list[float]:
+        """Noisy quantiles of the numeric target, points of a public grid of its range, in increasing order.
+
+        Costs ``budget`` in all, shared evenly by the probabilities. The exponential mechanism over the grid's cuts,
+        each weighted by the width of its cell, with the quantile score.
+        """
+        self._cannot("target_quantiles")
 
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
         """Exact histograms, at the price of infinity: for published variants whose claim does not hold."""

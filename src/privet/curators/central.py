@@ -35,7 +35,7 @@ from privet.privacy.sensitivity import (
 )
 from privet.schema import Categorical, Numeric, Schema
 from privet.tree.candidates import Candidates, Choice, Split, Splits
-from privet.tree.grid import Grid
+from privet.tree.grid import Grid, numeric_cuts
 from privet.tree.multiway import Multiway
 
 CLASS_SCORES = (CorrectCount, Gini, Mixed, Entropy, RootGini)
@@ -43,6 +43,9 @@ CLASS_SCORES = (CorrectCount, Gini, Mixed, Entropy, RootGini)
 
 MEASURES = {"records": ("tally", tally_sensitivity), "target": ("target_tally", target_tally_sensitivity)}
 """What a tally may add up, with the lemma and the L1 sensitivity of so many tables."""
+
+TARGET_CUTS = 1023
+"""The points of a target's range that may be a quantile of it."""
 
 MOST_CANDIDATES = 100_000_000
 """Their scores and priors take a few gigabytes."""
@@ -57,7 +60,7 @@ LARGEST_LOG_PRIOR = 709.0
 class CentralCurator(Curator):
     """A trusted curator: it sees all records, and what leaves it has been paid for."""
 
-    capabilities = frozenset({"tally", "choose", "quantiles", "peek"})
+    capabilities = frozenset({"tally", "choose", "quantiles", "target_quantiles", "peek"})
     trust = "The machine that trained the model saw all records; nobody else had to."
 
     def __init__(self, schema: Schema, ledger: Ledger, mechanisms: Mechanisms) -> None:
@@ -65,6 +68,7 @@ class CentralCurator(Curator):
         self.ledger = ledger
         self._mechanisms = mechanisms
         self._grid: Grid | None = None
+        self._focus = schema.target
         self.roots = []
         reasons = []
         if schema.unconfirmed:
@@ -93,12 +97,22 @@ class CentralCurator(Curator):
         """The same of whole nodes, int64 of shape (nodes, classes) or (nodes, 3)."""
 
     @abstractmethod
+    def _aim(self, low: float, high: float) -> None:
+        """Clamp targets to this range and count anew."""
+
+    @abstractmethod
+    def _targets_of(self, node: Node) -> np.ndarray:
+        """The exact targets, in the schema's range whatever the focus."""
+
+    @abstractmethod
     def _own(self, nodes: Sequence[Node]) -> None:
         """Raise LeakError unless this curator made all these nodes."""
 
     def root(self, limit: Fraction | float = math.inf) -> Node:
         scope = self.ledger.open("fit", limit)
         self.roots.append(scope)
+        if self.schema.target is not None:
+            self.focus(*self.schema.target)
         return self._everything(scope)
 
     def grid(self, grid: Grid) -> None:
@@ -108,6 +122,15 @@ class CentralCurator(Curator):
 
     def noise(self, values: np.ndarray, scale: float) -> np.ndarray:
         return self._mechanisms.geometric(values, scale)
+
+    def focus(self, low: float, high: float) -> None:
+        if self.schema.target is None:
+            raise LeakError("There is no numeric target to clamp: this schema has classes.")
+        if not self.schema.target[0] <= low <= high <= self.schema.target[1]:
+            raise LeakError("A focus is a part of the target's public range.")
+        if (low, high) != self._focus:
+            self._focus = low, high
+            self._aim(low, high)
 
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
         if not tallies:
@@ -317,6 +340,43 @@ class CentralCurator(Curator):
                 chosen = self._mechanisms.joint_quantiles(counts, score, widths, scale)
             answers[f] = [float(cuts[i]) for i in chosen]
         return answers
+
+    def target_quantiles(self, node: Node, probs: Sequence[Fraction], budget: Fraction) -> list[float]:
+        self._own([node])
+        if self.schema.target is None:
+            raise LeakError("There is no numeric target: this schema has classes.")
+        if not probs or not all(isinstance(p, Fraction) and 0 <= p <= 1 for p in probs):
+            raise LeakError("Quantiles need probabilities from 0 to 1, as Fractions.")
+        share = budgets([node], budget)[0] / len(probs)
+        scores = [Quantile(p.numerator, p.denominator) for p in probs]
+        scales = [scale_for(score.sensitivity, share) for score in scores]
+        self.ledger.charge(
+            (
+                node.scope,
+                Event(
+                    node.scope.path,
+                    "quantile of the target",
+                    "exponential",
+                    Fraction(score.sensitivity),
+                    scale,
+                    share,
+                    score.lemma,
+                ),
+            )
+            for score, scale in zip(scores, scales)
+        )
+        scope = Numeric(*self.schema.target)
+        cuts = numeric_cuts(scope, TARGET_CUTS)
+        if not len(cuts):
+            return [float(scope.low)] * len(probs)
+        # As for features: a target at a cut is on its left.
+        cells = np.searchsorted(cuts, self._targets_of(node), side="left")
+        left = np.cumsum(np.bincount(cells, minlength=len(cuts) + 1))
+        sides = np.stack([left[:-1], left[-1] - left[:-1]], axis=1)
+        widths = _widths(cuts, scope)
+        log_width = np.log(widths) - np.log(widths.max())
+        vectors = [score.of(sides) + _points(log_width, scale) for score, scale in zip(scores, scales)]
+        return sorted(float(cuts[i]) for i in self._mechanisms.select("exponential", vectors, scales))
 
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
         if not len(nodes):

@@ -73,9 +73,11 @@ class MemoryCurator(CentralCurator):
         mechanisms: Mechanisms | None = None,
     ) -> None:
         self._table: Table = read_table(X, schema)
-        self._labels: np.ndarray = (
-            read_labels(y, schema) if schema.target is None else _moments(read_targets(y, schema), *schema.target)
-        )
+        if schema.target is None:
+            self._labels: np.ndarray = read_labels(y, schema)
+        else:
+            self._targets = read_targets(y, schema)
+            self._labels = _moments(self._targets, *schema.target)
         check_lengths(self._table, self._labels)
         if self._table.n_rows >= MOST_RECORDS:
             raise SchemaError(f"The in-memory curator holds fewer than {MOST_RECORDS:,} records.")
@@ -114,6 +116,10 @@ class MemoryCurator(CentralCurator):
                 values = self._table.numeric(name)
                 _refuse(name, kernels.cut_column(values, cuts, cells[:, column], missing[column]))
         return _Block(features, cells)
+
+    def _aim(self, low: float, high: float) -> None:
+        self._labels = _moments(np.clip(self._targets, low, high), low, high)
+        self._counted = WeakKeyDictionary()
 
     def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
         if not splits:
@@ -170,6 +176,10 @@ class MemoryCurator(CentralCurator):
         if self.schema.classes is None:
             return np.stack([self._labels_of(node).sum(axis=0) for node in nodes])
         return np.stack([np.bincount(self._labels_of(node), minlength=self._width) for node in nodes])
+
+    def _targets_of(self, node: Node) -> np.ndarray:
+        rows = self._held[node].rows
+        return self._targets if rows is None else self._targets[rows]
 
     def _labels_of(self, node: Node) -> np.ndarray:
         rows = self._held[node].rows

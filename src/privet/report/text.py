@@ -31,6 +31,8 @@ def tree_text(tree: Tree) -> str:
 
 def leaf_text(node: TreeNode, schema: Schema) -> str:
     classes = schema.classes or ()
+    if node.value is not None:
+        return f"{node.value:.6g} (about {node.weight or 0:.0f} records)"
     if node.counts is not None:
         counts = ", ".join(f"{classes[k]}: {count}" for k, count in enumerate(node.counts))
         return f"{classes[node.answer or 0]} (noisy counts {counts})"

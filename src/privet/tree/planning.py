@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privet.privacy.sensitivity import ONE, CorrectCount, Mixed, Score
+from privet.privacy.sensitivity import ONE, TARGET_ONE, CorrectCount, Mixed, Score, SquaredError
 
 SIZE_SHARE = Fraction(1, 50)
 """The share of the budget that measures the number of records, where no public hint is given."""
@@ -30,6 +30,18 @@ LABEL_SHARE = Fraction(3, 10)
 
 SPLIT_WORTH = 2
 """How many more records a last split must label right than one label for all of them does."""
+
+MEAN_PAYS_OFF = 8
+"""As PAYS_OFF, for splits by squared error: targets spread less over their range than classes do."""
+
+MEAN_PRECISION = 100
+"""A leaf of average size has its mean to one part in so many of the target's range, as far as the budget allows."""
+
+MEAN_SHARES = (Fraction(1, 10), Fraction(1, 2))
+"""The least and the largest share of a regression tree's budget that measures the means of its leaves."""
+
+FOCUS_SHARE = Fraction(1, 20)
+"""The share of a regression tree's budget that measures where the middle half of the targets is."""
 
 MOST_LEVELS = 64
 """No number of records is worth more levels than this."""
@@ -76,14 +88,14 @@ def plan_levels(
     return Plan(tuple(levels), last, joint)
 
 
-def worthwhile(depth: int, n_candidates: int, n_classes: int) -> float:
+def worthwhile(depth: int, n_candidates: int, n_classes: int, pays_off: float = PAYS_OFF) -> float:
     """The n * epsilon from which a tree of this depth is expected to beat a shallower one.
 
     The loss of ln(K) / epsilon_l records in each of 2^l nodes adds up, with the best split of epsilon over the levels,
     to ln(K) / epsilon times the square of the sum of sqrt(2^l). More classes need more leaves.
     """
     nodes = sum(2 ** (level / 2) for level in range(depth)) ** 2
-    return PAYS_OFF * math.log(2 * max(n_candidates, 1)) * nodes * math.sqrt(2 / max(n_classes, 2))
+    return pays_off * math.log(2 * max(n_candidates, 1)) * nodes * math.sqrt(2 / max(n_classes, 2))
 
 
 def gini_weights(depth: int) -> tuple[int, ...]:
@@ -97,3 +109,31 @@ def gini_weights(depth: int) -> tuple[int, ...]:
     if depth == 3:
         return (ONE // 2, ONE // 2)
     return (ONE,) * (depth - 2) + (ONE // 2,)
+
+
+@dataclass(frozen=True)
+class MeansPlan:
+    """Levels of splits by squared error, then the mean of every leaf."""
+
+    levels: tuple[Level, ...]
+    leaf_budget: Fraction
+
+
+def plan_means(n_records: float, budget: Fraction, n_candidates: int, max_depth: int, margin: float = 0.0) -> MeansPlan:
+    """The plan of a regression tree: as ``plan_levels``, with a share of the budget left for the leaves' means.
+
+    The same depth rule: a choice by squared error loses ln(K) / epsilon times the square of the targets' range, as one
+    by errors loses so many records. With less than one level's worth the tree is a single mean.
+    """
+    worth = n_records * float(budget) - margin
+    depth = 0
+    while depth < min(max_depth, MOST_LEVELS) and worth >= worthwhile(depth + 1, n_candidates, 2, MEAN_PAYS_OFF):
+        depth += 1
+    if not depth:
+        return MeansPlan((), budget)
+    least, most = MEAN_SHARES
+    share = min(max(Fraction(MEAN_PRECISION * 2**depth / worth).limit_denominator(1000), least), most)
+    weights = [LEVEL_GROWTH**level for level in range(depth)]
+    choices = budget * (1 - share)
+    score = SquaredError(TARGET_ONE)
+    return MeansPlan(tuple(Level(choices * w / sum(weights), score) for w in weights), budget * share)

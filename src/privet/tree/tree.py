@@ -61,12 +61,17 @@ class Rule:
 
 @dataclass
 class TreeNode:
-    """A node: an inner one has a rule and children; a leaf a label, or noisy class counts, or both."""
+    """A node: an inner one has a rule and children; a leaf a label, or noisy class counts, or both; or a value.
+
+    ``value`` is a noisy mean inside the target's range, and ``weight`` about how many records it is the mean of.
+    """
 
     rule: Rule | None = None
     children: tuple[int, ...] = ()
     label: int | None = None
     counts: tuple[int, ...] | None = None
+    value: float | None = None
+    weight: float | None = None
 
     @property
     def is_leaf(self) -> bool:
@@ -147,7 +152,10 @@ class Tree:
             )
         for node in reversed(nodes):  # children before their parents
             leaves = [nodes[child] for child in node.children]
-            alike = all(leaf.is_leaf and leaf.counts is None and leaf.label == leaves[0].label for leaf in leaves)
+            alike = all(
+                leaf.is_leaf and leaf.label is not None and leaf.counts is None and leaf.label == leaves[0].label
+                for leaf in leaves
+            )
             if leaves and alike:
                 node.rule, node.children, node.label = None, (), leaves[0].label
         return Tree(self.schema, nodes)._renumbered()
@@ -186,6 +194,8 @@ class Tree:
                 plain["label"] = node.label
             if node.counts is not None:
                 plain["counts"] = list(node.counts)
+            if node.value is not None:
+                plain["value"], plain["weight"] = node.value, node.weight
             nodes.append(plain)
         return {"nodes": nodes}
 
@@ -269,8 +279,13 @@ def _read_node(plain: Any, i: int, n_nodes: int, schema: Schema) -> TreeNode:
         node.counts = tuple(_whole(count) for count in _list(plain["counts"]))
         if len(node.counts) != n_classes or not all(abs(count) < 2**63 for count in node.counts):
             raise ValueError("one count for each class")
-    if (node.rule is None) == (node.label is None and node.counts is None):
-        raise ValueError("a leaf needs a label or counts, and only a leaf has them")
+    if plain.get("value") is not None:
+        node.value, node.weight = _number(plain["value"]), _number(plain["weight"])
+        low, high = schema.target or (math.inf, -math.inf)
+        if not low <= node.value <= high or node.weight < 0:
+            raise ValueError("a value is in the target's range, and no weight is negative")
+    if (node.rule is None) == (node.label is None and node.counts is None and node.value is None):
+        raise ValueError("a leaf needs a label, counts or a value, and only a leaf has them")
     return node
 
 

@@ -68,7 +68,7 @@ def sound_estimators(epsilon: float) -> dict[str, Any]:
 
     classes = {name: model_class(name) for name in MODELS}
     return {
-        # As they come: every registered class is sound by default. The search draws classes, no numbers to predict.
-        **{name: kind(epsilon=epsilon) for name, kind in classes.items() if kind._task == "classification"},
+        # As they come: every registered class is sound by default.
+        **{name: kind(epsilon=epsilon) for name, kind in classes.items()},
         "PrivateTreeClassifier-counts": classes["PrivateTreeClassifier"](epsilon=epsilon, leaves="counts"),
     }

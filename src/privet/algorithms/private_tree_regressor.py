@@ -1,0 +1,133 @@
+"""Joint selection for numeric targets.
+
+The inner levels are those of the classification tree, with the squared error as score: one private choice per node,
+over every (feature, split) candidate at once. Two things differ. The noise of such a choice grows with the square of
+the targets' range, while most targets lie in a small part of it; so a small share of the budget first measures where
+the middle half of them is, and splits are chosen on targets clamped to it. And a leaf's value is a noisy mean over the
+full range, from two sums that cost what one count costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from privet.algorithms.base import PrivateRegressor, check_hint, check_whole
+from privet.curators.base import Curator, Node, Tally
+from privet.schema import Schema
+from privet.tree.candidates import Splits
+from privet.tree.grid import public_grid
+from privet.tree.growth import Branch, grow_level, sprout
+from privet.tree.means import set_means
+from privet.tree.planning import FOCUS_SHARE, SIZE_SHARE, MeansPlan, plan_means
+from privet.tree.splits import public_splits
+from privet.tree.tree import Tree
+
+MIDDLE = (Fraction(1, 4), Fraction(3, 4))
+"""Splits are chosen on targets clamped to these quantiles."""
+
+
+class PrivateTreeRegressor(PrivateRegressor):
+    """A differentially private regression tree.
+
+    Costs ``epsilon`` in all (pure differential privacy, add or remove one record): every path from the root to a leaf
+    spends it once. Works on numeric and categorical features together; predictions stay inside the target's range.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public ranges and categories, and the target's range. ``"infer"`` reads them off the data and voids the
+        receipt.
+    epsilon : float
+        The privacy budget.
+    max_depth : int
+        The largest depth; the tree stays shallower where n * epsilon would not support more.
+    n_records : int, optional
+        About how many records there are, if that is public. A planning hint, never compared with the data; without it
+        2% of the budget measures the number.
+    random_state : int, optional
+        Reproducible noise for research; voids the receipt.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The public tree.
+    privacy_ : Receipt
+        What it cost and why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privet import Numeric, PrivateTreeRegressor, Schema
+    >>> x = np.linspace(0, 1, 20000)[:, None]
+    >>> schema = Schema({"x": Numeric(0, 1)}, target=(-1, 1))
+    >>> model = PrivateTreeRegressor(schema, epsilon=1).fit(x, np.sin(6 * x[:, 0]))
+    >>> bool(model.score(x, np.sin(6 * x[:, 0])) > 0.8), model.privacy_.epsilon <= 1, model.privacy_.verify()
+    (True, True, True)
+    """
+
+    def __init__(
+        self,
+        schema: Schema | str | None = None,
+        *,
+        epsilon: float = 1.0,
+        max_depth: int = 10,
+        n_records: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.max_depth = max_depth
+        self.n_records = n_records
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        check_whole("max_depth", self.max_depth)
+        check_hint(self.n_records)
+
+    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
+        grid = public_grid(curator.schema)
+        splits = public_splits(grid)
+        curator.grid(grid)
+        plan = self._plan(curator, start, budget, splits)
+        tree = Tree(curator.schema)
+        frontier = sprout(tree, start, grid)
+        if plan.levels:
+            focus(curator, start, budget * FOCUS_SHARE)
+        for level in plan.levels:
+            frontier = grow_level(curator, tree, frontier, splits, level)
+        measure(curator, tree, frontier, plan.leaf_budget)
+        return tree.simplified()
+
+    def _plan(self, curator: Curator, start: Node, budget: Fraction, splits: Splits) -> MeansPlan:
+        """How deep, and what each level spends: by the public hint, or by a noisy number of records."""
+        left = budget * (1 - FOCUS_SHARE)
+        if self.n_records is not None:
+            return plan_means(self.n_records, left, len(splits), self.max_depth)
+        share = budget * SIZE_SHARE
+        size = int(curator.tally({start: Tally(by_class=False)}, share)[start][0])
+        # Two noise scales of n * epsilon: a noisy number must not buy a depth that the true one would not.
+        return plan_means(size, left - share, len(splits), self.max_depth, margin=2 / float(SIZE_SHARE))
+
+
+def focus(curator: Curator, start: Node, budget: Fraction) -> None:
+    """Clamp targets to their middle half, roughly known: noise is small against what is left of their spread."""
+    assert curator.schema.target is not None
+    low, high = curator.target_quantiles(start, MIDDLE, budget)
+    if low < high:
+        curator.focus(low, high)
+
+
+def measure(curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], budget: Fraction) -> None:
+    """A mean over the target's full range for every leaf."""
+    assert curator.schema.target is not None
+    curator.focus(*curator.schema.target)
+    budgets = {node: budget + branch.saved for node, branch in frontier.items()}
+    sums = curator.tally({node: Tally(measure="target") for node in frontier}, budgets)
+    set_means(
+        tree,
+        {branch.number: sums[node][0] for node, branch in frontier.items()},
+        curator.schema.target,
+        noise=1 / float(budget),
+    )
