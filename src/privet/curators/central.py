@@ -1,6 +1,7 @@
 """What all curators share that can count exactly in one place: charge first, count, then noise or selection.
 
-A subclass says how to count (``_histograms``) and how to route records; everything private happens here.
+A subclass says how to count (``_histograms``) and how to route records; everything private happens here. One that
+counts inside a joint computation instead (``mpc.py``) answers by itself what was checked and charged here.
 """
 
 from __future__ import annotations
@@ -144,16 +145,24 @@ class CentralCurator(Curator):
                 raise LeakError("There is no numeric target to add up: this schema has classes.")
             for split in tally.tables:
                 self._fits(split)
-        answers, events, scales = {}, [], []
+        events, scales = [], []
         for (node, tally), amount in zip(tallies.items(), budgets(nodes, budget)):
             lemma, constant = MEASURES[tally.measure]
             sensitivity = constant(len(tally.tables))
             scale = scale_for(sensitivity, amount)
             lemma = f"{lemma}({max(1, len(tally.tables))})"
             event = Event(node.scope.path, "tally", "geometric", Fraction(sensitivity), scale, amount, lemma)
-            events.append((node.scope, event))
+            events.append((node.scope, self._tally_event(event, tally)))
             scales.append(scale)
         self.ledger.charge(events)
+        return self._noisy_tallies(tallies, scales)
+
+    def _tally_event(self, event: Event, tally: Tally) -> Event:
+        """What is charged for a tally; raises, before anything is, if it cannot be answered."""
+        return event
+
+    def _noisy_tallies(self, tallies: Mapping[Node, Tally], scales: Sequence[float]) -> dict[Node, np.ndarray]:
+        nodes, answers = list(tallies), {}
         exact = self._exact_tallies(tallies)
         # One call for all nodes that share a scale: a level, as a rule.
         for scale in dict.fromkeys(scales):
@@ -176,7 +185,7 @@ class CentralCurator(Curator):
             for node, histogram in zip(tables, self._histograms(tables)):
                 counts = np.concatenate(
                     [
-                        _grouped(
+                        grouped(
                             histogram[grid.offsets[split.feature] : grid.offsets[split.feature + 1]],
                             split.part,
                         )
@@ -226,25 +235,38 @@ class CentralCurator(Curator):
         self.ledger.charge(
             (
                 node.scope,
-                Event(
-                    node.scope.path,
-                    _question(candidates[node]),
-                    mechanism,
-                    Fraction(score.sensitivity),
-                    scale,
-                    amount,
-                    score.lemma,
+                self._choice_event(
+                    Event(
+                        node.scope.path,
+                        _question(candidates[node]),
+                        mechanism,
+                        Fraction(score.sensitivity),
+                        scale,
+                        amount,
+                        score.lemma,
+                    ),
+                    candidates[node],
+                    score,
                 ),
             )
             for node, scale, amount in zip(nodes, scales, budgets(nodes, budget))
         )
+        winners = self._winners(candidates, score, mechanism, scales)
+        return {node: candidates[node].choice(winner) for node, winner in zip(nodes, winners)}
+
+    def _choice_event(self, event: Event, options: Candidates, score: Score) -> Event:
+        """What is charged for a choice; raises, before anything is, if it cannot be answered."""
+        return event
+
+    def _winners(
+        self, candidates: Mapping[Node, Candidates], score: Score, mechanism: str, scales: Sequence[float]
+    ) -> list[int]:
         # Node by node: with many classes the candidates of one are enough to hold in memory.
         offset = (
-            exact + _points(options.log_prior, scale)
+            exact + prior_points(options.log_prior, scale)
             for exact, options, scale in zip(self._scores(candidates, score), candidates.values(), scales)
         )
-        winners = self._mechanisms.select(mechanism, offset, scales)
-        return {node: candidates[node].choice(winner) for node, winner in zip(nodes, winners)}
+        return self._mechanisms.select(mechanism, offset, scales)
 
     def _may_choose(self, options: Candidates, score: Score) -> None:
         """Raise LeakError for a choice that could not be answered or that no lemma covers: before it is charged."""
@@ -292,7 +314,7 @@ class CentralCurator(Curator):
         for options, histogram in zip(candidates.values(), self._histograms(nodes)):
             # Every record is in one cell of the first feature.
             totals = histogram[: self._cells().offsets[1]].sum(axis=0)
-            children = _children(options, histogram, totals)
+            children = children_of(options, histogram, totals)
             if options.labelled:
                 of_splits, of_stops = _correct(options, children), totals
             elif type(score) is Quantile:
@@ -334,7 +356,7 @@ class CentralCurator(Curator):
             if isinstance(score, Quantile):
                 left = np.cumsum(counts)[:-1]
                 scores = score.of(np.stack([left, counts.sum() - left], axis=1))
-                points = _points(np.log(widths) - np.log(widths.max()), scale)
+                points = prior_points(np.log(widths) - np.log(widths.max()), scale)
                 chosen = self._mechanisms.select("exponential", [scores + points], [scale])
             else:
                 chosen = self._mechanisms.joint_quantiles(counts, score, widths, scale)
@@ -394,7 +416,7 @@ class CentralCurator(Curator):
         return self._grid
 
 
-def _children(options: Candidates, histogram: np.ndarray, totals: np.ndarray) -> np.ndarray:
+def children_of(options: Candidates, histogram: np.ndarray, totals: np.ndarray) -> np.ndarray:
     """The statistics of the children of every candidate split, empty ones where a split has fewer than others."""
     if isinstance(options.splits, Multiway):
         return options.splits.children(histogram)[options.indices]
@@ -428,7 +450,7 @@ def left_counts(splits: Splits, histogram: np.ndarray) -> np.ndarray:
     return np.concatenate([runs, *subsets]) if subsets else runs
 
 
-def _grouped(counts: np.ndarray, part: bytes) -> np.ndarray:
+def grouped(counts: np.ndarray, part: bytes) -> np.ndarray:
     """Counts of a feature's cells added up by part."""
     parts = np.frombuffer(part, dtype=np.uint8)
     grouped = np.zeros((int(parts.max()) + 1, counts.shape[1]), dtype=np.int64)
@@ -436,7 +458,7 @@ def _grouped(counts: np.ndarray, part: bytes) -> np.ndarray:
     return grouped
 
 
-def _points(log_prior: np.ndarray, scale: float) -> np.ndarray:
+def prior_points(log_prior: np.ndarray, scale: float) -> np.ndarray:
     """A public log-weight as points of a score whose noise has this scale; cut where it would not fit in 63 bits."""
     return np.rint(np.clip(log_prior, -LARGEST_LOG_PRIOR, LARGEST_LOG_PRIOR) * scale).astype(np.int64)
 

@@ -161,6 +161,10 @@ class Engine(ABC):
         """This server's shares of integers that an owner dealt (``mpc/deal.py``)."""
 
     @abstractmethod
+    def wire(self, shape: tuple[int, ...]) -> np.ndarray:
+        """An array of the form in which an owner's shares of so many integers arrive."""
+
+    @abstractmethod
     def multiply(self, x: Secret, y: Secret) -> Secret: ...
 
     @abstractmethod

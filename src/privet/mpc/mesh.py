@@ -113,3 +113,28 @@ class Queues(Mesh):
             (i, j): queue.SimpleQueue() for i in range(PARTIES) for j in range(PARTIES) if i != j
         }
         return [cls(party, links, timeout) for party in range(PARTIES)]
+
+
+class QueueLine:
+    """One end of a line inside this process, with the methods of a channel: for tests of the logic."""
+
+    def __init__(self, out: queue.SimpleQueue[bytes | None], into: queue.SimpleQueue[bytes | None]) -> None:
+        self._out, self._into = out, into
+
+    @classmethod
+    def pair(cls) -> tuple[QueueLine, QueueLine]:
+        one: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        other: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        return cls(one, other), cls(other, one)
+
+    def send(self, message: bytes) -> None:
+        self._out.put(message)
+
+    def receive(self, most: int = 2**33) -> bytes:
+        message = self._into.get(timeout=60)
+        if message is None or len(message) > most:
+            raise MpcError("The other end has left. The run has ended.")
+        return message
+
+    def close(self) -> None:
+        self._out.put(None)

@@ -137,6 +137,9 @@ class MpycEngine(Engine):
         array = self._type.array
         return Secret(self, array(self._type.field.array(points.reshape(parts.shape[:-1]))))
 
+    def wire(self, shape: tuple[int, ...]) -> np.ndarray:
+        return np.empty((*shape, SHARE_BYTES), dtype=np.uint8)
+
     def multiply(self, x: Secret, y: Secret) -> Secret:
         return Secret(self, x.parts * y.parts)
 

@@ -85,6 +85,9 @@ class ReplicatedEngine(BinaryShares):
     def receive(self, parts: np.ndarray) -> Secret:
         return Secret(self, parts)
 
+    def wire(self, shape: tuple[int, ...]) -> np.ndarray:
+        return np.empty((2, *shape), dtype=RING)
+
     # -- rounds ------------------------------------------------------------------------------------------------------
 
     def input(self, values: np.ndarray | None, party: int, shape: tuple[int, ...]) -> Secret:

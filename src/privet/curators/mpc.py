@@ -1,0 +1,335 @@
+"""Many owners, three servers: counts arrive as secret shares, and choices are made inside the computation.
+
+Owners bin and count locally and share histograms only, so what the servers do costs the same for a thousand records and
+for a million. Each server runs the same algorithm on a curator of its own: the public structure and the ledgers are the
+same on all three, the shares differ, and what is opened is the private answer alone. So a question is checked and
+charged by each server before anything is counted, as by any curator.
+
+Semi-honest, honest majority, not independently reviewed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from privet.curators.base import Node, Tally
+from privet.curators.central import CentralCurator, children_of, grouped, prior_points
+from privet.curators.memory import MOST_RECORDS
+from privet.curators.owner import Line, grid_words, schema_digest
+from privet.errors import LeakError, SchemaError
+from privet.mpc.engine import Engine, Secret
+from privet.privacy.joint import Coins, JointMechanisms
+from privet.privacy.joint_scores import check_joint, joint_scores, score_bits, score_range
+from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.mechanisms import Mechanisms
+from privet.privacy.receipt import Event
+from privet.privacy.sensitivity import Score
+from privet.schema import Schema
+from privet.tree.candidates import Candidates, Split
+from privet.tree.grid import Grid
+
+MOST_SHARED = 4_000_000
+"""Candidates of one question: their noise takes some gigabytes of messages."""
+
+
+class Owners:
+    """A server's lines to all owners. Requests are the same on all servers; the answers are this server's shares.
+
+    ``most_records`` is the public bound on the records of each owner.
+    """
+
+    def __init__(self, engine: Engine, lines: Sequence[Line], schema: Schema, most_records: int) -> None:
+        if not lines:
+            raise SchemaError("A joint computation needs at least one owner.")
+        self.engine = engine
+        self._lines = lines
+        self.most_records = most_records * len(lines)
+        kind = "mpyc" if hasattr(engine, "modulus") else "replicated"
+        modulus = getattr(engine, "modulus", 0)
+        self.tell("start", engine=kind, modulus=modulus, most_records=most_records, schema=schema_digest(schema))
+
+    def tell(self, do: str, **what: Any) -> None:
+        message = json.dumps({"do": do, **what}, sort_keys=True).encode()
+        for line in self._lines:
+            line.send(message)
+
+    def ask(self, do: str, shape: tuple[int, ...], **what: Any) -> Secret:
+        """The owners' counts, added up: on shares, each server for itself."""
+        self.tell(do, **what)
+        wire = self.engine.wire(shape)
+        parts = [line.receive(wire.nbytes) for line in self._lines]
+        shares = [self.engine.receive(np.frombuffer(part, dtype=wire.dtype).reshape(wire.shape)) for part in parts]
+        total = shares[0]
+        for share in shares[1:]:
+            total = total + share
+        return total
+
+    def done(self) -> None:
+        self.tell("done")
+
+
+class MpcCurator(CentralCurator):
+    """One server's curator. All three ask their curators the same questions, in the same order.
+
+    ``coins`` other than the default are known to all servers and void the receipt; ``law`` says how noise is drawn
+    (``privacy/joint.py``).
+    """
+
+    capabilities = frozenset({"tally", "choose"})
+    trust = (
+        "No single machine saw a count: owners shared theirs among three servers, of which no two may collude. "
+        "Semi-honest, honest majority, not independently reviewed."
+    )
+
+    def __init__(
+        self,
+        schema: Schema,
+        engine: Engine,
+        owners: Owners,
+        *,
+        ledger: Ledger | None = None,
+        coins: Coins | None = None,
+        law: str = "cut",
+    ) -> None:
+        if schema.classes is None:
+            raise SchemaError("Trees on secret shares need a schema with classes; this one has a numeric target.")
+        if not 1 <= owners.most_records <= MOST_RECORDS:
+            raise SchemaError(f"The owners' public bounds may add up to {MOST_RECORDS:,} records.")
+        self._joint = JointMechanisms(engine, coins, law)
+        super().__init__(
+            schema, ledger or Ledger.current() or Ledger(math.inf), cast(Mechanisms, self._joint)
+        )  # only `reproducible` is asked of it
+        self._engine = engine
+        self._owners = owners
+        self._most = owners.most_records
+        self._width = len(schema.classes)
+        self._numbers: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
+        self._issued = 0
+
+    # -- public structure --------------------------------------------------------------------------------------------
+
+    def _everything(self, scope: Scope) -> Node:
+        (node,) = self._open([scope])
+        self._owners.tell("root", node=self._numbers[node])
+        return node
+
+    def _use(self, grid: Grid) -> None:
+        self._owners.tell("grid", features=grid_words(grid))
+
+    def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
+        if not splits:
+            return {}
+        self._own(list(splits))
+        for split in splits.values():
+            self._fits(split)
+        children = {node: self._open(node.scope.split(split.n_children)) for node, split in splits.items()}
+        words = [
+            (self._numbers[node], split.feature, split.part.hex(), [self._numbers[child] for child in children[node]])
+            for node, split in splits.items()
+        ]
+        self._owners.tell("split", splits=words)
+        return children
+
+    def parts(self, node: Node, n: int) -> list[Node]:
+        self._own([node])
+        if n < 1:
+            raise LeakError("Ask for at least one part.")
+        return self._again("parts", node, node.scope.split(n, "parts"))
+
+    def copies(self, node: Node, n: int) -> list[Node]:
+        self._own([node])
+        return self._again("copies", node, [node.scope.copy() for _ in range(n)])
+
+    def _again(self, do: str, node: Node, scopes: Sequence[Scope]) -> list[Node]:
+        nodes = self._open(scopes)
+        self._owners.tell(do, node=self._numbers[node], children=[self._numbers[child] for child in nodes])
+        return list(nodes)
+
+    def _open(self, scopes: Sequence[Scope]) -> tuple[Node, ...]:
+        nodes = tuple(Node(scope) for scope in scopes)
+        for node in nodes:
+            self._numbers[node] = self._issued
+            self._issued += 1
+        return nodes
+
+    def _own(self, nodes: Sequence[Node]) -> None:
+        if not all(node in self._numbers for node in nodes):
+            raise LeakError("This node is not one of this curator's.")
+
+    # -- checked and charged by the base class, answered here ----------------------------------------------------------
+
+    def _tally_event(self, event: Event, tally: Tally) -> Event:
+        drawn = self._joint.drawn_tally(self._n_cells(tally), event.scale)
+        self._engine.need(max(drawn.bits + 3, self._most.bit_length() + 1) + 1)
+        return replace(event, drawn=str(drawn), delta=drawn.delta(event.mechanism, event.sensitivity, event.scale))
+
+    def _n_cells(self, tally: Tally) -> int:
+        rows = sum(table.n_children for table in tally.tables) if tally.tables else 1
+        return rows * (self._width if tally.by_class else 1)
+
+    def _choice_event(self, event: Event, options: Candidates, score: Score) -> Event:
+        check_joint(score)
+        if len(options) > MOST_SHARED:
+            raise LeakError(f"On secret shares a choice has at most {MOST_SHARED:,} candidates.")
+        low, high = self._scale_range(options, score, event.scale)
+        self._engine.need(score_bits(score, self._most))
+        self._engine.need(self._joint.key_bits(event.mechanism, [high - low], [len(options)], [event.scale]))
+        drawn = self._joint.drawn_choice(event.mechanism, len(options), event.scale)
+        return replace(event, drawn=str(drawn), delta=drawn.delta(event.mechanism, event.sensitivity, event.scale))
+
+    def _scale_range(self, options: Candidates, score: Score, scale: float) -> tuple[int, int]:
+        """Between which public numbers the scores with their priors lie."""
+        low, high = score_range(score, self._most)
+        offsets = prior_points(options.log_prior, scale)
+        return low + int(offsets.min()), high + int(offsets.max())
+
+    def _noisy_tallies(self, tallies: Mapping[Node, Tally], scales: Sequence[float]) -> dict[Node, np.ndarray]:
+        self._agree("tally", scales, *((self._numbers[node], tally) for node, tally in tallies.items()))
+        nodes, answers = list(tallies), {}
+        exact = self._shared_tallies(tallies)
+        for scale in dict.fromkeys(scales):
+            together = [node for node, own in zip(nodes, scales) if own == scale]
+            sizes = [exact[node].shape for node in together]
+            flat = [exact[node].reshape(-1) for node in together]
+            (noisy,) = self._joint.geometric([self._joined(flat)], [scale])
+            ends = np.cumsum([math.prod(shape) for shape in sizes])[:-1]
+            for node, values, shape in zip(together, np.split(noisy, ends), sizes):
+                answers[node] = values.reshape(shape)
+        return {node: answers[node] for node in nodes}
+
+    def _shared_tallies(self, tallies: Mapping[Node, Tally]) -> dict[Node, Secret]:
+        plain = [node for node, tally in tallies.items() if not tally.tables]
+        tables = [node for node, tally in tallies.items() if tally.tables]
+        shared: dict[Node, Secret] = {}
+        if plain:
+            totals = self._shared_totals(plain)
+            shared |= {node: totals[i : i + 1] for i, node in enumerate(plain)}
+        if tables:
+            histograms = self._shared_histograms(tables)
+            for i, node in enumerate(tables):
+                shared[node] = self._engine.linear(histograms[i], partial(self._grouped, splits=tallies[node].tables))
+        return {node: shared[node] if tallies[node].by_class else shared[node].sum(axis=1) for node in tallies}
+
+    def _grouped(self, rows: np.ndarray, splits: Sequence[Split]) -> np.ndarray:
+        offsets = self._cells().offsets
+        return np.concatenate(
+            [grouped(rows[offsets[split.feature] : offsets[split.feature + 1]], split.part) for split in splits]
+        )
+
+    def _winners(
+        self, candidates: Mapping[Node, Candidates], score: Score, mechanism: str, scales: Sequence[float]
+    ) -> list[int]:
+        self._agree(
+            *("choose", mechanism, score.lemma, scales),
+            *((self._numbers[node], _public(options)) for node, options in candidates.items()),
+        )
+        scores, lows, spans = [], [], []
+        for own, options, scale in zip(self._shared_scores(candidates, score), candidates.values(), scales):
+            low, high = self._scale_range(options, score, scale)
+            scores.append(own + prior_points(options.log_prior, scale))
+            lows.append(low)
+            spans.append(high - low)
+        return self._joint.select(mechanism, scores, lows, spans, scales)
+
+    def _shared_scores(self, candidates: Mapping[Node, Candidates], score: Score) -> list[Secret]:
+        """Shares of the scores of every candidate of every node, those of all nodes computed together."""
+        nodes, options = list(candidates), list(candidates.values())
+        if all(each.splits is None and each.labelled for each in options):
+            totals = self._shared_totals(nodes)
+            return [totals[i] for i in range(len(nodes))]
+        histograms = self._shared_histograms(nodes)
+        children = [self._children(each, histograms[i]) for i, each in enumerate(options)]
+        scores = {i: self._correct(each, children[i]) for i, each in enumerate(options) if each.labelled}
+        rest = [i for i in range(len(nodes)) if i not in scores]
+        if rest:
+            width = max(children[i].shape[1] for i in rest)
+            together = self._joined([self._filled(children[i], width) for i in rest])
+            scored = joint_scores(self._engine, score, together, self._most)
+            sizes = [children[i].shape[0] for i in rest]
+            scores |= {i: scored[end - n : end] for i, n, end in zip(rest, sizes, np.cumsum(sizes))}
+        return [scores[i] for i in range(len(nodes))]
+
+    def _children(self, options: Candidates, histogram: Secret) -> Secret:
+        """Class counts of the children of every candidate; not splitting has one child, the node."""
+        first = self._cells().offsets[1]
+
+        def of(rows: np.ndarray) -> np.ndarray:
+            totals = rows[:first].sum(axis=0)
+            children = children_of(options, rows, totals)
+            stop = np.zeros((1, *children.shape[1:]), dtype=np.int64)
+            stop[0, 0] = totals
+            return np.concatenate([children, stop[: options.stop]]).reshape(-1, rows.shape[1])
+
+        children = self._engine.linear(histogram, of)
+        n = len(options.indices) + options.stop
+        return children.reshape(n, children.shape[0] // n, self._width)
+
+    def _correct(self, options: Candidates, children: Secret) -> Secret:
+        """The correct counts of all labellings of every candidate split, then of all labels of the node."""
+        n = len(options.indices)
+        edges = [0, *(np.flatnonzero(np.diff(options.n_children)) + 1), n] if n else []
+        counts = []
+        for a, b in pairwise(edges):
+            labels = options.labellings(int(options.n_children[a]))
+            correct = children[a:b, 0][:, labels[0]]
+            for k, row in enumerate(labels[1:], start=1):
+                correct = correct + children[a:b, k][:, row]
+            counts.append(correct.reshape(-1))
+        if options.stop:
+            counts.append(children[n, 0])
+        return self._joined(counts)
+
+    def _joined(self, some: Sequence[Secret]) -> Secret:
+        return self._engine.concatenate(some) if len(some) > 1 else some[0]
+
+    def _filled(self, children: Secret, width: int) -> Secret:
+        """With empty children, which add nothing to any score, up to ``width``."""
+        n, own, classes = children.shape
+        if own == width:
+            return children
+        empty = self._engine.constant(np.zeros((n, width - own, classes), dtype=np.int64))
+        return self._engine.concatenate([children, empty], axis=1)
+
+    def _shared_histograms(self, nodes: Sequence[Node]) -> Secret:
+        numbers = [self._numbers[node] for node in nodes]
+        return self._owners.ask("histograms", (len(nodes), self._cells().n_cells, self._width), nodes=numbers)
+
+    def _shared_totals(self, nodes: Sequence[Node]) -> Secret:
+        return self._owners.ask("totals", (len(nodes), self._width), nodes=[self._numbers[node] for node in nodes])
+
+    def _agree(self, *question: object) -> None:
+        """Stop unless all servers are about to answer the same question with the same noise."""
+        self._engine.agree(repr(question).encode())
+
+    # -- what needs counts in one place ------------------------------------------------------------------------------
+
+    def _histograms(self, nodes: Sequence[Node]) -> np.ndarray:
+        raise LeakError("No server has exact counts.")
+
+    _totals = _histograms
+
+    def noise(self, values: np.ndarray, scale: float) -> np.ndarray:
+        self._cannot("noise")
+
+    def quantiles(self, *args: Any, **kwargs: Any) -> dict[int, list[float]]:
+        self._cannot("quantiles")
+
+    def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
+        self._cannot("peek")
+
+
+def _public(options: Candidates) -> str:
+    """All that a list of candidates says, in few bytes."""
+    digest = blake2b(options.indices.tobytes() + options.log_prior.tobytes(), digest_size=32)
+    digest.update(repr((options.labelled, options.stop, options.n_classes)).encode())
+    return digest.hexdigest()

@@ -1,0 +1,76 @@
+"""The scores of ``sensitivity.py`` on secret shares: the same integers, so the same proofs.
+
+``tests/privacy/test_joint_scores.py`` compares each with ``Score.of`` on many tables, small ones exhaustively.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privet.errors import CapabilityError
+from privet.mpc.division import floor_divide
+from privet.mpc.engine import Engine, Secret
+from privet.privacy.sensitivity import FRACTION_BITS, ONE, CorrectCount, Gini, Mixed, Score
+
+JOINT_SCORES = (CorrectCount, Gini, Mixed)
+
+
+def check_joint(score: Score) -> None:
+    """Raise CapabilityError for a score that is not computed on shares."""
+    if type(score) not in JOINT_SCORES:
+        names = ", ".join(kind.__name__ for kind in JOINT_SCORES)
+        raise CapabilityError(f"On secret shares scores are one of {names}; {type(score).__name__} needs logarithms or "
+                              "roots. Choose another criterion, or a curator that sees counts.")  # fmt: skip
+
+
+def score_range(score: Score, most: int) -> tuple[int, int]:
+    """The smallest and the largest value for up to ``most`` records: public, so that comparisons know their width."""
+    return (0, most) if type(score) is CorrectCount else (-ONE * most, 0)
+
+
+def score_bits(score: Score, most: int) -> int:
+    """How many bits the numbers on the way to a score may have, their sign included."""
+    return (most.bit_length() if type(score) is CorrectCount else 2 * most.bit_length() + FRACTION_BITS) + 1
+
+
+def joint_scores(engine: Engine, score: Score, children: Secret, most: int) -> Secret:
+    """``score.of(children)`` for shares of shape (candidates, children, classes); each candidate has at most ``most``
+    records in all.
+
+    A correct count takes comparisons to find each child's largest class; an impurity also one multiplication for all
+    squares and one whole division for each child.
+    """
+    check_joint(score)
+    engine.need(score_bits(score, most))
+    if type(score) is CorrectCount:
+        return _largest_class(engine, children, most).sum(axis=1)
+    n = children.sum(axis=2)
+    weight = ONE if type(score) is Gini else score.weight  # type: ignore[attr-defined]
+    worth = None
+    if weight:
+        numbers = engine.concatenate([children, n.reshape(*n.shape, 1)], axis=2)
+        squares = numbers * numbers
+        impure = (squares[:, :, -1] - squares[:, :, :-1].sum(axis=2)) * weight
+        some = n + engine.less(n, engine.constant(np.ones(n.shape, dtype=np.int64)), most.bit_length() + 2)
+        halves = 1 if type(score) is Gini else 2
+        worth = floor_divide(
+            engine,
+            impure.reshape(-1),
+            (some * halves).reshape(-1),
+            (weight * most // halves + 1).bit_length(),
+            (most * halves).bit_length(),
+        ).reshape(*n.shape)
+    if weight < ONE:
+        errors = (n - _largest_class(engine, children, most)) * (ONE - weight)
+        worth = errors if worth is None else worth + errors
+    assert worth is not None
+    return worth.sum(axis=1) * -1
+
+
+def _largest_class(engine: Engine, children: Secret, most: int) -> Secret:
+    """The largest count of each child, by a knock-out over the classes."""
+    while (n := children.shape[2]) > 1:
+        half = n // 2
+        winners = engine.maximum(children[:, :, :half], children[:, :, half : 2 * half], most.bit_length() + 1)
+        children = engine.concatenate([winners, children[:, :, 2 * half :]], axis=2) if n % 2 else winners
+    return children[:, :, 0]

@@ -1,0 +1,220 @@
+"""The MPC curator answers like the memory curator: for the same coins exactly, whoever holds the records."""
+
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cryptography")
+
+from privet import Categorical, Ledger, Numeric, PrivateTreeClassifier, Schema
+from privet.curators.base import Tally
+from privet.curators.memory import MemoryCurator
+from privet.curators.mpc import MpcCurator, Owners
+from privet.curators.owner import Owner
+from privet.errors import BudgetError, CapabilityError, LeakError, SchemaError
+from privet.mpc.engine import MpcError
+from privet.mpc.loopback import run_threads
+from privet.mpc.mesh import QueueLine
+from privet.privacy.cut import CutMechanisms
+from privet.privacy.joint import SeededCoins
+from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, Mixed
+from privet.tree.candidates import Candidates
+from privet.tree.grid import public_grid
+from privet.tree.multiway import attributes
+from privet.tree.splits import public_splits
+
+SCHEMA = Schema(
+    features={"age": Numeric(0, 20, integer=True), "colour": Categorical(["r", "g", "b"]), "size": Numeric(0, 1)},
+    classes=["no", "yes", "perhaps"],
+)
+HALF = Fraction(1, 2)
+
+
+def table(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.empty((n, 3), dtype=object)
+    X[:, 0] = rng.integers(0, 21, n)
+    X[:, 1] = rng.choice(["r", "g", "b", "other"], n)
+    X[:, 2] = rng.random(n)
+    y = np.where(X[:, 0].astype(int) > 12, "yes", np.where(X[:, 1] == "r", "perhaps", "no"))
+    return X, np.where(rng.random(n) < 0.1, "no", y)
+
+
+def jointly(program, tables, *, schema=SCHEMA, most_records=1000, meshes=None, **options):
+    """What ``program(curator)`` returns on each of three servers that owners of these tables serve."""
+    lines = [[QueueLine.pair() for _ in range(3)] for _ in tables]
+    owners = [Owner(X, y, schema) for X, y in tables]
+
+    def serve(engine):
+        mine = [owner[engine.party][0] for owner in lines]
+        try:
+            asked = Owners(engine, mine, schema, most_records)
+            seed = options.get("seed")
+            coins = None if seed is None else SeededCoins(np.random.default_rng(seed))
+            extra = {key: value for key, value in options.items() if key != "seed"}
+            curator = MpcCurator(schema, engine, asked, coins=coins, ledger=Ledger(math.inf), **extra)
+            answer = program(curator)
+            asked.done()
+            return answer
+        finally:
+            for line in mine:
+                line.close()
+
+    with ThreadPoolExecutor(len(tables)) as pool:
+        served = [pool.submit(owner.serve, [ends[1] for ends in own]) for owner, own in zip(owners, lines)]
+        results = run_threads(serve, meshes=meshes)
+        for each in served:
+            each.result()
+    return results
+
+
+def in_memory(program, tables, seed):
+    X, y = (np.concatenate(parts) for parts in zip(*tables))
+    curator = MemoryCurator(
+        X, y, SCHEMA, ledger=Ledger(math.inf), mechanisms=CutMechanisms(np.random.default_rng(seed))
+    )
+    return program(curator)
+
+
+def everything(curator):
+    """Tallies and choices of every kind, at the root and below."""
+    grid = public_grid(SCHEMA, 8)
+    splits = public_splits(grid)
+    curator.grid(grid)
+    root = curator.root()
+    table_of = splits.split(0)
+    answers = [
+        curator.tally({root: Tally()}, HALF)[root],
+        curator.tally({root: Tally(by_class=False)}, HALF)[root],
+        curator.tally({root: Tally((table_of, splits.split(9)))}, HALF)[root],
+        curator.tally({root: Tally((table_of,), by_class=False)}, HALF)[root],
+    ]
+    chosen = []
+    for score in (CorrectCount(), Gini(), Mixed(0), Mixed(100), Mixed(256)):
+        for mechanism in ("permute_and_flip", "report_noisy_max"):
+            options = Candidates(splits, 3, stop=True, stop_log_prior=1.5)
+            chosen.append(curator.choose({root: options}, score, HALF / 5, mechanism=mechanism)[root])
+    chosen.append(curator.choose({root: Candidates(attributes(grid), 3)}, Gini(), HALF)[root])
+    chosen.append(curator.choose({root: Candidates(None, 3, labelled=True, stop=True)}, CorrectCount(), HALF)[root])
+    few = np.arange(len(splits)) % 9 == 0
+    chosen.append(
+        curator.choose({root: Candidates(splits, 3, few)}, CorrectCount(), HALF, mechanism="exponential")[root]
+    )
+    children = curator.split({root: table_of})[root]
+    last = {
+        child: Candidates(splits, 3, few if i else None, labelled=True, stop=True) for i, child in enumerate(children)
+    }
+    budgets = {child: HALF / (i + 1) for i, child in enumerate(children)}
+    chosen += curator.choose(last, CorrectCount(), budgets).values()
+    chosen += curator.choose({child: Candidates(splits, 3) for child in children}, Mixed(128), HALF).values()
+    copy = curator.copies(children[0], 2)[1]
+    answers += curator.tally({copy: Tally(), children[1]: Tally((table_of,))}, budgets | {copy: HALF}).values()
+    return [answer.tolist() for answer in answers], chosen
+
+
+@pytest.mark.parametrize("sizes", [(300,), (100, 150, 50), (0, 80)])
+def test_for_the_same_coins_all_answers_are_those_of_the_memory_curator(sizes):
+    tables = [table(n, seed) for seed, n in enumerate(sizes)]
+    expected = in_memory(everything, tables, seed=3)
+    for got in jointly(everything, tables, seed=3):
+        assert got == expected
+
+
+def fit(curator):
+    model = PrivateTreeClassifier(epsilon=2.0, max_depth=3, leaves="counts").fit_curator(curator)
+    return model.export_text(), model.privacy_
+
+
+def test_a_tree_trained_across_owners_is_the_central_tree_for_the_same_coins():
+    tables = [table(400, 1), table(300, 2)]
+    expected, central = in_memory(fit, tables, seed=5)
+    results = jointly(fit, tables, seed=5)
+    assert [text for text, _ in results] == [expected] * 3
+    receipt = results[0][1]
+    assert receipt.spent == central.spent
+    assert receipt.verify()
+    assert "reproduced" in receipt.void[0]
+
+
+@pytest.mark.parametrize("law", ["cut", "dealt"])
+def test_a_tree_with_coins_that_nobody_knows_has_a_receipt_with_its_delta(law):
+    results = jointly(fit, [table(700, 1)], law=law)
+    assert len({text for text, _ in results}) == 1
+    receipt = results[0][1]
+    assert receipt.verify()
+    assert receipt.void == ()
+    assert receipt.epsilon <= 2
+    assert 0 < receipt.delta < Fraction(1, 2**55)
+    assert "not independently reviewed" in receipt.trust
+    assert all(event.drawn.startswith(law) for event in receipt.events)
+
+
+def test_questions_are_charged_first_and_a_refused_one_leaves_no_trace():
+    def program(curator):
+        curator.grid(public_grid(SCHEMA, 8))
+        root = curator.root(Fraction(1))
+        told = []
+        tell = curator._owners.tell
+        curator._owners.tell = lambda do, **what: told.append(do) or tell(do, **what)
+        splits = public_splits(public_grid(SCHEMA, 8))
+        for error, ask in (
+            (BudgetError, lambda: curator.tally({root: Tally()}, Fraction(2))),
+            (BudgetError, lambda: curator.tally({root: Tally()}, Fraction(1, 10**16))),
+            (CapabilityError, lambda: curator.choose({root: Candidates(splits, 3)}, Entropy(9), HALF)),
+            (LeakError, lambda: curator.choose({root: Candidates(splits, 2)}, Gini(), HALF)),
+            (MpcError, lambda: curator.choose({root: Candidates(splits, 3)}, Gini(), Fraction(1, 10**12))),
+            (CapabilityError, lambda: curator.peek([root])),
+            (CapabilityError, lambda: curator.quantiles(root, [0], [HALF], HALF)),
+            (CapabilityError, lambda: curator.choose({root: Candidates(splits, 3)}, Gini(), HALF, hidden=True)),
+        ):
+            with pytest.raises(error):
+                ask()
+        return list(told), curator.ledger.spent, curator.ledger.events
+
+    assert jointly(program, [table(10)]) == [([], 0, [])] * 3
+
+
+def test_parts_are_drawn_by_the_owners_and_pay_in_parallel():
+    def program(curator):
+        curator.grid(public_grid(SCHEMA, 8))
+        root = curator.root()
+        counts = curator.tally(dict.fromkeys(curator.parts(root, 3), Tally(by_class=False)), Fraction(20))
+        return [int(count[0]) for count in counts.values()], curator.ledger.spent
+
+    (counts, spent), *_ = jointly(program, [table(200), table(100)])
+    assert sum(counts) == pytest.approx(300, abs=3)  # at epsilon 20 the noise is 0, but for a chance of 1e-8
+    assert 50 < min(counts)
+    assert spent == 20
+
+
+def test_an_owner_with_more_records_than_the_public_bound_leaves_before_it_shares_anything():
+    with pytest.raises((SchemaError, MpcError)):
+        jointly(everything, [table(50)], most_records=49)
+
+
+def test_servers_that_ask_different_questions_learn_nothing():
+    def program(curator):
+        curator.grid(public_grid(SCHEMA, 8))
+        root = curator.root()
+        return curator.tally({root: Tally(by_class=curator._engine.party == 0)}, HALF)
+
+    with pytest.raises(MpcError):
+        jointly(program, [table(50)])
+
+
+def test_an_owner_answers_only_what_all_three_ask():
+    lines = [QueueLine.pair() for _ in range(3)]
+    for i, (mine, _) in enumerate(lines):
+        mine.send(json.dumps({"do": "root", "node": i}).encode())
+    with pytest.raises(MpcError, match="same question"):
+        Owner(*table(5), SCHEMA).serve([theirs for _, theirs in lines])
+
+
+def test_numeric_targets_are_refused():
+    schema = Schema(features={"age": Numeric(0, 20)}, target=(0, 1))
+    with pytest.raises(SchemaError, match="target"):
+        Owner([[1.0]], [0.5], schema)
