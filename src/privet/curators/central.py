@@ -397,7 +397,7 @@ class CentralCurator(Curator):
         sides = np.stack([left[:-1], left[-1] - left[:-1]], axis=1)
         widths = _widths(cuts, scope)
         log_width = np.log(widths) - np.log(widths.max())
-        vectors = [score.of(sides) + _points(log_width, scale) for score, scale in zip(scores, scales)]
+        vectors = [score.of(sides) + prior_points(log_width, scale) for score, scale in zip(scores, scales)]
         return sorted(float(cuts[i]) for i in self._mechanisms.select("exponential", vectors, scales))
 
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:

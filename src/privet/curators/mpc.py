@@ -318,6 +318,15 @@ class MpcCurator(CentralCurator):
 
     _totals = _histograms
 
+    def _aim(self, low: float, high: float) -> None:
+        self._cannot("focus")
+
+    def _targets_of(self, node: Node) -> np.ndarray:
+        raise LeakError("No server has targets.")
+
+    def target_quantiles(self, *args: Any, **kwargs: Any) -> list[float]:
+        self._cannot("target_quantiles")
+
     def noise(self, values: np.ndarray, scale: float) -> np.ndarray:
         self._cannot("noise")
 
