@@ -6,14 +6,15 @@ Bounds that are counted have a confidence of 1 - 1e-8 in each test; computed one
 import contextlib
 import io
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
 from privet import Categorical, PrivateTreeClassifier, Schema
-from privet.audit import Pair, audit, auditor
-from privet.audit.auditor import TOO_LARGE, Finding, Hunt, Trial, _richest, _variants
+from privet.audit import Bound, Finding, Pair, audit, auditor, search
+from privet.audit.search import NO_TIME, TOO_LARGE, Hunt, Trial, richest, simplest, variants
 from privet.errors import PrivetError
 
 SURE = 1 - 1e-8
@@ -67,7 +68,7 @@ def test_slow_fits_keep_to_the_time(seconds, monkeypatch):
     slept = []
     monkeypatch.setattr(auditor.time, "sleep", slept.append)  # a clock of its own: the machine may be busy
     monkeypatch.setattr(auditor.time, "monotonic", lambda: sum(slept))
-    monkeypatch.setattr(auditor, "_confirmed", lambda *_: (None, ""))
+    monkeypatch.setattr(auditor, "_confirmed", lambda *_: ([], ""))
     with contextlib.suppress(PrivetError):
         audit(Stranger(seconds=seconds), minutes=0.02, n_jobs=1)
     assert sum(slept) <= 1.2 + 2 * seconds
@@ -102,8 +103,8 @@ def test_the_bar_moves_while_the_worst_is_confirmed():
 
 
 def test_large_pairs_are_counted_with_every_variant(monkeypatch):
-    monkeypatch.setattr(auditor, "_TRANSCRIPTS", 4)
-    trial = Trial(_variants(PrivateTreeClassifier(max_depth=3)), 1.0, 0.0, SURE, each=0.0)
+    monkeypatch.setattr(search, "_TRANSCRIPTS", 4)
+    trial = Trial(variants(PrivateTreeClassifier(max_depth=3)), 1.0, 0.0, SURE, 1 - SURE, each=0.0)
     schema = Schema({name: Categorical(["u", "v", "w"]) for name in "abc"}, classes=["n", "y", "m"])
     X = np.array([["u", "v", "w"]] * 5, dtype=object)
     pair = Pair((X, ["n"] * 5), (X[1:], ["n"] * 4), schema)
@@ -113,8 +114,25 @@ def test_large_pairs_are_counted_with_every_variant(monkeypatch):
     assert {one.reason for one in found if not isinstance(one, Finding)} == {TOO_LARGE}
 
 
+def test_a_pair_that_the_clock_cut_short_is_not_called_too_large(monkeypatch):
+    trial = Trial([PrivateTreeClassifier(max_depth=2)], 1.0, 0.0, SURE, 1 - SURE, each=0.0)
+    schema = Schema({name: Categorical(["u", "v"]) for name in "ab"}, classes=["n", "y"])
+    X = np.array([["u", "v"]] * 5, dtype=object)
+    pair = Pair((X, ["n"] * 5), (X[1:], ["n"] * 4), schema)
+    ticks = iter(range(10**9))
+    monkeypatch.setattr(search.time, "monotonic", lambda: next(ticks) / 10)
+
+    def found(seconds):
+        return trial(pair, 1, next(ticks) / 10 + seconds, always=False)
+
+    assert isinstance(found(10_000.0), Finding)  # every look at the clock takes a tenth of a second
+    assert found(1.0).reason == NO_TIME
+    monkeypatch.setattr(search, "_TRANSCRIPTS", 2)
+    assert found(10_000.0).reason == TOO_LARGE
+
+
 def test_what_was_left_out_is_counted_by_reason(monkeypatch):
-    monkeypatch.setattr(auditor, "_confirmed", lambda *_: (None, ""))
+    monkeypatch.setattr(auditor, "_confirmed", lambda *_: ([], ""))
     report = audit(PrivateTreeClassifier(max_depth=2), minutes=10, most_pairs=8, n_jobs=1, seed=1, confidence=SURE)
     assert set(report.skipped) <= {TOO_LARGE}
     assert report.tried + sum(report.skipped.values()) == 8
@@ -126,9 +144,43 @@ def test_a_pair_counts_once():
     assert report.worst.pairs == 1
 
 
-def test_of_pairs_that_lose_about_the_same_the_one_with_more_outputs_is_confirmed():
-    some = [Finding(None, None, None, guess, outputs) for guess, outputs in ((1.0, 2), (0.97, 12), (0.5, 90))]
-    assert _richest(some) is some[1]
+def test_of_pairs_that_lose_about_the_same_those_with_most_and_with_fewest_outputs_are_confirmed():
+    some = [Finding(None, None, None, *seen) for seen in ((0.95, 2), (1.0, 2), (0.97, 12), (0.98, 5), (0.5, 90))]
+    assert richest(some) is some[2]
+    assert simplest(some) is some[1]
+
+
+def test_a_rich_and_a_simple_pair_are_confirmed_within_the_time_and_the_chance_to_be_wrong(monkeypatch):
+    bound = Bound(0.9, 1.0, "exact", "", 1, 1.0)
+    rich, simple = (Finding(bound, PAIR, Stranger(), 0.9, outputs) for outputs in (50, 2))
+    until, chances = [], []
+
+    def counted(finding, end, sure, *_):
+        until.append(end)
+        chances.append(1 - sure)
+        now.append(end)
+        return Bound(0.1 * len(until), sure, "statistical", "", 100, 1.0)
+
+    now = [0.0]
+    monkeypatch.setattr(auditor.time, "monotonic", lambda: now[-1])
+    monkeypatch.setattr(auditor, "_counted", counted)
+    found, why = auditor._confirmed([simple, rich], 60.0, SURE, 1, None)
+    assert [one.outputs for one in found] == [50, 2]
+    assert until == [30.0, 60.0]
+    assert sum(chances) <= 1 - SURE
+    assert why == ""
+
+
+def test_time_that_is_too_short_for_two_pairs_goes_to_the_simple_one(monkeypatch):
+    bound = Bound(0.9, 1.0, "exact", "", 1, 1.0)
+    some = [Finding(bound, PAIR, Stranger(seconds=0.1), 0.9, outputs) for outputs in (50, 2)]
+    slept = []
+    monkeypatch.setattr(auditor.time, "sleep", slept.append)
+    monkeypatch.setattr(auditor.time, "monotonic", lambda: sum(slept))
+    monkeypatch.setattr(auditor, "statistical_bound", lambda *_, **options: replace(bound, runs=options["minutes"]))
+    found, _ = auditor._confirmed(some, 20.0, SURE, 1, None)
+    assert [one.outputs for one in found] == [2]
+    assert found[0].bound.runs > 15 / 60
 
 
 def test_the_hill_climb_starts_from_many_kinds():
@@ -162,7 +214,7 @@ def test_with_a_delta_our_own_are_counted():
 
 
 def test_code_shows_the_computed_bound_again(monkeypatch):
-    monkeypatch.setattr(auditor, "_confirmed", lambda *_: (None, ""))
+    monkeypatch.setattr(auditor, "_confirmed", lambda *_: ([], ""))
     model = PrivateTreeClassifier(epsilon=1.0, max_depth=1)
     report = audit(model, epsilon=0.5, minutes=10, most_pairs=4, n_jobs=1, confidence=SURE)
     for finding in report.findings[:2]:

@@ -57,12 +57,15 @@ class ScriptedMechanisms:
     questions depend on it, this is another algorithm, the one that is run with cut answers: what is computed is exact
     for that one, and near the truth only as far as answers beyond the window are rare.
     Draws that stay behind the curtain (which part a record belongs to) are scripted as well, but are no answers.
+    ``known`` are the laws of the first answers, from an earlier run that was given the same ones: the scores that they
+    follow from are then not asked for again.
     """
 
     reproducible = False
 
-    def __init__(self, script: Sequence[int], window: Window) -> None:
+    def __init__(self, script: Sequence[int], window: Window, known: Sequence[np.ndarray] = ()) -> None:
         self._script = list(script)
+        self._known = known
         self._window = window
         self.answers: list[int] = []
         self.laws: list[np.ndarray] = []
@@ -91,8 +94,11 @@ class ScriptedMechanisms:
         return answer
 
     def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
-        law = _SELECTION_LAWS[mechanism]
-        return [self._answer(law(score, scale)) for score, scale in zip(scores, scales)]
+        start = len(self.answers)
+        laws = self._known[start : start + len(scales)]
+        if len(laws) < len(scales):
+            laws = [_SELECTION_LAWS[mechanism](score, scale) for score, scale in zip(scores, scales)]
+        return [self._answer(law) for law in laws]
 
     def joint_quantiles(
         self, counts: np.ndarray, score: JointQuantiles, weights: np.ndarray, scale: float
@@ -169,6 +175,13 @@ def exact_bound(
     computed again with a window twice as wide, and that is what is reported; if there are too many transcripts for
     that, the event says which window it is about.
     """
+    if proven is None:
+        proven = getattr(estimator, "epsilon", None)
+    return exact_bound_of(*scripted_fits(estimator, pair), proven=proven, window=window, most=most)
+
+
+def scripted_fits(estimator: Any, pair: Pair) -> tuple[Run, Run]:
+    """For each table of a pair a function of mechanisms that fits on it and returns all that is released."""
     from privet.audit.release import release_of, released
 
     if not hasattr(estimator, "fit_curator"):
@@ -193,9 +206,7 @@ def exact_bound(
 
         return fit
 
-    if proven is None:
-        proven = getattr(estimator, "epsilon", None)
-    return exact_bound_of(run(pair.one), run(pair.other), proven=proven, window=window, most=most)
+    return run(pair.one), run(pair.other)
 
 
 def exact_bound_of(
@@ -268,9 +279,10 @@ def _tilt(one: dict[Any, float], other: dict[Any, float], outcome: Any) -> float
 def _every_run(run: Run, window: Window, most: int) -> Iterator[tuple[ScriptedMechanisms, float, Any]]:
     """Run with every script there is: the mechanisms, the log-probability of the answers, and what was returned."""
     script: list[int] | None = []
+    laws: list[np.ndarray] = []
     n = 0
     while script is not None:
-        mechanisms = ScriptedMechanisms(script, window)
+        mechanisms = ScriptedMechanisms(script, window, known=laws[: len(script)])
         output = run(mechanisms)
         if mechanisms.answers[: len(script)] != script:
             raise PrivetError("A run drew from something else than its mechanisms: it cannot be audited exactly.")
