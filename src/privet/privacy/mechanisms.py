@@ -25,6 +25,7 @@ from privet.privacy.sensitivity import JointQuantiles
 MAX_SCALE = 2.0**52
 
 
+@lru_cache(maxsize=1024)
 def scale_for(sensitivity: int | Fraction, budget: Fraction) -> float:
     """A noise scale that costs at most ``budget``: sensitivity / budget, rounded up.
 
@@ -44,6 +45,7 @@ def scale_for(sensitivity: int | Fraction, budget: Fraction) -> float:
     return scale
 
 
+@lru_cache(maxsize=1024)
 def selection_scale(sensitivity: int | Fraction, budget: Fraction) -> float:
     """``scale_for`` rounded up further, to 24 significant bits.
 

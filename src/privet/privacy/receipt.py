@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -146,7 +146,7 @@ class Receipt:
         return True
 
     def to_dict(self) -> dict[str, Any]:
-        events = [{k: _plain(v) for k, v in asdict(event).items()} for event in self.events]
+        events = [{k: _plain(v) for k, v in vars(event).items()} for event in self.events]
         return {
             "format": FORMAT,
             "claimed": _plain(self.claimed),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from privet.privacy.sensitivity import ONE, TARGET_ONE, CorrectCount, Mixed, Score, SquaredError
 
@@ -67,6 +68,7 @@ class Plan:
     joint: bool
 
 
+@lru_cache(maxsize=256)
 def plan_levels(
     n_records: float, budget: Fraction, n_candidates: int, n_classes: int, max_depth: int, margin: float = 0.0
 ) -> Plan:
