@@ -167,11 +167,20 @@ def test_too_little_time_for_real_fits_is_said(monkeypatch):
     assert report.unconfirmed in str(report)
 
 
-def test_the_bar_moves_while_the_worst_is_confirmed():
-    told = []
-    audit(Stranger(), pairs=[PAIR], minutes=0.03, n_jobs=1, progress=lambda share, note: told.append((share, note)))
+def test_the_bar_moves_while_the_worst_is_confirmed(monkeypatch):
+    now, told = [0.0], []
+
+    def counts_for_a_second(*_, progress, proven, **__):
+        for step in range(10):
+            now.append(now[-1] + 0.1)
+            progress(step / 10, "")
+        return Bound(0.0, SURE, "statistical", "", 100, proven)
+
+    monkeypatch.setattr(auditor.time, "monotonic", lambda: now[-1])
+    monkeypatch.setattr(auditor, "statistical_bound", counts_for_a_second)
+    audit(Stranger(), pairs=[PAIR], minutes=1, n_jobs=1, progress=lambda share, note: told.append((share, note)))
     shares = [share for share, note in told if note.startswith("confirming")]
-    assert len(set(shares)) > 5
+    assert len(set(shares)) >= 10
 
 
 # -- delta ------------------------------------------------------------------------------------------------------------

@@ -68,7 +68,8 @@ def audit(
     own = params.get("schema") if isinstance(params.get("schema"), Schema) else None
     if own is not None and schema is not None and own != schema:
         raise PrivetError("The estimator has a schema of its own: leave schema out.")
-    hunt = Hunt(seed, schema or own, numbers=not hasattr(estimator, "fit_curator"), regression=is_regressor(estimator))
+    regression = hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator)
+    hunt = Hunt(seed, schema or own, numbers=not hasattr(estimator, "fit_curator"), regression=regression)
     fit = _warm_up(estimator, given[0] if given else hunt.first())
     deadline = time.monotonic() + 60 * minutes
     each = 60 * minutes * _SEARCH / (8 if given is None else len(given))
