@@ -379,7 +379,7 @@ def refused_questions(curator, root):
         ("quantiles for nothing", LeakError, lambda: curator.quantiles(root, [2], [Fraction(1, 2)], Fraction(0))),
         ("no such capability", CapabilityError, lambda: curator.choose_each({root: options}, Gini(), tenth)),
         ("no such capability", CapabilityError, lambda: curator.owner_sum([root], [0], "minimum", tenth)),
-        ("no such capability", CapabilityError, lambda: curator.advance(None)),
+        ("no such capability", CapabilityError, lambda: curator.owner_sum([], [], "x", None)),
     ]  # fmt: skip
 
 

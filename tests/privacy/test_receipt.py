@@ -130,7 +130,7 @@ def test_more_noise_for_the_same_charge_flatters_nobody(i):
 
 
 @pytest.mark.parametrize("i", EVENTS)
-@pytest.mark.parametrize("name", ["", "none", "gaussian", "Geometric", "permute_and_flip ", "tally"])
+@pytest.mark.parametrize("name", ["", "none", "normal", "Geometric", "permute_and_flip ", "tally"])
 def test_an_unknown_mechanism_is_found(i, name):
     with pytest.raises(ReceiptError, match="mechanism"):
         tampered(i, mechanism=name).verify()

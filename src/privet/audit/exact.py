@@ -115,6 +115,12 @@ class ScriptedMechanisms:
         noisy = [unit * (low + self._answer(law)) for law in laws]
         return np.array(noisy, dtype=np.int64).reshape(values.shape)
 
+    def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
+        raise PrivetError(
+            "Gaussian noise has no largest loss: what it promises comes with a delta. Use privacy_curve, or "
+            "audit with a delta."
+        )
+
 
 class _ScriptedGenerator:
     """As much of a NumPy generator as ``privet.privacy.samplers`` asks for."""

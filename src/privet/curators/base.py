@@ -47,12 +47,26 @@ class Tally:
     ``by_class`` counts each class apart, at no extra price: a record has one class. ``"target"``: two numbers that add
     up to ``TARGET_ONE``, how far its target is above the low end of the public range and how far below the high end;
     they cost no more than a count (``target_tally_sensitivity``), and their shares of the sum are the mean's place
-    between the ends.
+    between the ends. ``"gradient"``: the gradient and the Hessian of the logistic loss of class ``output`` at the
+    record's present score, in units of 1 / ``GRADIENT_ONE``; the pair's norm is at most one (``gradient_pairs``).
     """
 
     tables: tuple[Split, ...] = ()
     by_class: bool = True
     measure: str = "records"
+    output: int = 0
+
+
+@dataclass(frozen=True)
+class Step:
+    """A released function of one feature: ``values[p]`` for the records that ``split`` sends to part p.
+
+    Whole numbers, in units of 1 / ``GRADIENT_ONE``, that are added to the records' scores of class ``output``.
+    """
+
+    split: Split
+    values: tuple[int, ...]
+    output: int = 0
 
 
 class Curator(ABC):
@@ -71,10 +85,11 @@ class Curator(ABC):
 
     # -- public structure: free -------------------------------------------------------------------------------
 
-    def root(self, limit: Fraction | float = math.inf) -> Node:
+    def root(self, limit: Fraction | float = math.inf, currency: str = "epsilon") -> Node:
         """The node of all records, as a scope that may spend up to ``limit``.
 
-        Refused if the ledger has less left. Every call opens a new scope: what roots spend adds up.
+        Refused if the ledger has less left. Every call opens a new scope: what roots spend adds up. All budgets on the
+        node and on what it is split into are epsilons or, with the currency "rho", zCDP's (``privet.privacy.zcdp``).
         """
         raise NotImplementedError
 
@@ -102,8 +117,13 @@ class Curator(ABC):
         """
         self._cannot("focus")
 
-    def advance(self, released: Any) -> None:
-        """Add a released function of the features to each record's score (boosting)."""
+    def advance(self, steps: Mapping[Node, Step]) -> None:
+        """Add released functions to the scores of the nodes' records (boosting); all scores of a root start at 0.
+
+        The score of class k is the logarithm of its odds against the other one of two classes (then only class 1 has
+        one), or its exponent in the softmax of several. Free: a record's score follows from its own features and from
+        released numbers, and only ``tally`` and ``choose`` ever look at it.
+        """
         self._cannot("advance")
 
     def noise(self, values: np.ndarray, scale: float) -> np.ndarray:
@@ -119,8 +139,9 @@ class Curator(ABC):
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
         """Noisy sums for each node: integers, possibly negative, (cells, classes), (cells,) or, of targets, (cells, 2).
 
-        Costs ``budget`` on each node's scope. Two-sided geometric noise on exact integers; a record is in one
-        cell of each table, so the L1 sensitivity is the number of tables (times ``TARGET_ONE`` for targets).
+        Costs ``budget`` on each node's scope. Two-sided geometric noise on exact integers, or discrete Gaussian noise
+        where the budget is in rho; a record is in one cell of each table, so the L1 sensitivity is the number of tables
+        (times ``TARGET_ONE`` for targets, ``GRADIENT_ONE`` for gradients), and the L2 sensitivity is at most that.
         """
         self._cannot("tally")
 

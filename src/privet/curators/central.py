@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from privet.curators.base import Budget, Curator, Node, Tally, budgets
+from privet.curators.base import Budget, Curator, Node, Step, Tally, budgets
 from privet.errors import LeakError
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import Mechanisms, scale_for, selection_scale
@@ -25,15 +25,18 @@ from privet.privacy.sensitivity import (
     CorrectCount,
     Entropy,
     Gini,
+    GradientNorm,
     JointQuantiles,
     Mixed,
     Quantile,
     RootGini,
     Score,
     SquaredError,
+    gradient_tally_sensitivity,
     tally_sensitivity,
     target_tally_sensitivity,
 )
+from privet.privacy.zcdp import ratio_for
 from privet.schema import Categorical, Numeric, Schema
 from privet.tree.candidates import Candidates, Choice, Split, Splits
 from privet.tree.grid import Grid, numeric_cuts
@@ -42,7 +45,11 @@ from privet.tree.multiway import Multiway
 CLASS_SCORES = (CorrectCount, Gini, Mixed, Entropy, RootGini)
 """The scores whose proof is about the class counts of a candidate's children."""
 
-MEASURES = {"records": ("tally", tally_sensitivity), "target": ("target_tally", target_tally_sensitivity)}
+MEASURES = {
+    "records": ("tally", tally_sensitivity),
+    "target": ("target_tally", target_tally_sensitivity),
+    "gradient": ("gradient_tally", gradient_tally_sensitivity),
+}
 """What a tally may add up, with the lemma and the L1 sensitivity of so many tables."""
 
 TARGET_CUTS = 1023
@@ -54,6 +61,9 @@ MOST_CANDIDATES = 100_000_000
 MOST_JOINT_CELLS = 2**11
 """The work of joint quantiles grows with the square of the cells."""
 
+LARGEST_STEP = 2**32
+"""More than 2^26 such steps would have to add up before a score left 64 bits; a chance is 0 or 1 long before."""
+
 LARGEST_LOG_PRIOR = 709.0
 """A prior is a positive float, and so is its inverse."""
 
@@ -61,7 +71,7 @@ LARGEST_LOG_PRIOR = 709.0
 class CentralCurator(Curator):
     """A trusted curator: it sees all records, and what leaves it has been paid for."""
 
-    capabilities = frozenset({"tally", "choose", "quantiles", "target_quantiles", "peek"})
+    capabilities = frozenset({"tally", "choose", "advance", "quantiles", "target_quantiles", "peek", "zcdp"})
     trust = "The machine that trained the model saw all records; nobody else had to."
 
     def __init__(self, schema: Schema, ledger: Ledger, mechanisms: Mechanisms) -> None:
@@ -105,12 +115,22 @@ class CentralCurator(Curator):
     def _targets_of(self, node: Node) -> np.ndarray:
         """The exact targets, in the schema's range whatever the focus."""
 
+    def _gradients(self, nodes: Sequence[Node], output: int, features: Sequence[int] | None = None) -> np.ndarray:
+        """Exact sums of ``gradient_pairs``, int64 of shape (nodes, cells, 2); of some features, in their order."""
+        self._cannot("advance")
+
+    def _advance(self, node: Node, feature: int, values: np.ndarray, output: int) -> None:
+        """Add ``values[cell]`` to the scores of a node's records."""
+        self._cannot("advance")
+
     @abstractmethod
     def _own(self, nodes: Sequence[Node]) -> None:
         """Raise LeakError unless this curator made all these nodes."""
 
-    def root(self, limit: Fraction | float = math.inf) -> Node:
-        scope = self.ledger.open("fit", limit)
+    def root(self, limit: Fraction | float = math.inf, currency: str = "epsilon") -> Node:
+        if currency != "epsilon" and "zcdp" not in self.capabilities:
+            self._cannot("zcdp")
+        scope = self.ledger.open("fit", limit, currency)
         self.roots.append(scope)
         if self.schema.target is not None:
             self.focus(*self.schema.target)
@@ -143,15 +163,18 @@ class CentralCurator(Curator):
                 raise LeakError(f"A tally's measure is one of {', '.join(MEASURES)}, not {tally.measure!r}.")
             if tally.measure == "target" and self.schema.target is None:
                 raise LeakError("There is no numeric target to add up: this schema has classes.")
+            if tally.measure == "gradient":
+                self._has_scores(tally.output)
             for split in tally.tables:
                 self._fits(split)
         events, scales = [], []
         for (node, tally), amount in zip(tallies.items(), budgets(nodes, budget)):
             lemma, constant = MEASURES[tally.measure]
             sensitivity = constant(len(tally.tables))
-            scale = scale_for(sensitivity, amount)
+            mechanism = "geometric" if node.scope.currency == "epsilon" else "gaussian"
+            scale = scale_for(sensitivity, _ratio(node, mechanism, amount))
             lemma = f"{lemma}({max(1, len(tally.tables))})"
-            event = Event(node.scope.path, "tally", "geometric", Fraction(sensitivity), scale, amount, lemma)
+            event = Event(node.scope.path, "tally", mechanism, Fraction(sensitivity), scale, amount, lemma)
             events.append((node.scope, self._tally_event(event, tally)))
             scales.append(scale)
         self.ledger.charge(events)
@@ -165,19 +188,22 @@ class CentralCurator(Curator):
         nodes, answers = list(tallies), {}
         exact = self._exact_tallies(tallies)
         # One call for all nodes that share a scale: a level, as a rule.
-        for scale in dict.fromkeys(scales):
-            together = [node for node, own in zip(nodes, scales) if own == scale]
+        noises = [(node.scope.currency, scale) for node, scale in zip(nodes, scales)]
+        for currency, scale in dict.fromkeys(noises):
+            together = [node for node, own in zip(nodes, noises) if own == (currency, scale)]
             flat = np.concatenate([exact[node].ravel() for node in together])
-            noisy = self._mechanisms.geometric(flat, scale)
+            noisy = (self._mechanisms.geometric if currency == "epsilon" else self._mechanisms.gaussian)(flat, scale)
             ends = np.cumsum([exact[node].size for node in together])[:-1]
             for node, values in zip(together, np.split(noisy, ends)):
                 answers[node] = values.reshape(exact[node].shape)
         return {node: answers[node] for node in nodes}
 
     def _exact_tallies(self, tallies: Mapping[Node, Tally]) -> dict[Node, np.ndarray]:
-        plain = [node for node, tally in tallies.items() if not tally.tables]
-        tables = [node for node, tally in tallies.items() if tally.tables]
-        exact: dict[Node, np.ndarray] = {}
+        exact: dict[Node, np.ndarray] = {
+            node: self._gradient_tables(node, tally) for node, tally in tallies.items() if tally.measure == "gradient"
+        }
+        plain = [node for node, tally in tallies.items() if not tally.tables and node not in exact]
+        tables = [node for node, tally in tallies.items() if tally.tables and node not in exact]
         for node in plain:
             exact[node] = self._measured(self._totals([node]), tallies[node])
         if tables:
@@ -194,6 +220,40 @@ class CentralCurator(Curator):
                 )
                 exact[node] = self._measured(counts, tallies[node])
         return exact
+
+    def _gradient_tables(self, node: Node, tally: Tally) -> np.ndarray:
+        # Every record is in one part of a table that has one.
+        tables = tally.tables or (Split(0, bytes(self._cells().features[0].n_cells)),)
+        sums = self._gradients([node], tally.output, [split.feature for split in tables])[0]
+        ends = np.cumsum([len(split.part) for split in tables])
+        each = zip(np.split(sums, ends[:-1]), tables)
+        return np.concatenate([grouped(cells, split.part) for cells, split in each])
+
+    def advance(self, steps: Mapping[Node, Step]) -> None:
+        self._own(list(steps))
+        for step in steps.values():
+            self._has_scores(step.output)
+            self._fits(step.split)
+            if len(step.values) != step.split.n_children or not all(abs(v) <= LARGEST_STEP for v in step.values):
+                raise LeakError(f"A step needs a whole number of at most {LARGEST_STEP} for each part of its split.")
+        for node, step in steps.items():
+            values = np.array(step.values, dtype=np.int64)
+            self._advance(node, step.split.feature, values[np.frombuffer(step.split.part, np.uint8)], step.output)
+
+    def _has_scores(self, output: int) -> None:
+        """Raise unless records have a score of this class."""
+        if "advance" not in self.capabilities:
+            self._cannot("advance")
+        n_classes = len(self.schema.classes or ())
+        if n_classes == 2 and output != 1:
+            raise LeakError("Of two classes only class 1 has a score: the other one's is its opposite.")
+        if not 0 <= output < n_classes:
+            raise LeakError("Records have no score of such a class.")
+        self._cells()
+
+    def _fit_of(self, node: Node) -> str:
+        """The path of the root that a node comes from: each has scores of its own."""
+        return next(root.path for root in self.roots if f"{node.scope.path}/".startswith(f"{root.path}/"))
 
     def _measured(self, statistics: np.ndarray, tally: Tally) -> np.ndarray:
         """What a tally asks for, from the statistics that cells hold."""
@@ -231,7 +291,12 @@ class CentralCurator(Curator):
             )
         for options in candidates.values():
             self._may_choose(options, score)
-        scales = [selection_scale(score.sensitivity, amount) for amount in budgets(nodes, budget)]
+        if type(score) is GradientNorm and len(set(map(self._fit_of, nodes))) > 1:
+            raise LeakError("Scores belong to one root: ask about gradients root by root.")
+        scales = [
+            selection_scale(score.sensitivity, _ratio(node, mechanism, amount))
+            for node, amount in zip(nodes, budgets(nodes, budget))
+        ]
         self.ledger.charge(
             (
                 node.scope,
@@ -291,6 +356,10 @@ class CentralCurator(Curator):
         if type(score) is Quantile:
             if options.stop or options.splits is None:
                 raise LeakError("A quantile is chosen among splits alone.")
+        elif type(score) is GradientNorm:
+            if options.stop or options.labelled or options.splits is None:
+                raise LeakError("Gradients choose among splits alone.")
+            self._has_scores(score.output)
         elif self.schema.classes is None:
             if type(score) is not SquaredError or score.span != TARGET_ONE:
                 raise LeakError("Splits of numeric targets are chosen by SquaredError(TARGET_ONE) or a quantile.")
@@ -311,7 +380,11 @@ class CentralCurator(Curator):
         if all(options.splits is None and options.labelled for options in candidates.values()):
             yield from self._totals(nodes)  # labels alone need no histogram
             return
-        for options, histogram in zip(candidates.values(), self._histograms(nodes)):
+        if isinstance(score, GradientNorm):
+            histograms = self._gradients(nodes, score.output)
+        else:
+            histograms = self._histograms(nodes)
+        for options, histogram in zip(candidates.values(), histograms):
             # Every record is in one cell of the first feature.
             totals = histogram[: self._cells().offsets[1]].sum(axis=0)
             children = children_of(options, histogram, totals)
@@ -342,7 +415,7 @@ class CentralCurator(Curator):
                 )
         score = _quantile_score(probs, max(grid.features[f].n_cells for f in features))
         share = budgets([node], budget)[0] / len(features)
-        scale = scale_for(score.sensitivity, share)
+        scale = scale_for(score.sensitivity, _ratio(node, "exponential", share))
         question = "quantile" if isinstance(score, Quantile) else "joint quantiles"
         event = Event(node.scope.path, question, "exponential", Fraction(score.sensitivity), scale, share, score.lemma)
         self.ledger.charge((node.scope, event) for _ in features)
@@ -482,6 +555,11 @@ def _widths(cuts: np.ndarray, feature: Numeric | Categorical) -> np.ndarray:
     assert isinstance(feature, Numeric)
     edges = np.concatenate([[feature.low], cuts, [feature.high]]).astype(float)
     return np.maximum(edges[2:] / 2 - edges[:-2] / 2, np.finfo(float).tiny)  # every cut has a weight, however small
+
+
+def _ratio(node: Node, mechanism: str, amount: Fraction) -> Fraction:
+    """Sensitivity over noise scale that a node's budget pays for: an epsilon, or what a rho allows the mechanism."""
+    return amount if node.scope.currency == "epsilon" else ratio_for(mechanism, amount)
 
 
 def _question(options: Candidates) -> str:

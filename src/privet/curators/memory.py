@@ -24,7 +24,7 @@ from privet.errors import LeakError, SchemaError
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
 from privet.privacy.samplers import draw_parts
-from privet.privacy.sensitivity import TARGET_ONE
+from privet.privacy.sensitivity import GRADIENT_ONE, TARGET_ONE, gradient_pairs
 from privet.schema import Schema
 from privet.tree.candidates import Split
 from privet.tree.grid import Grid
@@ -85,6 +85,7 @@ class MemoryCurator(CentralCurator):
         self._held: WeakKeyDictionary[Node, _Held] = WeakKeyDictionary()
         self._blocks: tuple[_Block, ...] = ()
         self._counted: WeakKeyDictionary[_Held, np.ndarray] = WeakKeyDictionary()  # histograms on the present grid
+        self._scores_by_fit: dict[str, np.ndarray] = {}  # boosted scores, by the path of the root
 
     # -- public structure ---------------------------------------------------------------------------------------
 
@@ -226,6 +227,53 @@ class MemoryCurator(CentralCurator):
                         block.cells, offsets, grid.n_cells, self._labels, self._width, rows, starts, counts
                     )
         return counts
+
+    def _gradients(self, nodes: Sequence[Node], output: int, features: Sequence[int] | None = None) -> np.ndarray:
+        grid = self._cells()
+        pairs = self._pairs(self._fit_of(nodes[0]), output)
+        rows, starts = self._rows([self._held[node] for node in nodes])
+        if features is None:
+            pieces = [(block.cells, grid.offsets[block.features]) for block in self._blocks if len(block.features)]
+            n_cells = grid.n_cells
+        else:
+            offsets = np.concatenate([[0], np.cumsum([grid.features[f].n_cells for f in features], dtype=np.int64)])
+            pieces = [(self._column(f)[:, None], offsets[i : i + 1]) for i, f in enumerate(features)]
+            n_cells = int(offsets[-1])
+        sums = np.zeros((len(nodes), n_cells, 2), dtype=np.int64)
+        for cells, places in pieces:
+            kernels.sums(cells, places, n_cells, pairs, rows, starts, sums)
+        return sums
+
+    def _column(self, feature: int) -> np.ndarray:
+        """Every record's cell of one feature."""
+        block = next(block for block in self._blocks if feature in block.features)
+        return block.cells[:, int(np.flatnonzero(block.features == feature)[0])]
+
+    def _pairs(self, fit: str, output: int) -> np.ndarray:
+        """Every record's gradient and Hessian of one class, at its present score."""
+        scores = self._scores_of(fit) / GRADIENT_ONE
+        if scores.shape[1] == 1:
+            chances = 1 / (1 + np.exp(-np.clip(scores[:, 0], -50, 50)))
+        else:
+            weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+            chances = weights[:, output] / weights.sum(axis=1)
+        return gradient_pairs(chances, self._labels == output)
+
+    def _scores_of(self, fit: str) -> np.ndarray:
+        """The boosted scores of a root's records: one column for two classes, else one for each."""
+        if fit not in self._scores_by_fit:
+            width = 1 if self._width == 2 else self._width
+            self._scores_by_fit[fit] = np.zeros((self._table.n_rows, width), dtype=np.int64)
+        return self._scores_by_fit[fit]
+
+    def _advance(self, node: Node, feature: int, values: np.ndarray, output: int) -> None:
+        rows = self._held[node].rows
+        scores = self._scores_of(self._fit_of(node))[:, 0 if self._width == 2 else output]
+        cells = self._column(feature)
+        if rows is None:
+            scores += values[cells]
+        else:
+            scores[rows] += values[cells[rows]]
 
     def _rows(self, level: Sequence[_Held]) -> tuple[np.ndarray | None, np.ndarray]:
         """The rows of these nodes one after another (None: all rows, once), and where each node's begin."""

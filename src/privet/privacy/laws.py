@@ -157,6 +157,16 @@ def log_geometric(k: np.ndarray | int, scale: float) -> np.ndarray:
     return np.log(np.tanh(1 / (2 * scale))) - np.abs(k) / scale
 
 
+def log_gaussian(k: np.ndarray | int, scale: float) -> np.ndarray:
+    """Log-probability of discrete Gaussian noise ``k``: proportional to exp(-k^2 / (2 scale^2))."""
+    if scale > 10:  # the sum is the integral, but for a relative error of 2 exp(-2 pi^2 scale^2)
+        log_total = np.log(np.sqrt(2 * np.pi) * scale)
+    else:
+        reach = np.arange(1, 500)
+        log_total = np.log1p(2 * np.exp(-(reach**2) / (2 * scale**2)).sum())
+    return -(np.asarray(k, dtype=float) ** 2) / (2 * scale**2) - log_total
+
+
 def log_geometric_tail(k: int, scale: float) -> float:
     """Log-probability of two-sided geometric noise of at least ``k`` >= 1: a^k / (1 + a)."""
     return float(-k / scale - np.log1p(np.exp(-1 / scale)))

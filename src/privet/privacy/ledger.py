@@ -9,6 +9,10 @@ over the same records again (``copy``) add up. So a scope has spent
 which by the tree filter (docs/theory.md, L2) bounds the privacy loss of any record, also when later budgets
 depend on earlier answers. The ledger refuses a charge before the answer is computed if any bound on the way
 to the root would be exceeded. Amounts are exact fractions.
+
+A ledger adds up epsilons, or, if it is given a delta, rho: zero-concentrated privacy, along the same paths, converted
+once (``privet.privacy.zcdp``). A scope has a currency. Whoever opens one in epsilon in a ledger that adds up rho is
+charged twice over: in epsilon against its own limit, and in rho, epsilon^2 / 2 for each answer or less, in the ledger.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from fractions import Fraction
 from types import TracebackType
@@ -27,8 +31,11 @@ import numpy as np
 from privet.errors import BudgetError, LeakError
 from privet.privacy.processes import Sign, open_elsewhere
 from privet.privacy.receipt import PARALLEL, Event
+from privet.privacy.zcdp import DIGITS, epsilon_at, rho_within
 
 Amount = Fraction | float  # a float only for infinity
+
+CURRENCIES = ("epsilon", "rho")
 
 
 def exact(amount: Fraction | float | int | str, name: str = "epsilon") -> Fraction:
@@ -55,25 +62,40 @@ def _as_written(amount: float | int | str) -> Fraction:
 
 
 class Scope:
-    """One set of records in the ledger's tree. Only curators and ledgers open scopes."""
+    """One set of records in the ledger's tree. Only curators and ledgers open scopes.
 
-    def __init__(self, path: str, parent: Scope | None, group: int, limit: Amount) -> None:
+    ``mirror`` is the scope of the same records in a ledger of another currency, which is charged along.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        parent: Scope | None,
+        group: int,
+        limit: Amount,
+        currency: str = "epsilon",
+        mirror: Scope | None = None,
+    ) -> None:
         self.path = path
         self.limit = limit
+        self.currency = currency
+        self.mirror = mirror
         self.spent: Amount = Fraction(0)
         self._parent = parent
         self._group = group  # the parent's group that this scope is in
         self._groups: list[Amount] = []  # the largest spending in each group opened below
         self._root: Scope = self if parent is None else parent._root
-        # One lock for the whole tree: two threads that open groups at once must not get the same one.
-        self._lock: threading.RLock = threading.RLock() if parent is None else parent._lock
+        # One lock for the whole tree, and for its mirror: two threads that open groups must not get the same one.
+        above = mirror if parent is None else parent
+        self._lock: threading.RLock = threading.RLock() if above is None else above._lock
 
     def split(self, n: int, kind: str = "split") -> list[Scope]:
         """Open ``n`` scopes over disjoint records: together they cost the largest of them."""
         if kind not in PARALLEL:
             raise LeakError(f"Disjoint records come from one of {', '.join(PARALLEL)}, not from {kind!r}.")
-        group = self._open()
-        return [Scope(f"{self.path}/{kind}{group}:{i}", self, group, math.inf) for i in range(n)]
+        with self._lock:
+            mirrors = [None] * n if self.mirror is None else self.mirror.split(n, kind)
+            return self._below([f"{kind}{{}}:{i}" for i in range(n)], math.inf, mirrors)
 
     def copy(self, name: str = "copy", limit: Amount = math.inf) -> Scope:
         """Open a scope over the same records: what it spends adds to everything else."""
@@ -81,8 +103,9 @@ class Scope:
             raise LeakError(f"A scope's name is made of small letters and is none of {', '.join(PARALLEL)}.")
         if math.isnan(limit):
             raise BudgetError("A scope's limit must be a number.")
-        group = self._open()
-        return Scope(f"{self.path}/{name}{group}:0", self, group, limit)
+        with self._lock:
+            mirror = None if self.mirror is None else self.mirror.copy(name)
+            return self._below([f"{name}{{}}:0"], limit, [mirror])[0]
 
     @property
     def remaining(self) -> Amount:
@@ -98,10 +121,14 @@ class Scope:
                 room = min(room, _minus(scope.limit, scope.spent) + slack)
             return room
 
-    def _open(self) -> int:
-        with self._lock:
-            self._groups.append(Fraction(0))
-            return len(self._groups) - 1
+    def _below(self, steps: list[str], limit: Amount, mirrors: Sequence[Scope | None]) -> list[Scope]:
+        """Open a group of scopes whose paths end in ``steps``, the group's number filled in; the lock is held."""
+        group = len(self._groups)
+        self._groups.append(Fraction(0))
+        return [
+            Scope(f"{self.path}/{step.format(group)}", self, group, limit, self.currency, mirror)
+            for step, mirror in zip(steps, mirrors)
+        ]
 
     def _raise_to(self, spent: Amount, undo: list[tuple[Scope, Amount, Amount]]) -> None:
         """Set this scope's spending, larger than before, and carry the increase to the root.
@@ -129,7 +156,8 @@ class Scope:
 class Ledger:
     """A total budget that several fits on the same records share.
 
-    ``total`` is an epsilon (pure differential privacy, add or remove one record). Inside ``with
+    ``total`` is an epsilon (pure differential privacy, add or remove one record); with ``delta``, it is the epsilon of
+    (epsilon, delta)-differential privacy, and zCDP is what is added up. Inside ``with
     Ledger(total):`` every fit in this process charges this ledger, on whatever thread it runs (a thread or task
     that opened a ledger of its own charges that one); a fit that asks for more than is left when it starts is
     refused and costs nothing.
@@ -149,28 +177,50 @@ class Ledger:
     _sign: ClassVar[Sign] = Sign()  # tells worker processes that a ledger is open here
     _door: ClassVar[threading.RLock] = threading.RLock()  # one thread at a time opens or closes a ledger
 
-    def __init__(self, total: Fraction | float) -> None:
+    def __init__(self, total: Fraction | float, delta: Fraction | float | None = None) -> None:
         self.total: Amount = math.inf if total == math.inf else exact(total, "the ledger's total")
-        self.root = Scope("", None, 0, self.total)
+        self.delta = Fraction(0) if delta is None else checked_delta(delta)
+        limit = rho_within(Fraction(self.total), self.delta) if self.delta and self.total < math.inf else self.total
+        self.root = Scope("", None, 0, limit, "rho" if self.delta else "epsilon")
         self.events: list[Event] = []
         self._process = os.getpid()
 
     @property
     def spent(self) -> Amount:
-        return self.root.spent
+        """The epsilon spent so far, at the ledger's delta if it has one."""
+        return self._in_epsilon(self.root.spent)
 
     @property
     def remaining(self) -> Amount:
-        return _minus(self.total, self.root.spent)
+        """The largest epsilon that can still be spent: by a fit of this ledger's delta, if it has one."""
+        left = _minus(self.root.limit, self.root.spent)
+        if not self.delta or left in (0, math.inf):
+            return left
+        return max(self._in_epsilon(left) - Fraction(2, 10**DIGITS), Fraction(0))
 
-    def open(self, name: str, limit: Amount) -> Scope:
-        """Open a scope over all records that may spend up to ``limit``; refuse if so much is not left."""
+    def _in_epsilon(self, amount: Amount) -> Amount:
+        return epsilon_at(Fraction(amount), self.delta) if self.delta and amount < math.inf else amount
+
+    def open(self, name: str, limit: Amount, currency: str = "epsilon") -> Scope:
+        """Open a scope over all records that may spend up to ``limit`` of a currency; refuse if that is not left.
+
+        A scope in epsilon in a ledger with a delta is refused when a charge, in rho, is more than is left.
+        """
         self._same_process()
+        if currency not in CURRENCIES or (currency == "rho" and not self.delta):
+            raise BudgetError(
+                "This fit spends with a delta, and the ledger has none: open it with one, Ledger(total, delta=...), or "
+                "leave the fit's delta out."
+            )
         with self.root._lock:
-            if limit > self.remaining:
+            if currency != self.root.currency:
+                mirror = self.root.copy(name)
+                return Scope(mirror.path, None, 0, limit, currency, mirror)
+            if limit > _minus(self.root.limit, self.root.spent):
                 raise BudgetError(
-                    f"This fit may spend epsilon {show(limit)}, but the ledger has {show(self.remaining)} "
-                    f"left of {show(self.total)}. Lower the fit's epsilon or open a ledger with a larger total."
+                    f"This fit may spend epsilon {show(self._in_epsilon(limit))}, but the ledger has "
+                    f"{show(self.remaining)} left of {show(self.total)}. Lower the fit's epsilon or open a ledger with "
+                    "a larger total."
                 )
             return self.root.copy(name, limit)
 
@@ -179,7 +229,7 @@ class Ledger:
         charges = list(charges)
         self._same_process()
         for scope, event in charges:
-            if scope._root is not self.root:
+            if (scope.mirror or scope)._root is not self.root:
                 raise LeakError("A scope of another ledger cannot be charged here: its limits would not see it.")
             if not (event.charged == math.inf or (isinstance(event.charged, Fraction | int) and event.charged >= 0)):
                 raise BudgetError("A charge must be an exact fraction, not negative, or infinity.")
@@ -188,12 +238,9 @@ class Ledger:
             n_events = len(self.events)
             try:
                 for scope, event in charges:
-                    left = scope.remaining
-                    if event.charged > left:
-                        raise BudgetError(
-                            f"{event.question} would cost {show(event.charged)} where {show(left)} is left."
-                        )
-                    scope._raise_to(scope.spent + event.charged, undo)
+                    _charge(scope, event, undo)
+                    if scope.mirror is not None:
+                        _charge(scope.mirror, event.in_rho(), undo)
                     self.events.append(event)
             except BaseException:  # an interrupt, too, must not leave half a batch behind
                 for scope, spent, group in reversed(undo):
@@ -259,6 +306,22 @@ class Ledger:
                 "Fit in the ledger's own process (n_jobs=1 or threads)."
             )
         return None
+
+
+def _charge(scope: Scope, event: Event, undo: list[tuple[Scope, Amount, Amount]]) -> None:
+    left = scope.remaining
+    if event.charged > left:
+        in_rho = " in rho" if scope.currency == "rho" else ""
+        raise BudgetError(f"{event.question} would cost {show(event.charged)}{in_rho} where {show(left)} is left.")
+    scope._raise_to(scope.spent + event.charged, undo)
+
+
+def checked_delta(delta: Fraction | float | str) -> Fraction:
+    """A delta as the fraction that a person means, between 0 and 1."""
+    value = exact(delta, "delta")
+    if value >= 1:
+        raise BudgetError(f"delta is a small probability, far below one over the number of records; got {delta!r}.")
+    return value
 
 
 def _minus(a: Amount, b: Amount, both_infinite: Amount = math.inf) -> Amount:

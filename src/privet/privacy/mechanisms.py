@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from privet.errors import BudgetError, LeakError
+from privet.privacy.laws import log_gaussian
 from privet.privacy.receipt import SELECTIONS
 from privet.privacy.samplers import draw_parts, joint_quantiles, one_sided_geometric, survivors
 from privet.privacy.sensitivity import JointQuantiles
@@ -78,6 +79,10 @@ class Mechanisms(Protocol):
 
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
         """Each integer plus two-sided geometric noise: P(k) proportional to exp(-|k| / scale)."""
+        ...
+
+    def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
+        """Each integer plus discrete Gaussian noise: P(k) proportional to exp(-k^2 / (2 scale^2))."""
         ...
 
 
@@ -145,6 +150,11 @@ class SecureMechanisms:
         noisy = dp.m.make_laplace(*space, scale=scale)(np.ascontiguousarray(values, dtype=np.int64).ravel())
         return np.array(noisy, dtype=np.int64).reshape(values.shape)
 
+    def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
+        _check([scale])
+        noisy = _gaussian(scale)(np.ascontiguousarray(values, dtype=np.int64).ravel())
+        return np.array(noisy, dtype=np.int64).reshape(values.shape)
+
 
 class SeededMechanisms:
     """The same laws from a NumPy generator: reproducible, and therefore no guarantee at all."""
@@ -180,6 +190,15 @@ class SeededMechanisms:
         _check([scale])
         shape = np.shape(values)
         return np.asarray(values, dtype=np.int64) + self._one_sided(shape, scale) - self._one_sided(shape, scale)
+
+    def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
+        _check([scale])
+        values = np.asarray(values, dtype=np.int64)
+        if scale > 1_000:  # from here on a rounded normal number has the same law to all digits of a float
+            return values + np.rint(self.generator.normal(0, scale, values.shape)).astype(np.int64)
+        reach = math.ceil(12 * scale) + 2
+        support = np.arange(-reach, reach + 1)
+        return values + self.generator.choice(support, values.shape, p=np.exp(log_gaussian(support, scale)))
 
     def _one_sided(self, shape: int | tuple[int, ...], scale: float) -> np.ndarray:
         """Whole numbers from 0 on with P(k) proportional to exp(-k / scale)."""
@@ -225,6 +244,13 @@ def _opendp() -> Any:
 
 
 @lru_cache(maxsize=256)
+def _gaussian(scale: float) -> Any:
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
+    return dp.m.make_gaussian(*space, scale=scale)
+
+
+@lru_cache(maxsize=256)
 def _noisy_max(mechanism: str, scale: float) -> Any:
     """OpenDP's noisy max: exponential noise is permute-and-flip, Gumbel noise the exponential mechanism."""
     dp = _opendp()
@@ -242,9 +268,11 @@ def opendp_cost(mechanism: str, sensitivity: int, scale: float) -> float:
 
     OpenDP states Gumbel selection, which is the exponential mechanism, in zCDP only: rho =
     (sensitivity/scale)^2 / 8. That is the rho of a mechanism whose log-probabilities range over epsilon, so
-    epsilon is read back as sqrt(8 rho).
+    epsilon is read back as sqrt(8 rho). Of Gaussian noise, which has no epsilon, it is sqrt(2 rho): its ratio.
     """
     dp = _opendp()
+    if mechanism == "gaussian":
+        return math.nextafter(math.sqrt(2 * float(_gaussian(scale).map(float(sensitivity)))), math.inf)
     if mechanism == "geometric":
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
         return float(dp.m.make_laplace(*space, scale=scale).map(sensitivity))

@@ -3,6 +3,9 @@
 A receipt is the list of events that the ledger charged. ``verify`` needs nothing else: it looks up each
 event's lemma, recomputes its cost from mechanism, sensitivity and noise scale, re-adds the scopes
 (sequential along a path, parallel over disjoint parts) and compares the sum with what the receipt says.
+
+Charges are epsilons, unless the receipt has an ``at_delta``: then they are in rho, zero-concentrated privacy's, and
+their sum is converted once, upward, into the epsilon that holds with that delta (``privet.privacy.zcdp``).
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from privet.errors import ReceiptError
+from privet.errors import BudgetError, ReceiptError
 from privet.privacy.cut import Drawn
+from privet.privacy.zcdp import epsilon_at, rho_of
 
 Amount = Fraction | float  # a float only for infinity
 
@@ -29,7 +33,8 @@ _STEP = re.compile(r"[a-z]+(?:0|[1-9][0-9]*):(?:0|[1-9][0-9]*)")
 
 # A lemma speaks about additive noise, about no noise at all or, as every score's does, about a selection.
 SELECTIONS = ("permute_and_flip", "exponential", "report_noisy_max")
-_MECHANISMS = {"tally": ("geometric",), "target_tally": ("geometric",), "peek": ("peek",)}
+_NOISE = ("geometric", "gaussian")  # by L1: the L2 sensitivity, which Gaussian noise is scaled to, is never larger
+_MECHANISMS = {"tally": _NOISE, "target_tally": _NOISE, "gradient_tally": _NOISE, "peek": ("peek",)}
 
 # Sums of fractions stay fast, and printable, as long as their common denominator has fewer bits.
 _DENOMINATOR_BITS = 14_000
@@ -37,7 +42,7 @@ _DENOMINATOR_BITS = 14_000
 
 @dataclass(frozen=True)
 class Event:
-    """One private answer. ``charged`` is at least sensitivity / scale, the cost of its mechanism.
+    """One private answer. ``charged`` is at least the cost of its mechanism, in epsilon or, where zCDP adds up, in rho.
 
     ``sensitivity`` is the lemma's constant in the units of the noise (fixed-point scores are scaled
     integers); ``scale`` is the noise scale that was used, rounded up; 0 means no noise at all. Noise that was not drawn
@@ -64,6 +69,17 @@ class Event:
         """The epsilon of this answer, recomputed from mechanism, sensitivity and scale."""
         return COSTS[self.mechanism](self)
 
+    @property
+    def rho(self) -> Amount:
+        """The same in zCDP."""
+        ratio = _noise_against_sensitivity(self) if self.mechanism != "peek" else math.inf
+        return math.inf if ratio == math.inf else rho_of(self.mechanism, Fraction(ratio))
+
+    def in_rho(self) -> Event:
+        """The same answer, charged in epsilon, as a ledger charges it that adds up zCDP."""
+        charged = math.inf if self.charged == math.inf else rho_of(self.mechanism, Fraction(self.charged))
+        return replace(self, charged=charged)
+
     @classmethod
     def example(cls, charged: Fraction) -> Event:
         """An event that costs ``charged``, for examples and tests of the arithmetic."""
@@ -82,17 +98,19 @@ COSTS = {
     "exponential": _noise_against_sensitivity,
     "report_noisy_max": _noise_against_sensitivity,
     "geometric": _noise_against_sensitivity,
+    "gaussian": lambda event: math.inf,
     "peek": lambda event: math.inf,
 }
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a release cost.
+    """What a release cost: ``epsilon`` and, where it is not pure differential privacy, ``delta``.
 
     ``claimed`` is the paper's or the user's word, ``spent`` what the events add up to, ``epsilon`` the
     guarantee that holds: ``spent``, or infinity if ``void`` gives a reason why nothing holds. ``delta`` is what noise
-    that was not drawn exactly adds (``add_up_slack``). ``trust`` says who had to be trusted with what. ``shortfall``
+    that was not drawn exactly adds (``add_up_slack``), or ``at_delta``: charges are in rho if that is not 0, and this
+    is the delta at which their sum was converted. ``trust`` says who had to be trusted with what. ``shortfall``
     says why a published claim is less than what was spent.
     """
 
@@ -105,6 +123,7 @@ class Receipt:
     unit: str = UNIT
     neighbours: str = NEIGHBOURS
     shortfall: str = ""
+    at_delta: Fraction = Fraction(0)
 
     @property
     def epsilon(self) -> Amount:
@@ -132,15 +151,18 @@ class Receipt:
                 raise ReceiptError(f"{where} uses a lemma that does not speak about its mechanism.")
             if event.sensitivity < smallest:
                 raise ReceiptError(f"{where} uses a smaller sensitivity than its lemma proves.")
-            if event.cost > event.charged:
+            if (event.rho if self.at_delta else event.cost) > event.charged:
                 raise ReceiptError(f"{where} costs more than it was charged.")
             if event.slack > event.delta:
                 raise ReceiptError(f"{where} has noise that costs a larger delta than it was charged.")
-        spent = add_up(self.events)
+        spent = spending(self.events, self.at_delta)
         if spent != self.spent:
             raise ReceiptError("The events do not add up to what the receipt says was spent.")
-        if add_up_slack(self.events) != self.delta:
+        slack = add_up_slack(self.events)
+        if slack + self.at_delta != self.delta:
             raise ReceiptError("The deltas of the events do not add up to the receipt's.")
+        if slack and self.at_delta:
+            raise ReceiptError("No lemma adds up zCDP and noise that was not drawn exactly.")
         if not (self.void or self.shortfall or spent <= self.claimed):
             raise ReceiptError("More was spent than was claimed, and the receipt does not say why.")
         return True
@@ -153,6 +175,7 @@ class Receipt:
             "spent": _plain(self.spent),
             "epsilon": _plain(self.epsilon),
             "delta": _plain(self.delta),
+            "at_delta": _plain(self.at_delta),
             "void": list(self.void),
             "unit": self.unit,
             "neighbours": self.neighbours,
@@ -171,6 +194,7 @@ class Receipt:
                 claimed=_amount(data["claimed"]),
                 spent=_amount(data["spent"]),
                 delta=_fraction(data["delta"]),
+                at_delta=_fraction(data["at_delta"]),
                 void=tuple(_text(reason) for reason in _list(data["void"])),
                 trust=_text(data["trust"]),
                 shortfall=_text(data["shortfall"]),
@@ -226,6 +250,17 @@ def add_up_slack(events: tuple[Event, ...] | list[Event]) -> Fraction:
     if not any(event.delta for event in events):
         return Fraction(0)
     return Fraction(add_up([replace(event, charged=event.delta) for event in events]))
+
+
+def spending(events: tuple[Event, ...] | list[Event], delta: Fraction) -> Amount:
+    """The epsilon of a list of events: what they add up to or, charged in rho, what that is at ``delta``."""
+    spent = add_up(events)
+    if not delta or spent == math.inf:
+        return spent
+    try:
+        return epsilon_at(Fraction(spent), delta)
+    except (BudgetError, ArithmeticError):
+        raise ReceiptError("The receipt's charges and delta are no cost in zCDP.") from None
 
 
 def add_up(events: tuple[Event, ...] | list[Event]) -> Amount:

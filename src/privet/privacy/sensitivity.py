@@ -29,6 +29,10 @@ from privet.errors import LeakError, ReceiptError
 FRACTION_BITS = 8
 ONE = 1 << FRACTION_BITS
 
+GRADIENT_BITS = 16
+GRADIENT_ONE = 1 << GRADIENT_BITS
+"""Gradients, Hessians and boosted scores are whole numbers of this part of one."""
+
 TARGET_BITS = 16
 TARGET_ONE = 1 << TARGET_BITS
 """Targets are whole numbers of this part of their public range: 0 at its low end, ``TARGET_ONE`` at its high end."""
@@ -358,6 +362,43 @@ def target_tally_sensitivity(tables: int) -> int:
     return TARGET_ONE * tally_sensitivity(tables)
 
 
+@dataclass(frozen=True)
+class GradientNorm:
+    """The sum over a candidate's children of |G|, G the child's sum of gradients: sensitivity 2, in fixed point.
+
+    A record is in one child of every candidate and its gradient g lies between -1 and 1 (``gradient_pairs``), so it
+    moves each candidate's score by between -|g| and |g|: the range is at most 2 |g|. Not monotone. ``output`` is the
+    class whose scores the gradients are of.
+    """
+
+    output: int = 0
+    lemma = "gradient_norm"
+    sensitivity = 2 * GRADIENT_ONE
+    monotone = False
+
+    def of(self, children: np.ndarray) -> np.ndarray:
+        """``children`` holds gradients first in its last axis."""
+        return np.abs(children[..., 0]).sum(axis=-1)
+
+
+def gradient_pairs(chances: np.ndarray, of_class: np.ndarray) -> np.ndarray:
+    """Each record's gradient and Hessian of the logistic loss, rounded once: whole numbers with |g| + h <= 1.
+
+    With the chance p that the model gives a class, the gradient is g = p - 1 for the records ``of_class`` and p for the
+    others, so 0 <= |g| <= 1, and the Hessian is p (1 - p) = |g| (1 - |g|). In fixed point a = |g| is a whole number
+    from 0 to ONE, and h = floor(a (ONE - a) / ONE) <= ONE - a. So the L1 norm of the pair is at most ONE, and the L2
+    norm, which is never larger, too. Both depend on the record and on released numbers only.
+    """
+    size = np.where(of_class, 1 - chances, chances)
+    a = np.clip(np.rint(size * GRADIENT_ONE), 0, GRADIENT_ONE).astype(np.int64)
+    return np.stack([np.where(of_class, -a, a), (a * (GRADIENT_ONE - a)) >> GRADIENT_BITS], axis=1)
+
+
+def gradient_tally_sensitivity(tables: int) -> int:
+    """Sums of gradients and Hessians in every cell of ``tables`` tables: a record adds a pair of norm ONE to each."""
+    return GRADIENT_ONE * tally_sensitivity(tables)
+
+
 def proven(lemma: str) -> Fraction:
     """The smallest sensitivity that the named lemma allows; used to re-check receipts."""
     match = re.fullmatch(r"([a-z_]+)(?:\(([0-9]{1,18})(?:/([0-9]{1,18}))?\))?", lemma)
@@ -374,6 +415,8 @@ def proven(lemma: str) -> Fraction:
 _LEMMAS: dict[str, Callable[..., int]] = {
     "tally": lambda tables=1: tally_sensitivity(tables),
     "target_tally": lambda tables=1: target_tally_sensitivity(tables),
+    "gradient_tally": lambda tables=1: gradient_tally_sensitivity(tables),
+    "gradient_norm": lambda: GradientNorm().sensitivity,
     "peek": lambda: 0,
     "gini": lambda: Gini().sensitivity,
     "mixed": lambda weight: Mixed(weight).sensitivity,

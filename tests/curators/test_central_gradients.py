@@ -1,0 +1,252 @@
+"""Boosting behind the curtain: exact gradients in whole numbers, scores that move only by released steps."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
+from privet.curators.base import Step, Tally
+from privet.privacy import sensitivity
+from privet.privacy.mechanisms import SeededMechanisms, mechanisms
+from privet.privacy.sensitivity import GRADIENT_ONE, GradientNorm, gradient_pairs
+from privet.tree.candidates import Candidates, Split
+from privet.tree.grid import public_grid
+from privet.tree.multiway import Multiway
+from privet.tree.splits import public_splits
+
+UNLIMITED = Fraction(10**13)
+FEATURES = {"age": Numeric(0, 8, integer=True), "town": Categorical(["a", "b", "c"], other=False)}
+TWO = Schema(FEATURES, classes=["no", "yes"])
+THREE = Schema(FEATURES, classes=["x", "y", "z"])
+records = st.tuples(st.integers(0, 8).map(float), st.sampled_from("abc"), st.integers(0, 2))
+tables = st.lists(records, max_size=20)
+steps = st.lists(st.tuples(st.integers(0, 1), st.integers(-(10**6), 10**6), st.integers(-(10**6), 10**6)), max_size=3)
+
+
+def curator_of(table, schema=THREE, **options):
+    X = np.array([record[:2] for record in table], dtype=object).reshape(len(table), 2)
+    n = len(schema.classes)
+    curator = MemoryCurator(X, [schema.classes[record[2] % n] for record in table], schema, **options)
+    curator.grid(public_grid(schema))
+    return curator
+
+
+def halves(feature):
+    """The lower and the upper half of a feature's cells."""
+    return Split(feature, bytes([0] * 4 + [1] * 5) if feature == 0 else bytes([0, 1, 1]))
+
+
+def cell(record, feature):
+    return int(record[0]) if feature == 0 else "abc".index(record[1])
+
+
+def advanced(curator, root, moves, output):
+    for feature, low, high in moves:
+        curator.advance({root: Step(halves(feature), (low, high), output)})
+
+
+def expected_pair(record, moves, schema, output):
+    """One record's gradient and Hessian, in plain Python."""
+    total = sum((low, high)[halves(f).part[cell(record, f)]] for f, low, high in moves) / GRADIENT_ONE
+    n = len(schema.classes)
+    others = 1 if n == 2 else n - 1
+    chance = 1 / (1 + others * math.exp(-total)) if total > -700 else 0.0
+    mine = record[2] % n == output
+    a = round((1 - chance if mine else chance) * GRADIENT_ONE)
+    return np.array([-a if mine else a, a * (GRADIENT_ONE - a) // GRADIENT_ONE])
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables, steps, st.sampled_from([TWO, THREE]), st.integers(0, 1))
+def test_gradient_sums_without_noise_are_those_of_every_record_at_its_score(table, moves, schema, feature):
+    output = len(schema.classes) - 1
+    curator = curator_of(table, schema)
+    root = curator.root()
+    advanced(curator, root, moves, output)
+    sums = curator.tally({root: Tally((halves(feature),), measure="gradient", output=output)}, UNLIMITED)[root]
+    expected = np.zeros((2, 2))
+    for record in table:
+        expected[halves(feature).part[cell(record, feature)]] += expected_pair(record, moves, schema, output)
+    assert np.abs(sums - expected).max() <= 2 * len(table)  # a last digit of exp may round otherwise
+    whole = curator.tally({root: Tally(measure="gradient", output=output)}, UNLIMITED)[root]
+    assert whole.tolist() == [sums.sum(axis=0).tolist()]
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables, steps)
+def test_gradients_of_children_are_their_parents(table, moves):
+    curator = curator_of(table)
+    root = curator.root()
+    advanced(curator, root, moves, 1)
+    children = curator.split({root: halves(0)})[root]
+    asked = Tally((halves(1),), measure="gradient", output=1)
+    whole = curator.tally({root: asked}, UNLIMITED)[root]
+    parts = curator.tally(dict.fromkeys(children, asked), UNLIMITED)
+    assert sum(parts.values()).tolist() == whole.tolist()
+
+
+def test_a_step_moves_the_records_of_its_node_alone():
+    table = [(float(age), "a", 1) for age in range(9)]
+    curator = curator_of(table, TWO)
+    root = curator.root()
+    young, old = curator.split({root: halves(0)})[root]
+    everything = Split(1, bytes([0, 0, 0]))
+    curator.advance({young: Step(everything, (10 * GRADIENT_ONE,), 1)})
+    moved, still = (
+        curator.tally({node: Tally(measure="gradient", output=1)}, UNLIMITED)[node][0, 0] for node in (young, old)
+    )
+    assert abs(moved) < 4 * GRADIENT_ONE / 1000
+    assert still == -5 * GRADIENT_ONE // 2
+
+
+def test_every_root_has_scores_of_its_own():
+    curator = curator_of([(1.0, "a", 1)], TWO)
+    one, other = curator.root(), curator.root()
+    curator.advance({one: Step(halves(0), (5 * GRADIENT_ONE, 0), 1)})
+    assert curator.tally({other: Tally(measure="gradient", output=1)}, UNLIMITED)[other].tolist() == [
+        [-GRADIENT_ONE // 2, GRADIENT_ONE // 4]
+    ]
+    with pytest.raises(LeakError, match="root by root"):
+        curator.choose(dict.fromkeys([one, other], options(curator)), GradientNorm(1), Fraction(1))
+
+
+# -- the constants --------------------------------------------------------------------------------------------------
+
+
+def test_no_pair_is_longer_than_one_and_some_are_as_long():
+    """All chances in steps of 2^-20, both ways: the L1 norm of the pair is at most one, exactly."""
+    chances = np.arange(2**20 + 1) / 2**20
+    for of_class in (True, False):
+        pairs = gradient_pairs(chances, np.full(len(chances), of_class))
+        norms = np.abs(pairs).sum(axis=1)
+        assert norms.max() == GRADIENT_ONE
+        assert (pairs[:, 1] >= 0).all()
+        assert (np.sqrt((pairs.astype(float) ** 2).sum(axis=1)) <= GRADIENT_ONE).all()
+
+
+@pytest.mark.parametrize("chance", [math.nan, -0.1, 1.1, math.inf])
+def test_a_chance_that_is_none_makes_no_longer_pair(chance):
+    with np.errstate(invalid="ignore"):
+        pairs = gradient_pairs(np.array([chance]), np.array([True]))
+    assert np.abs(pairs).sum() <= GRADIENT_ONE
+
+
+def test_no_record_moves_two_candidates_further_apart_than_the_constant(monkeypatch):
+    """All gradients of two cells from -3 to 3 thirds of one, all records: the range is reached and never exceeded."""
+    score = GradientNorm()
+    unit = GRADIENT_ONE
+    splits = [np.array([[1, 1], [0, 0]]), np.array([[1, 0], [0, 1]]), np.array([[0, 0], [1, 1]])]
+    widest = 0
+    for sums in itertools.product(range(-3, 4), repeat=2):
+        before = [score.of((split @ np.array(sums) * unit)[:, None]) for split in splits]
+        for added, place in itertools.product((-unit, unit // 3, unit), (0, 1)):
+            more = np.array(sums) * unit
+            more[place] += added
+            after = [score.of((split @ more)[:, None]) for split in splits]
+            moves = np.array(after) - np.array(before)
+            widest = max(widest, int(moves.max() - moves.min()))
+    assert widest == score.sensitivity
+
+
+def test_one_record_more_moves_a_gradient_tally_by_at_most_its_constant():
+    """All tables of at most two records of two towns and two classes, after a step: exhaustive."""
+    kinds = list(itertools.product([1.0, 7.0], "ab", (0, 1)))
+    split = (halves(0), halves(1))
+    constant = sensitivity.gradient_tally_sensitivity(2)
+    largest = 0
+
+    def sums(table):
+        curator = curator_of(table, TWO)
+        root = curator.root()
+        curator.advance({root: Step(halves(0), (3 * GRADIENT_ONE, -7 * GRADIENT_ONE), 1)})
+        return curator.tally({root: Tally(split, measure="gradient", output=1)}, UNLIMITED)[root]
+
+    for n in range(2):
+        for table in itertools.combinations_with_replacement(kinds, n):
+            base = sums(list(table))
+            for record in kinds:
+                largest = max(largest, int(np.abs(sums([*table, record]) - base).sum()))
+    assert 0.9 * constant < largest <= constant
+
+
+# -- choices --------------------------------------------------------------------------------------------------------
+
+
+def options(curator, splits=None):
+    grid = curator._grid
+    return Candidates(splits or Multiway.of(grid, [halves(0), halves(1)]), len(curator.schema.classes))
+
+
+def test_the_split_with_the_largest_gradients_is_chosen():
+    table = [(float(age), "ab"[age % 2], int(age >= 4)) for age in range(9)] * 5
+    curator = curator_of(table, TWO)
+    root = curator.root()
+    for splits in (None, public_splits(curator._grid)):
+        chosen = curator.choose({root: options(curator, splits)}, GradientNorm(1), UNLIMITED)[root].split
+        assert chosen == halves(0)
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_gradient_questions_are_charged_by_their_lemmas(delta):
+    ledger = Ledger(1, delta=delta)
+    curator = curator_of([(1.0, "a", 1)] * 9, TWO, ledger=ledger, mechanisms=mechanisms(0))
+    currency = "rho" if delta else "epsilon"
+    root = curator.root(ledger.root.limit, currency)
+    curator.choose({root: options(curator)}, GradientNorm(1), Fraction(1, 1000), mechanism="exponential")
+    curator.tally({root: Tally((halves(0),), measure="gradient", output=1)}, Fraction(1, 500))
+    curator.advance({root: Step(halves(0), (1, 2), 1)})
+    chosen, tallied = ledger.events
+    assert [event.lemma for event in ledger.events] == ["gradient_norm", "gradient_tally(1)"]
+    assert tallied.mechanism == ("gaussian" if delta else "geometric")
+    for event, budget in ((chosen, Fraction(1, 1000)), (tallied, Fraction(1, 500))):
+        assert event.charged == budget
+        cost = event.rho if delta else event.cost
+        assert budget * Fraction(999, 1000) <= cost <= budget
+    assert root.scope.spent == Fraction(3, 1000)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda c, root: c.tally({root: Tally(measure="gradient", output=0)}, Fraction(1)),
+        lambda c, root: c.tally({root: Tally(measure="gradient", output=2)}, Fraction(1)),
+        lambda c, root: c.choose({root: options(c)}, GradientNorm(0), Fraction(1)),
+        lambda c, root: c.choose({root: Candidates(None, 2)}, GradientNorm(1), Fraction(1)),
+        lambda c, root: c.advance({root: Step(halves(0), (1,), 1)}),
+        lambda c, root: c.advance({root: Step(halves(0), (1, 2**40), 1)}),
+        lambda c, root: c.advance({root: Step(halves(0), (1, 2), 0)}),
+        lambda c, root: c.advance({root: Step(Split(0, b"\0\1"), (1, 2), 1)}),
+    ],
+)
+def test_questions_without_a_proof_are_refused_and_cost_nothing(ask):
+    curator = curator_of([(1.0, "a", 1)], TWO)
+    root = curator.root()
+    with pytest.raises(LeakError):
+        ask(curator, root)
+    assert root.scope.spent == 0
+
+
+def test_numeric_targets_have_no_gradients():
+    schema = Schema(FEATURES, target=(0.0, 1.0))
+    curator = MemoryCurator(np.array([[1.0, "a"]], dtype=object), [0.5], schema)
+    curator.grid(public_grid(schema))
+    with pytest.raises(LeakError):
+        curator.tally({curator.root(): Tally(measure="gradient")}, Fraction(1))
+
+
+def test_noise_on_gradients_has_the_scale_that_was_charged():
+    """The standard deviation of 4000 noisy sums, against a normal's: false alarms below 1e-9 (seeded)."""
+    curator = curator_of(
+        [], TWO, ledger=Ledger(math.inf, delta=1e-6), mechanisms=SeededMechanisms(np.random.default_rng(1))
+    )
+    root = curator.root(math.inf, "rho")
+    draws = [
+        curator.tally({root: Tally((halves(0),), measure="gradient", output=1)}, Fraction(1, 2))[root].ravel()
+        for _ in range(1000)
+    ]
+    assert np.std(np.concatenate(draws)) == pytest.approx(GRADIENT_ONE, rel=0.08)
