@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from privet.algorithms.private_tree import PrivateTreeClassifier
     from privet.algorithms.private_tree_regressor import PrivateTreeRegressor
+    from privet.algorithms.top_down import TopDownClassifier
     from privet.curators.memory import MemoryCurator
     from privet.errors import BudgetError, CapabilityError, LeakError, PrivetError, ReceiptError, SchemaError
     from privet.persistence import load
     from privet.privacy.ledger import Ledger
     from privet.privacy.receipt import Receipt
     from privet.schema import Categorical, Numeric, Schema
+    from privet.tree.splitting_class import SplittingClass
 
 __version__ = "0.1.0"
 
@@ -35,12 +37,16 @@ _HOMES = {
     "ReceiptError": "privet.errors",
     "Schema": "privet.schema",
     "SchemaError": "privet.errors",
+    "SplittingClass": "privet.tree.splitting_class",
+    "TopDownClassifier": "privet.algorithms.top_down",
     "load": "privet.persistence",
 }
 
 __all__ = [  # noqa: RUF022 - what people look for first comes first
     "PrivateTreeClassifier",
     "PrivateTreeRegressor",
+    "TopDownClassifier",
+    "SplittingClass",
     "Schema",
     "Numeric",
     "Categorical",

@@ -14,6 +14,7 @@ from typing import Any
 from privet.errors import PrivetError
 from privet.privacy.receipt import Receipt
 from privet.schema import Schema
+from privet.tree.splitting_class import SplittingClass
 from privet.tree.tree import Tree
 
 FORMAT = "privet-model-1"
@@ -24,7 +25,11 @@ LARGEST_FILE = 256 * 2**20
 MODELS = {
     "PrivateTreeClassifier": "privet.algorithms.private_tree",
     "PrivateTreeRegressor": "privet.algorithms.private_tree_regressor",
+    "TopDownClassifier": "privet.algorithms.top_down",
 }
+
+
+_PARAMS = str | int | float | bool | SplittingClass | None
 
 
 def model_class(name: str) -> Any:
@@ -52,6 +57,8 @@ def _plain(value: Any) -> Any:
         return str(value) if value.denominator > 1 else int(value)
     if isinstance(value, Integral):
         return bool(value) if isinstance(value, bool) else int(value)
+    if isinstance(value, SplittingClass):
+        return value.to_dict()
     return float(value) if isinstance(value, Real) else value
 
 
@@ -68,7 +75,9 @@ def from_dict(data: Any) -> Any:
         raise PrivetError(f"This version of Privet has no model called {name!r}.")
     cls = model_class(name)
     known = set(cls._get_param_names()) - {"schema"}
-    if not set(params) <= known or not all(isinstance(v, str | int | float | bool | None) for v in params.values()):
+    if isinstance(params.get("splitting_class"), dict):
+        params["splitting_class"] = SplittingClass.from_dict(params["splitting_class"])
+    if not set(params) <= known or not all(isinstance(v, _PARAMS) for v in params.values()):
         raise PrivetError("This model file has parameters that its class does not know.")
     model = cls(**params)
     model.random_state = None

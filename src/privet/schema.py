@@ -41,10 +41,14 @@ class Numeric:
         log: Values spread over orders of magnitude, so cells are spaced by their logarithm. Needs
             ``low >= 0``; zero is allowed because counts and amounts of money start there.
         missing: Values may be missing. Without it a missing value is an error.
+        mean_of: The columns whose mean this feature is, of each record: a derived feature. By default it is a column
+            itself. One missing value makes the mean missing.
         inferred: The range was read off the data and nobody has confirmed it yet.
 
     >>> Numeric(17, 90, integer=True)
     Numeric(17, 90, integer=True)
+    >>> Numeric(0, 255, mean_of=["left", "right"])
+    Numeric(0, 255, mean_of=['left', 'right'])
     """
 
     low: float
@@ -53,10 +57,14 @@ class Numeric:
     integer: bool = False
     log: bool = False
     missing: bool = False
+    mean_of: tuple[str, ...] = ()
     inferred: bool = False
 
     def __post_init__(self) -> None:
         _check_flags(self, "integer", "log", "missing", "inferred")
+        object.__setattr__(self, "mean_of", _columns(self.mean_of))
+        if self.mean_of and self.integer:
+            raise SchemaError("a mean is not a whole number: leave integer out")
         low, high = _range(self.low, self.high)
         if self.integer:
             if low != int(low) or high != int(high):
@@ -70,7 +78,9 @@ class Numeric:
         object.__setattr__(self, "high", high)
 
     def __repr__(self) -> str:
-        flags = (f", {name}=True" for name in ("integer", "log", "missing", "inferred") if getattr(self, name))
+        flags = [f", {name}=True" for name in ("integer", "log", "missing", "inferred") if getattr(self, name)]
+        if self.mean_of:
+            flags.append(f", mean_of={list(self.mean_of)!r}")
         return f"Numeric({_short(self.low)}, {_short(self.high)}{''.join(flags)})"
 
 
@@ -154,7 +164,8 @@ class Schema:
     """Everything public about a table: its features, and its classes or its target's range.
 
     Args:
-        features: `Numeric` and `Categorical` fields by column name. Arrays follow their order.
+        features: `Numeric` and `Categorical` fields by column name. Arrays follow their order, or that of `columns`
+            where features are derived from other columns.
         classes: The classes, for classification; the same rules as for `Categorical` values. A single
             class is allowed, since training on it must work.
         target: ``(low, high)``, for regression; targets outside are clamped.
@@ -193,7 +204,7 @@ class Schema:
             raise SchemaError("give either classes (classification) or target=(low, high) (regression)")
         if label is not None:
             _check_name(label, "the label's name")
-            if label in features:
+            if label in columns_of(features):
                 raise SchemaError(f"{label!r} is the label, so it cannot be a feature too; remove one of them")
         put = object.__setattr__
         put(self, "features", Features(features))
@@ -207,6 +218,11 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """The features' names, in order."""
         return tuple(self.features)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read: a feature's own, or those that it is derived from; each once, in order."""
+        return columns_of(self.features)
 
     @property
     def task(self) -> Literal["classification", "regression"]:
@@ -298,6 +314,12 @@ class Schema:
         if self.inferred:
             lines += ["    inferred=True,"]
         return "\n".join([*lines, ")"])
+
+
+def columns_of(features: Mapping[str, Numeric | Categorical]) -> tuple[str, ...]:
+    """The columns that these features are read from."""
+    sources = (getattr(feature, "mean_of", ()) or (name,) for name, feature in features.items())
+    return tuple(dict.fromkeys(column for columns in sources for column in columns))
 
 
 def kind_of(values: tuple[Value, ...]) -> Literal["text", "booleans", "numbers"]:
@@ -400,6 +422,17 @@ def _check_name(name: Any, what: str) -> None:
     _check_text(name, what)
 
 
+def _columns(names: Any) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise SchemaError("mean_of must be a list of column names")
+    names = tuple(names)
+    for name in names:
+        _check_name(name, "a column in mean_of")
+    if len(set(names)) < len(names):
+        raise SchemaError("mean_of must not name a column twice")
+    return names
+
+
 def _check_flags(owner: Any, *names: str) -> None:
     for name in names:
         if not isinstance(getattr(owner, name), bool):
@@ -428,6 +461,8 @@ def _field_dict(feature: Numeric | Categorical) -> dict[str, Any]:
     else:
         entry = {"low": feature.low, "high": feature.high}
         entry |= {name: True for name in ("integer", "log", "missing") if getattr(feature, name)}
+        if feature.mean_of:
+            entry["mean_of"] = list(feature.mean_of)
     if feature.inferred:
         entry["inferred"] = True
     return entry
@@ -439,7 +474,8 @@ def _field_from(name: str, entry: Any) -> Numeric | Categorical:
     if "values" in entry:
         _check_keys(entry, ("values", "other", "inferred"), where)
     else:
-        _check_keys(entry, ("low", "high", "integer", "log", "missing", "inferred", "values", "other"), where)
+        known = ("low", "high", "integer", "log", "missing", "mean_of", "inferred", "values", "other")
+        _check_keys(entry, known, where)
         if "low" not in entry or "high" not in entry or "other" in entry:
             raise SchemaError(f"{where} needs low and high if it is a number, or values if it is a category")
     try:

@@ -145,8 +145,8 @@ class PrivateEstimator(BaseEstimator):
     def _set_fitted(self) -> None:
         """The attributes scikit-learn expects, all of them from the public schema."""
         self._fitted_names = None
-        self.feature_names_in_ = np.array(self.schema_.names, dtype=object)
-        self.n_features_in_ = len(self.schema_.names)
+        self.feature_names_in_ = np.array(self.schema_.columns, dtype=object)
+        self.n_features_in_ = len(self.schema_.columns)
 
     def _resolved_schema(self, X: Any, y: Any) -> Schema:
         if isinstance(self.schema, Schema):

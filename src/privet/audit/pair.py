@@ -59,7 +59,7 @@ class Pair:
         if self.schema is None and len(named) == 1:
             raise PrivetError("The two tables are not neighbours: the columns of only one of them have names.")
         for which, frame in named.items():
-            columns = list(self.schema.names if self.schema is not None else named["one"].columns)
+            columns = list(self.schema.columns if self.schema is not None else named["one"].columns)
             missing = not set(columns) <= set(frame.columns)
             if missing or (self.schema is None and len(columns) < len(frame.columns)):
                 raise PrivetError("The two tables are not neighbours: their columns have different names.")
@@ -72,7 +72,7 @@ class Pair:
         frame = _frame(self.one[0])
         if frame is None:
             return None
-        return self.schema.names if self.schema is not None else tuple(frame.columns)
+        return self.schema.columns if self.schema is not None else tuple(frame.columns)
 
     def records(self, which: str) -> list[Record]:
         """The rows of a table, each with its label at the end."""
@@ -148,7 +148,7 @@ def table(records: list[Any], columns: Any = None, schema: Schema | None = None,
     labels = np.array([record[-1] for record in records])
     rows = [tuple(record[:-1]) for record in records]
     if columns is None:
-        width = len(schema.names) if schema is not None else len(rows[0]) if rows else width
+        width = len(schema.columns) if schema is not None else len(rows[0]) if rows else width
         if all(isinstance(value, int | float) for row in rows for value in row):
             return np.array(rows, dtype=float).reshape(len(rows), width), labels
         X = np.empty((len(rows), width), dtype=object)

@@ -55,11 +55,21 @@ class Table:
 
     def numeric(self, name: str) -> Floats:
         """A numeric feature as float64, unclamped; NaN only where the schema says ``missing``."""
-        feature, where = self.schema.features[name], f"column {name!r}"
+        feature = self.schema.features[name]
         if not isinstance(feature, Numeric):
-            raise SchemaError(f"{where} is categorical in the schema; ask for its codes")
-        values = numbers(open_column(self._column(name), where), where)
-        _check_finite(values, where, missing=feature.missing)
+            raise SchemaError(f"column {name!r} is categorical in the schema; ask for its codes")
+        columns = [self._numbers(column, feature.missing) for column in feature.mean_of or (name,)]
+        if len(columns) == 1:
+            return columns[0]
+        mean = np.zeros(self.n_rows)
+        for values in columns:
+            mean += values / len(columns)  # divided first: a sum of large numbers could overflow
+        return mean
+
+    def _numbers(self, column: str, missing: bool) -> Floats:
+        where = f"column {column!r}"
+        values = numbers(open_column(self._column(column), where), where)
+        _check_finite(values, where, missing=missing)
         return values
 
     def codes(self, name: str) -> Codes:
@@ -84,15 +94,15 @@ def read_table(X: Any, schema: Schema, *, fitted_names: Sequence[str] | None = N
     if frame is not None:
         if fitted_names is not None:
             _check_fitted_names(list(frame.columns), list(fitted_names))
-        check_columns(frame.columns, schema.names)
+        check_columns(frame.columns, schema.columns)
         return Table(schema, len(frame), frame.get_column)
     array = open_array(X)
-    if array.shape[1] != len(schema.names):
+    if array.shape[1] != len(schema.columns):
         raise SchemaError(
-            f"X has {array.shape[1]} features, but Schema is expecting {len(schema.names)} features as input"
+            f"X has {array.shape[1]} features, but Schema is expecting {len(schema.columns)} features as input"
         )
-    position = {name: index for index, name in enumerate(schema.names)}
-    numeric = all(isinstance(feature, Numeric) for feature in schema.features.values())
+    position = {name: index for index, name in enumerate(schema.columns)}
+    numeric = all(isinstance(feature, Numeric) and not feature.mean_of for feature in schema.features.values())
     fast = numeric and (array.dtype in (np.float64, np.float32) or array.dtype.kind in "iu")
     return Table(schema, len(array), lambda name: array[:, position[name]], array if fast else None)
 
@@ -132,13 +142,13 @@ def read_file(path: str | Path, schema: Schema, *, with_label: bool = True) -> t
     (unless the empty text is a listed category). Only columns that the schema names are read.
     """
     path = Path(path)
-    names = list(schema.names)
+    names = list(schema.columns)
     if with_label:
         if schema.label is None:
             raise SchemaError("the schema does not name the label's column; set label, or name in [label]")
         names.append(schema.label)
     table = _read_parquet(path, names) if is_parquet(path) else _read_csv(path, schema, names)
-    return table.select(list(schema.names)), table.column(schema.label) if with_label else None
+    return table.select(list(schema.columns)), table.column(schema.label) if with_label else None
 
 
 def open_frame(X: Any) -> Any:

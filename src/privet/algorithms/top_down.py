@@ -1,0 +1,435 @@
+"""DP-TopDown (paper 001): best-first growth, one private split for each leaf that is worth one.
+
+Greedy top-down learning keeps a queue of leaves, each with its best split, and makes the split that lowers the tree's
+impurity most. DP-TopDown finds a leaf's split by a private choice from a public splitting class, weighs leaves by noisy
+counts, stops at small or pure ones, and labels the rest by report-noisy-max. What a node may spend falls with its depth.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from privet.algorithms.base import PrivateClassifier
+from privet.curators.base import Curator, Node, Tally
+from privet.curators.central import left_counts
+from privet.errors import PrivetError, SchemaError
+from privet.privacy.ledger import exact
+from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, RootGini, Score
+from privet.schema import Schema
+from privet.tree.candidates import Candidates, Split, Splits
+from privet.tree.criteria import CRITERIA, gain
+from privet.tree.growth import Branch, branches
+from privet.tree.planning import SIZE_SHARE
+from privet.tree.splitting_class import SplittingClass
+from privet.tree.tree import Tree
+
+MECHANISMS = {
+    "rnm": "report_noisy_max",
+    "permute_and_flip": "permute_and_flip",
+    "exponential": "exponential",
+}
+"""How a split is chosen, by the name of the parameter."""
+
+BUDGETS: dict[str, Callable[[int, int], Fraction]] = {
+    "uniform": lambda depth, max_nodes: Fraction(1, max_nodes),
+    "decay": lambda depth, max_nodes: Fraction(1, 2**depth),
+}
+"""B(depth): the share of the splits' budget that a node at this depth has; the root's depth is 1."""
+
+TALLY_SHARE = Fraction(1, 2)
+"""The part of a node's budget that measures the chosen split; the paper gives half of it to the node's weight."""
+
+CLAIMED = {
+    "entropy": lambda m: 2 * (3 * math.log2(m) + 1) / m,
+    "gini": lambda m: 20 / m,
+    "root_gini": lambda m: 10 / m,
+}
+"""What the paper says one record can change of a gain in a node of m records (Lemmas 11, 18 and 20)."""
+
+FIXED_POINT = 2**20
+"""Published gains in whole numbers, so that noise can be added to them."""
+
+MOST_NODES = 10**5
+
+
+class TopDownClassifier(PrivateClassifier):
+    """DP-TopDown: best-first greedy growth over a public splitting class.
+
+    ``variant="sound"`` costs ``epsilon`` (pure differential privacy, add or remove one record). Each node that is asked
+    chooses its split privately and then has the winner's children counted, class by class, with fresh noise: gain,
+    weights and every decision to go on come from these counts. A node pays for both with its share of the budget.
+
+    ``variant="published"`` is the printed algorithm: report-noisy-max that also releases the winner's noisy gain, with
+    noise scaled by the private number of records in the node. That is not private for any epsilon, so it reads exact
+    counts and its receipt says infinity. One reading is ours: a node without records has the noise of one with one.
+
+    Use it for trees of very different branch lengths, for splitting classes of your own, and to compare with the paper;
+    ``PrivateTreeClassifier`` is more accurate at small budgets.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
+    epsilon : float
+        The privacy budget (the paper's alpha).
+    max_nodes : int
+        At most so many splits (the paper's M).
+    max_depth : int, optional
+        The largest depth.
+    criterion : "gini", "entropy" or "root_gini"
+        What splits are to lower; ``root_gini`` is for two classes. The last two need far more budget: one record moves
+        their scores by up to 1 + ln(n) and 2 sqrt(n), against 2. ``n`` there is the public number below.
+    budget : "decay", "uniform" or a function
+        The share of the splits' budget that a node at depth 1, 2, ... may spend: half as much at each depth,
+        1 / max_nodes, or a function of the depth whose values add up to at most 1.
+    leaf_share : float
+        The share of the whole budget that labels the leaves.
+    error, min_gain : float
+        A leaf is split further if it weighs at least error / max_nodes of all records, by the noisy counts of its
+        parent, and if its split's gain is above ``min_gain``, by its own. (Impurity is 1 for two classes alike.)
+    split : "rnm", "permute_and_flip" or "exponential"
+        How a split, and in the end a label, is chosen. The published variant has report-noisy-max only.
+    splitting_class : int or SplittingClass
+        The questions that a node may choose from: so many evenly spaced thresholds for each numeric feature and one
+        question for each category, or a ``privet.tree.splitting_class.SplittingClass``.
+    n_records : int, optional
+        About how many records there are, if that is public. Never compared with the data; without it 2% of the budget
+        measures the number. It sets which weight is too small, and caps for entropy and root-Gini.
+    variant : "sound" or "published"
+    random_state : int, optional
+        Reproducible noise for research; voids the receipt.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The public tree.
+    privacy_ : Receipt
+        What it cost and why.
+
+    Examples
+    --------
+    >>> from privet.datasets import load_adult
+    >>> X, y, schema = load_adult()
+    >>> model = TopDownClassifier(schema=schema, epsilon=1.0, max_nodes=32).fit(X, y)
+    >>> bool(model.score(X, y) > 0.77), model.privacy_.epsilon <= 1, model.privacy_.verify()
+    (True, True, True)
+    """
+
+    _shortfall = (
+        "Report-noisy-max also told the winner's noisy gain, and its noise was scaled by the node's private size; "
+        "no finite epsilon covers either."
+    )
+
+    def __init__(
+        self,
+        schema: Schema | str | None = None,
+        *,
+        epsilon: float = 1.0,
+        max_nodes: int = 512,
+        max_depth: int | None = None,
+        criterion: str = "gini",
+        budget: str | Callable[[int], Any] = "decay",
+        leaf_share: float = 0.5,
+        error: float = 0.1,
+        min_gain: float = 0.01,
+        split: str = "rnm",
+        splitting_class: int | SplittingClass = 10,
+        n_records: int | None = None,
+        variant: str = "sound",
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.max_nodes = max_nodes
+        self.max_depth = max_depth
+        self.criterion = criterion
+        self.budget = budget
+        self.leaf_share = leaf_share
+        self.error = error
+        self.min_gain = min_gain
+        self.split = split
+        self.splitting_class = splitting_class
+        self.n_records = n_records
+        self.variant = variant
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        if not _whole(self.max_nodes, 1, MOST_NODES):
+            raise PrivetError(f"max_nodes must be a whole number from 1 to {MOST_NODES:,}; got {self.max_nodes!r}.")
+        if self.max_depth is not None and not _whole(self.max_depth, 1):
+            raise PrivetError(f"max_depth must be None or a whole number of at least 1; got {self.max_depth!r}.")
+        if self.criterion not in CRITERIA:
+            raise PrivetError(f"criterion must be one of {', '.join(map(repr, CRITERIA))}; got {self.criterion!r}.")
+        if self.split not in MECHANISMS:
+            raise PrivetError(f"split must be one of {', '.join(map(repr, MECHANISMS))}; got {self.split!r}.")
+        if self.variant == "published" and self.split != "rnm":
+            raise PrivetError("The published variant is the paper's, with split='rnm'.")
+        if not (_number(self.leaf_share) and 0 < self.leaf_share < 1):
+            raise PrivetError(f"leaf_share must lie between 0 and 1; got {self.leaf_share!r}.")
+        if not (_number(self.error) and 0 <= self.error <= 1):
+            raise PrivetError(f"error must lie between 0 and 1; got {self.error!r}.")
+        if not (_number(self.min_gain) and math.isfinite(self.min_gain)):
+            raise PrivetError(f"min_gain must be a number, such as 0.01; got {self.min_gain!r}.")
+        if not (isinstance(self.splitting_class, SplittingClass) or _whole(self.splitting_class, 1)):
+            raise PrivetError(
+                f"splitting_class is a number of thresholds or a SplittingClass; got {self.splitting_class!r}."
+            )
+        hint = self.n_records
+        if hint is not None and not (_number(hint) and 0 <= hint <= 1e300):
+            raise PrivetError(f"n_records is about how many records there are, a number from 0 on; got {hint!r}.")
+        shares(self.budget, self.max_nodes)
+
+    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
+        n_classes = len(curator.schema.classes or ())
+        if self.criterion == "root_gini" and n_classes != 2:
+            raise SchemaError("root_gini is for two classes; choose criterion='gini' or 'entropy'.")
+        offered = self.splitting_class
+        offered = offered if isinstance(offered, SplittingClass) else SplittingClass(int(offered))
+        functions = offered.functions(curator.schema)
+        curator.grid(functions.grid)
+        kind = _Published if self.variant == "published" else _Sound
+        private_split = kind(self, curator, functions, start, budget)
+        tree = Tree(curator.schema)
+        leaves = _top_down(tree, private_split, start, self.max_nodes)
+        labels = curator.choose(
+            {node: Candidates(None, n_classes, labelled=True, stop=True) for node in leaves},
+            CorrectCount(),
+            private_split.leaf_budget,
+            mechanism=MECHANISMS[self.split],
+        )
+        for node, choice in labels.items():
+            assert choice.labels is not None
+            tree.nodes[leaves[node].branch.number].label = choice.labels[0]
+        return tree.simplified()
+
+
+# -- growth: one node at a time, the most promising first ---------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A leaf of the growing tree: where it is, and which share of all records it holds, by a noisy count."""
+
+    branch: Branch
+    depth: int
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """A leaf's private split, what it promises, and, where they were measured already, its children's weights."""
+
+    split: Split
+    gain: float
+    weights: tuple[float, ...] | None = None
+
+
+def _top_down(tree: Tree, private_split: PrivateSplit, start: Node, max_nodes: int) -> dict[Node, Leaf]:
+    """Make the most promising split on offer until there is none or there were enough; returns the leaves."""
+    curator, grid = private_split.curator, private_split.functions.grid
+    leaves = {start: Leaf(Branch(0, np.ones(grid.n_cells, dtype=bool)), depth=1, weight=1.0)}
+    queue = Queue()
+    queue.push(leaves, private_split(leaves))
+    for left in reversed(range(max_nodes)):
+        if not queue:
+            break
+        node, offer = queue.pop()
+        parent = leaves.pop(node)
+        nodes = curator.split({node: offer.split})[node]
+        ends = branches(tree, parent.branch, offer.split, grid)
+        weights = offer.weights or private_split.weights(nodes, parent.depth + 1)
+        children = {n: Leaf(end, parent.depth + 1, weight) for n, end, weight in zip(nodes, ends, weights)}
+        leaves |= children
+        if left:
+            queue.push(leaves, private_split(children))
+    return leaves
+
+
+@dataclass
+class Queue:
+    """Leaves with an offer; the one whose weight times gain is largest comes first, of equal ones the oldest."""
+
+    _heap: list[tuple[float, int, Node, Offer]] = field(default_factory=list)
+    _n_pushed: int = 0
+
+    def push(self, leaves: Mapping[Node, Leaf], offers: Mapping[Node, Offer]) -> None:
+        for node, offer in offers.items():
+            heapq.heappush(self._heap, (-leaves[node].weight * offer.gain, self._n_pushed, node, offer))
+            self._n_pushed += 1
+
+    def pop(self) -> tuple[Node, Offer]:
+        _, _, node, offer = heapq.heappop(self._heap)
+        return node, offer
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+
+# -- PrivateSplit: the part that asks ------------------------------------------------------------------------------
+
+
+class PrivateSplit(ABC):
+    """Finds splits for leaves; a leaf that is not worth one, or whose split is not, has none."""
+
+    def __init__(
+        self, model: TopDownClassifier, curator: Curator, functions: Splits, start: Node, budget: Fraction
+    ) -> None:
+        self.model, self.curator, self.functions = model, curator, functions
+        self.leaf_budget = budget * exact(model.leaf_share, "leaf_share")
+        of_splits = budget - self.leaf_budget
+        deepest = math.inf if model.max_depth is None else model.max_depth
+        self.budgets = [
+            of_splits * share if depth <= deepest else Fraction(0)
+            for depth, share in enumerate(shares(model.budget, model.max_nodes), 1)
+        ]
+        self.min_weight = float(model.error) / model.max_nodes
+
+    def budget(self, depth: int) -> Fraction:
+        return self.budgets[depth - 1] if depth <= len(self.budgets) else Fraction(0)
+
+    @abstractmethod
+    def __call__(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
+        """The offers of these leaves, which one call asks for together."""
+
+    @abstractmethod
+    def weights(self, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
+        """The shares of all records that new leaves hold."""
+
+
+class _Sound(PrivateSplit):
+    """Choose, then measure the winner. Everything that is decided follows from the schema and from private answers."""
+
+    def __init__(
+        self, model: TopDownClassifier, curator: Curator, functions: Splits, start: Node, budget: Fraction
+    ) -> None:
+        if model.n_records is None:
+            share = budget * SIZE_SHARE
+            self.size = int(curator.tally({start: Tally(by_class=False)}, share)[start][0])
+            budget -= share
+        else:
+            self.size = int(model.n_records)
+        super().__init__(model, curator, functions, start, budget)
+        self.score = selection_score(model.criterion, self.size)
+        self.n_classes = len(curator.schema.classes or ())
+
+    def __call__(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
+        candidates = {
+            node: Candidates(self.functions, self.n_classes, self.functions.allowed_within(leaf.branch.reachable))
+            for node, leaf in leaves.items()
+            if self._worth_asking(leaf)
+        }
+        candidates = {node: options for node, options in candidates.items() if len(options)}
+        budgets = {node: self.budget(leaves[node].depth) for node in candidates}
+        choices = self.curator.choose(
+            candidates,
+            self.score,
+            {node: budget * (1 - TALLY_SHARE) for node, budget in budgets.items()},
+            mechanism=MECHANISMS[self.model.split],
+        )
+        splits = {node: choice.split for node, choice in choices.items() if choice.split is not None}
+        counts = self.curator.tally(
+            {node: Tally((split,)) for node, split in splits.items()},
+            {node: budgets[node] * TALLY_SHARE for node in splits},
+        )
+        gains = {node: float(gain(self.model.criterion, cells)) for node, cells in counts.items()}
+        return {
+            node: Offer(split, gains[node], tuple(counts[node].sum(axis=1) / max(self.size, 1)))
+            for node, split in splits.items()
+            if gains[node] > self.model.min_gain
+        }
+
+    def _worth_asking(self, leaf: Leaf) -> bool:
+        """Not if it weighs too little, nor if its noise would be larger than all records together."""
+        return leaf.weight >= self.min_weight and self.budget(leaf.depth) * max(self.size, 1) >= 1
+
+    def weights(self, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
+        raise NotImplementedError("An offer carries its children's weights.")
+
+
+class _Published(PrivateSplit):
+    """As printed: noise of a private scale on exact gains, the largest of which is told, and noisy weights."""
+
+    def __init__(
+        self, model: TopDownClassifier, curator: Curator, functions: Splits, start: Node, budget: Fraction
+    ) -> None:
+        super().__init__(model, curator, functions, start, budget)
+        self.start = start
+        self.size = int(self._sizes(curator.peek([start])[start][None])[0])
+        self.leaf_budget /= 2  # its report-noisy-max has noise of 2 / budget
+
+    def __call__(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
+        offers = {}
+        for node, leaf in leaves.items():
+            offer = self._report_noisy_max(node, leaf.depth)
+            if offer is not None and offer.gain > self.model.min_gain and leaf.weight >= self.min_weight:
+                offers[node] = offer
+        return offers
+
+    def _report_noisy_max(self, node: Node, depth: int) -> Offer | None:
+        # The root's split has all of its budget; below, half of it is for the weight.
+        budget = self.budget(depth) if node is self.start else self.budget(depth) / 2
+        if not budget or not len(self.functions):
+            return None
+        histogram = self.curator.peek([node])[node]
+        left = left_counts(self.functions, histogram)
+        whole = histogram[: self.functions.grid.offsets[1]].sum(axis=0)  # every record is in one cell of a feature
+        gains = gain(self.model.criterion, np.stack([left, whole - left], axis=1))
+        scale = 2 * CLAIMED[self.model.criterion](max(int(whole.sum()), 1)) / float(budget)
+        noisy = self._noise(np.rint(gains * FIXED_POINT).astype(np.int64), scale * FIXED_POINT)
+        best = int(noisy.argmax())
+        return Offer(self.functions.split(best), float(noisy[best]) / FIXED_POINT)
+
+    def weights(self, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
+        sizes = self._sizes(np.stack(list(self.curator.peek(nodes).values())))
+        budget = float(self.budget(depth))
+        noisy = self._noise(sizes, 2 / budget) if budget else sizes * 0
+        return tuple(noisy / max(self.size, 1))
+
+    def _sizes(self, histograms: np.ndarray) -> np.ndarray:
+        return histograms[:, : self.functions.grid.offsets[1]].sum(axis=(1, 2))
+
+    def _noise(self, values: np.ndarray, scale: float) -> np.ndarray:
+        return self.curator.noise(values, min(scale, 2.0**52))
+
+
+def selection_score(criterion: str, size: int) -> Score:
+    """The score of a private choice; where it needs a public cap, about as many records as there are."""
+    if criterion == "gini":
+        return Gini()
+    if criterion == "entropy":
+        return Entropy(min(max(size, 1), 2**24))
+    return RootGini(min(max(size, 1), 2**22))
+
+
+def shares(budget: str | Callable[[int], Any], max_nodes: int) -> list[Fraction]:
+    """B(1), ..., B(max_nodes): exact, none negative, together at most 1."""
+    if callable(budget):
+        values = [_share(budget(depth)) for depth in range(1, max_nodes + 1)]
+    elif budget in BUDGETS:
+        values = [BUDGETS[budget](depth, max_nodes) for depth in range(1, max_nodes + 1)]
+    else:
+        raise PrivetError(f"budget must be 'decay', 'uniform' or a function of the depth; got {budget!r}.")
+    if min(values) < 0 or sum(values) > 1:
+        raise PrivetError("The shares that budget gives to depths 1 to max_nodes must not be negative nor exceed 1.")
+    return values
+
+
+def _share(value: Any) -> Fraction:
+    return Fraction(0) if _number(value) and value == 0 else exact(value, "a share of the budget")
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _whole(value: Any, low: int, high: float = math.inf) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and low <= value <= high

@@ -1,0 +1,165 @@
+"""Splitting classes: the public list of binary questions that a node may choose from.
+
+A paper calls it H. It is made from the schema before any record is seen: some thresholds for every numeric feature, and
+for every category the question whether a record is of it (one-hot encoding with one threshold at a half, in effect).
+Derived features are features like any other: the schema names them and says what they are computed from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from privet.errors import SchemaError
+from privet.schema import Categorical, Numeric, Schema, Value
+from privet.tree.candidates import Splits
+from privet.tree.grid import MOST_CELLS, OCTAVES, Cells, Grid
+
+
+@dataclass(frozen=True, eq=False)
+class SplittingClass:
+    """The questions that a node may choose from.
+
+    ``thresholds`` is how many evenly spaced thresholds a numeric feature has. ``of`` is for features that are to have
+    others, by name: a number of thresholds, a list of thresholds, or, of a categorical feature, a list of groups, each
+    of which is asked for as a whole. 0, or an empty list, leaves a feature out.
+
+    >>> schema = Schema({"age": Numeric(0, 100), "sex": Categorical(["f", "m"], other=False)}, classes=[0, 1])
+    >>> len(SplittingClass(10).functions(schema))
+    11
+    >>> SplittingClass(of={"age": [18, 65]}).functions(schema).grid.features[0].cuts.tolist()
+    [18.0, 65.0]
+    """
+
+    thresholds: int = 10
+    of: Mapping[str, int | Sequence[float] | Sequence[Sequence[Value]]] | None = None
+
+    def __post_init__(self) -> None:
+        if not _is_count(self.thresholds):
+            raise SchemaError(f"A number of thresholds is a whole number from 0 to {MOST_CELLS - 2:,}.")
+        if self.of is not None and not isinstance(self.of, Mapping):
+            raise SchemaError(
+                "of is a table: for each feature a number of thresholds, thresholds, or groups of values."
+            )
+
+    def functions(self, schema: Schema) -> Splits:
+        """All of them on one grid, whose cells are just what they tell apart."""
+        unknown = [name for name in self.of or () if name not in schema.features]
+        if unknown:
+            raise SchemaError(f"The splitting class speaks of {unknown[0]!r}, which is not a feature of the schema.")
+        grid = Grid(tuple(self._cells(name, feature) for name, feature in schema.features.items()))
+        runs, subsets = [np.empty((4, 0), dtype=np.int64)], []
+        for f, (name, feature) in enumerate(schema.features.items()):
+            start, cells = int(grid.offsets[f]), grid.features[f]
+            if isinstance(feature, Numeric):
+                runs.append(_thresholds(f, start, cells))
+            elif self._own(name) is None:
+                runs.append(_one_hot(f, start, cells))
+            else:
+                subsets.append((f, _groups(name, feature, self._own(name))))
+        feature_of, first, last, extra = np.concatenate(runs, axis=1)
+        feature_of = np.concatenate([feature_of, *(np.full(len(masks), f) for f, masks in subsets)])
+        return Splits(grid, feature_of, first, last, extra, tuple(subsets), np.zeros(len(feature_of)))
+
+    def _own(self, name: str) -> Any:
+        return (self.of or {}).get(name)
+
+    def _cells(self, name: str, feature: Numeric | Categorical) -> Cells:
+        if isinstance(feature, Categorical):
+            return Cells(name, None, feature.n_codes, feature.other)
+        own = self.thresholds if self._own(name) is None else self._own(name)
+        cuts = evenly_spaced(feature, int(own)) if _is_count(own) else _given(name, feature, own)
+        return Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `from_dict` gives back an equal splitting class."""
+        of = {name: _plain(own) for name, own in (self.of or {}).items()}
+        return {"thresholds": int(self.thresholds), **({"of": of} if of else {})}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> SplittingClass:
+        if not isinstance(content, Mapping) or not set(content) <= {"thresholds", "of"}:
+            raise SchemaError("This is not a splitting class: it has thresholds, and perhaps of.")
+        return cls(**content)
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_dict() == other.to_dict() if isinstance(other, SplittingClass) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def evenly_spaced(feature: Numeric, n: int) -> np.ndarray:
+    """The middles of ``n`` equal parts of the range; of a ``log`` feature, of equal ratios.
+
+    Three thresholds between 0 and 255 are 42.5, 127.5 and 212.5. For whole numbers, those that part the same values are
+    one.
+    """
+    low, high = float(feature.low), float(feature.high)
+    shares = (np.arange(n) + 0.5) / max(n, 1)
+    if feature.log and high > 0:
+        start = low if low > 0 else high * 2.0**-OCTAVES
+        points = start * (high / start) ** shares
+    else:
+        points = low + (high - low) * shares
+    if feature.integer:
+        points = np.floor(points)
+    return np.unique(points[(points >= low) & (points < high)])
+
+
+def _given(name: str, feature: Numeric, thresholds: Any) -> np.ndarray:
+    """Thresholds of the user's: numbers inside the range, where there is something to part."""
+    numbers = list(thresholds) if isinstance(thresholds, Iterable) and not isinstance(thresholds, str) else [None]
+    if not all(isinstance(t, Real) and not isinstance(t, bool) for t in numbers):
+        raise SchemaError(f"The thresholds of {name!r} are a whole number, how many, or a list of numbers.")
+    cuts = np.unique(np.array(numbers, dtype=float))
+    if not ((cuts >= feature.low) & (cuts < feature.high)).all():
+        raise SchemaError(f"A threshold of {name!r} lies outside its range, where it would part nothing.")
+    if len(cuts) > MOST_CELLS - 2:
+        raise SchemaError(f"{name!r} has more than {MOST_CELLS - 2:,} thresholds.")
+    return cuts
+
+
+def _thresholds(f: int, start: int, cells: Cells) -> np.ndarray:
+    """Values up to a threshold go left, and missing ones right; whether a value is missing is a question too."""
+    n = cells.n_cells - 1 - cells.special
+    first, last = np.full(n, start), start + np.arange(n)
+    if cells.special:
+        missing = start + cells.n_cells - 1
+        first, last = np.append(first, missing), np.append(last, missing)
+    return np.stack([np.full(len(last), f), first, last, np.full(len(last), -1)])
+
+
+def _one_hot(f: int, start: int, cells: Cells) -> np.ndarray:
+    """For each listed value whether it is this one; of two values that are all there is, one question is enough."""
+    n = cells.n_cells - cells.special
+    each = start + np.arange(1 if cells.n_cells == 2 else n if cells.n_cells > 1 else 0)
+    return np.stack([np.full(len(each), f), each, each, np.full(len(each), -1)])
+
+
+def _groups(name: str, feature: Categorical, groups: Any) -> np.ndarray:
+    """Each group as a row of the cells that it holds; unlisted values are in none."""
+    if isinstance(groups, Iterable) and not isinstance(groups, str):
+        groups = list(groups)
+        if all(isinstance(group, Iterable) and not isinstance(group, str) for group in groups):
+            masks = np.zeros((len(groups), feature.n_codes), dtype=bool)
+            for mask, group in zip(masks, groups):
+                for value in group:
+                    if value not in feature.values:
+                        raise SchemaError(f"A group of {name!r} has a value that the schema does not list.")
+                    mask[feature.values.index(value)] = True
+            return masks
+    raise SchemaError(f"{name!r} is categorical: give it groups of its values, such as [['a'], ['a', 'b']].")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= value <= MOST_CELLS - 2
+
+
+def _plain(own: Any) -> Any:
+    if isinstance(own, str) or not isinstance(own, Iterable):
+        return own.item() if hasattr(own, "item") else own
+    return [_plain(each) for each in own]
