@@ -137,6 +137,11 @@ def test_a_constant_and_a_single_class_are_allowed():
         (lambda: Numeric(0, 2**60, integer=True), "2\\*\\*53"),
         (lambda: Numeric(-1, 2, log=True), "log needs low >= 0"),
         (lambda: Numeric(0, 1, missing="yes"), "missing must be true or false"),
+        (lambda: Numeric(0, 1, mean_of="ab"), "list of column names"),
+        (lambda: Numeric(0, 1, mean_of=["a", "a"]), "twice"),
+        (lambda: Numeric(0, 1, mean_of=["a", 1]), "text"),
+        (lambda: Numeric(0, 1, integer=True, mean_of=["a", "b"]), "leave integer out"),
+        (lambda: Schema({"m": Numeric(0, 1, mean_of=["a", "b"])}, classes=[0], label="b"), "'b' is the label"),
         (lambda: Categorical([]), "must not be empty"),
         (lambda: Categorical("abc"), "must be a list"),
         (lambda: Categorical(["a", "b", "a"]), "'a' is listed twice"),
@@ -186,6 +191,18 @@ def test_a_wrong_schema_says_which_rule_it_breaks(make, message):
 def test_a_wrong_file_names_the_field_and_the_rule(toml, message):
     with pytest.raises(SchemaError, match=message):
         Schema.from_toml(toml)
+
+
+def test_derived_features_name_the_columns_that_are_read():
+    schema = Schema(
+        {"ab": Numeric(0, 2, mean_of=["a", "b"]), "b": Numeric(0, 2), "bc": Numeric(0, 2, mean_of=("b", "c"))},
+        classes=[0, 1],
+    )
+    assert schema.names == ("ab", "b", "bc")
+    assert schema.columns == ("a", "b", "c")
+    assert Schema.from_toml(schema.to_toml()) == schema
+    assert eval(repr(schema)) == schema
+    assert schema.fingerprint() != Schema({**schema.features, "ab": Numeric(0, 2)}, classes=[0, 1]).fingerprint()
 
 
 def test_repr_reads_like_the_call_that_made_it():

@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, parametrize_with_checks
 
 from privet import PrivateTreeClassifier, PrivateTreeRegressor
+from privet import PrivateTreeClassifier, TopDownClassifier
 
 LEAVES = ["labels", "counts"]
 
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning
     [
         *(PrivateTreeClassifier(schema="infer", leaves=leaves) for leaves in LEAVES),
         PrivateTreeRegressor(schema="infer", epsilon=10),
+        *(TopDownClassifier(schema="infer", epsilon=10.0, variant=variant) for variant in ("sound", "published")),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILED_CHECKS,
 )

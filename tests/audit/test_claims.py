@@ -11,9 +11,13 @@ import numpy as np
 import pytest
 
 from privet.audit import statistical_bound
-from privet.audit.claims import CLAIMS, Law, Outcome, claim, diffprivlib, diprime, federated, privatree, topdown
+from privet.audit.claims import CLAIMS, Law, Outcome, claim, diffprivlib, diprime, federated, privatree
 
-KEYS = [entry.key for entry in CLAIMS]
+KEYS = [
+    # Counted, not computed: thousands of fits.
+    pytest.param(entry.key, marks=pytest.mark.slow) if entry.key == "topdown-private-size" else entry.key
+    for entry in CLAIMS
+]
 LAWS = [entry.key for entry in CLAIMS if isinstance(entry.subject(), Law)]
 
 
@@ -63,14 +67,16 @@ def test_the_exact_engine_finds_the_numbers_of_the_theory_page(key, epsilon, tol
     assert finding(key).bound.epsilon == pytest.approx(epsilon, abs=tolerance)
 
 
-@pytest.mark.parametrize("key", ["privet-tree-labels", "privet-tree-counts"])
-def test_our_own_trees_are_attacked_where_it_hurts(key):
+@pytest.mark.parametrize(
+    ("key", "least"), [("privet-tree-labels", 0.9), ("privet-tree-counts", 0.9), ("privet-topdown", 0.7)]
+)
+def test_our_own_trees_are_attacked_where_it_hurts(key, least):
     # A pair on which nothing shows would prove nothing.
-    assert 0.9 < finding(key).bound.epsilon <= 1 + 1e-9
+    assert least < finding(key).bound.epsilon <= 1 + 1e-9
 
 
 def test_keys_are_unique():
-    keys = [*KEYS, *(entry.key for entry in diffprivlib.CLAIMS)]
+    keys = [*(entry.key for entry in CLAIMS), *(entry.key for entry in diffprivlib.CLAIMS)]
     assert len(set(keys)) == len(keys)
 
 
@@ -144,14 +150,8 @@ def test_the_statistical_engine_catches_it_too(key, runs, least):
     assert least < counted(key, runs) < claim(key).proven
 
 
-@pytest.mark.parametrize(
-    ("law", "pair"),
-    [
-        (topdown.PrivateSizeNoise(threshold=120), topdown.one_row()),
-        (diprime.LeafMean(threshold=6), diprime.one_target()),
-    ],
-)
-def test_noise_scaled_by_a_private_size_shows_in_the_tails(law, pair):
+def test_noise_scaled_by_a_private_size_shows_in_the_tails():
+    law, pair = diprime.LeafMean(threshold=6), diprime.one_target()
     # Not as far out as the exact engine looks, so that it happens often enough to be counted.
     assert statistical_bound(law, pair, runs=40_000, n_jobs=1, progress=False).epsilon > 1
 

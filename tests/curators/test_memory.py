@@ -160,15 +160,19 @@ def test_the_largest_sibling_is_never_counted(monkeypatch):
     assert counted[2:] in ([], [[]])
 
 
-def test_a_sibling_alone_is_counted_itself(monkeypatch):
+@pytest.mark.parametrize("alone", [0, 1], ids=["large", "small"])
+def test_of_two_siblings_the_smaller_is_counted_whichever_is_asked_for(monkeypatch, alone):
     curator = asked_curator()
     root = curator.root()
     curator._histograms([root])
-    large, small = curator.split({root: by_town(curator)})[root]
+    siblings = curator.split({root: by_town(curator)})[root]
     counted = spy_on_counting(curator, monkeypatch)
-    curator._histograms([large])
-    curator._histograms([small])  # the last unknown one: by subtraction
-    assert counted == [[curator._totals([large]).sum()], []]
+    one = curator._histograms([siblings[alone]])
+    other = curator._histograms([siblings[1 - alone]])  # the last unknown one: by subtraction
+    assert counted == [[curator._totals([siblings[1]]).sum()], []]
+    everything = [[i for i, (r, _) in enumerate(some_table()) if (r[3] == "c") == part] for part in (False, True)]
+    for part, own in ((alone, one), (1 - alone, other)):
+        np.testing.assert_array_equal(own[0], naive_histogram(some_table(), everything[part], curator._grid))
 
 
 def test_a_grid_can_be_refined_after_the_parents_handle_is_gone():

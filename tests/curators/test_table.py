@@ -487,3 +487,54 @@ def test_reading_warns_about_nothing():
         warnings.simplefilter("error")
         table = read_table(pd.DataFrame(ROWS), SCHEMA)
         table.numeric("age"), table.codes("sex"), table.codes("kids"), read_labels(["no"], SCHEMA)
+
+
+# -- derived features ---------------------------------------------------------------------------------------------
+
+DERIVED = Schema(
+    {
+        "ab": Numeric(0, 9, mean_of=["a", "b"]),
+        "c": Numeric(0, 9),
+        "ac": Numeric(0, 9, missing=True, mean_of=["a", "c"]),
+    },
+    classes=[0, 1],
+)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_a_mean_is_computed_from_columns_by_name_in_any_order(make):
+    table = read_table(make({"c": [1, 3], "b": [4.0, 0.0], "z": ["", ""], "a": [2, 5]}), DERIVED)
+    assert table.numeric("ab").tolist() == [3.0, 2.5]
+    assert table.numeric("c").tolist() == [1.0, 3.0]
+    assert table.numeric("ac").tolist() == [1.5, 4.0]
+
+
+def test_an_array_has_the_columns_that_are_read_each_once():
+    assert DERIVED.columns == ("a", "b", "c")
+    table = read_table(np.array([[2, 4, 1], [5, 0, 3]]), DERIVED)
+    assert table.matrix is None
+    assert table.numeric("ab").tolist() == [3.0, 2.5]
+    with pytest.raises(SchemaError, match="expecting 3"):
+        read_table(np.zeros((2, 4)), DERIVED)
+
+
+def test_a_missing_value_makes_a_mean_missing_where_that_is_allowed():
+    table = read_table(np.array([[2, 4, np.nan], [5, 0, 3]]), DERIVED)
+    assert np.isnan(table.numeric("ac")).tolist() == [True, False]
+    with pytest.raises(SchemaError, match="'c'"):
+        table.numeric("c")
+    with pytest.raises(SchemaError, match="'b'"):
+        read_table(np.array([[2, np.nan, 1.0]]), DERIVED).numeric("ab")
+
+
+def test_a_column_that_a_mean_needs_must_be_there():
+    with pytest.raises(SchemaError, match="'b'"):
+        read_table(pd.DataFrame({"a": [1], "c": [1]}), DERIVED)
+
+
+def test_files_are_read_for_derived_features_too(tmp_path):
+    (tmp_path / "t.csv").write_text("b,a,y,c\n4,2,1,1\n0,5,0,3\n")
+    schema = Schema(DERIVED.features, classes=[0, 1], label="y")
+    X, y = read_file(tmp_path / "t.csv", schema)
+    assert read_table(X, schema).numeric("ab").tolist() == [3.0, 2.5]
+    assert y.to_pylist() == [1, 0]

@@ -35,8 +35,8 @@ def sample_size(
     algorithm without noise needs, (1/error)^(c log(1/error) / advantage^2), of which the paper does not give the
     constant. The result is a worst case over all data of that kind, so it is large: practice needs far less.
 
-    With ``entities`` k data holders weights and leaf labels are sums of k noisy counts (Corollary 16). ``split`` is how a
-    node finds its split: ``"rnm"`` in one place, ``"noisy_counts"`` at the k holders.
+    With ``entities`` k data holders weights and leaf labels are sums of k noisy counts (Corollary 16). ``split`` is
+    how a node finds its split: ``"rnm"`` in one place, ``"noisy_counts"`` at the k holders.
 
     In the symbols of the proof, with b the smallest share of the budget that a depth has and zeta the accuracy that
     every private answer must reach,
@@ -51,11 +51,11 @@ def sample_size(
 
     The proof lets a split's accuracy follow from m >= c lg(m); N = 2 c' ln(c') with c' = c / ln 2 is enough for that
     (its Lemma 13 is about natural logarithms), where c = 40 ln(|H| / d) / (a z) for report-noisy-max with arguments
-    z, a, d of N, and 60 ln(3 k |H| / d) k |H| / (a z) for noisy counts. Logarithms of the recurrence, lg, are binary, as
-    the entropy is.
+    z, a, d of N, and 60 ln(3 k |H| / d) k |H| / (a z) for noisy counts. The recurrence's logarithm, lg, is binary, as
+    the entropy's is.
 
     >>> f"{sample_size(epsilon=1.0, advantage=0.25, functions=100, max_nodes=8):.1e}"
-    '4.2e+09'
+    '3.9e+13'
     """
     _check(error=error, delta=delta, advantage=advantage)
     for name, value in {"functions": functions, "entities": entities, "max_nodes": max_nodes}.items():

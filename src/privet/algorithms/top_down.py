@@ -1,17 +1,15 @@
 """DP-TopDown (paper 001): best-first growth, one private split for each leaf that is worth one.
 
 Greedy top-down learning keeps a queue of leaves, each with its best split, and makes the split that lowers the tree's
-impurity most. DP-TopDown finds a leaf's split by a private choice from a public splitting class, weighs leaves by noisy
-counts, stops at small or pure ones, and labels the rest by report-noisy-max. What a node may spend falls with its depth.
+impurity most. DP-TopDown finds a leaf's split by a private choice from a public splitting class, weighs leaves by
+noisy counts, stops at small or pure ones, and labels what is left by report-noisy-max. What a node may spend depends
+on its depth.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
@@ -25,9 +23,9 @@ from privet.errors import PrivetError, SchemaError
 from privet.privacy.ledger import exact
 from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, RootGini, Score
 from privet.schema import Schema
-from privet.tree.candidates import Candidates, Split, Splits
+from privet.tree.best_first import Leaf, Offer, grow_best_first
+from privet.tree.candidates import Candidates, Splits
 from privet.tree.criteria import CRITERIA, gain
-from privet.tree.growth import Branch, branches
 from privet.tree.planning import SIZE_SHARE
 from privet.tree.splitting_class import SplittingClass
 from privet.tree.tree import Tree
@@ -59,6 +57,9 @@ FIXED_POINT = 2**20
 """Published gains in whole numbers, so that noise can be added to them."""
 
 MOST_NODES = 10**5
+
+MOST_RECORDS = 2**30
+"""A larger hint counts as this: questions with less than a billionth of epsilon would only be noise."""
 
 
 class TopDownClassifier(PrivateClassifier):
@@ -199,7 +200,7 @@ class TopDownClassifier(PrivateClassifier):
         kind = _Published if self.variant == "published" else _Sound
         private_split = kind(self, curator, functions, start, budget)
         tree = Tree(curator.schema)
-        leaves = _top_down(tree, private_split, start, self.max_nodes)
+        leaves = grow_best_first(curator, tree, start, functions.grid, private_split, self.max_nodes)
         labels = curator.choose(
             {node: Candidates(None, n_classes, labelled=True, stop=True) for node in leaves},
             CorrectCount(),
@@ -212,73 +213,11 @@ class TopDownClassifier(PrivateClassifier):
         return tree.simplified()
 
 
-# -- growth: one node at a time, the most promising first ---------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Leaf:
-    """A leaf of the growing tree: where it is, and which share of all records it holds, by a noisy count."""
-
-    branch: Branch
-    depth: int
-    weight: float
-
-
-@dataclass(frozen=True, eq=False)
-class Offer:
-    """A leaf's private split, what it promises, and, where they were measured already, its children's weights."""
-
-    split: Split
-    gain: float
-    weights: tuple[float, ...] | None = None
-
-
-def _top_down(tree: Tree, private_split: PrivateSplit, start: Node, max_nodes: int) -> dict[Node, Leaf]:
-    """Make the most promising split on offer until there is none or there were enough; returns the leaves."""
-    curator, grid = private_split.curator, private_split.functions.grid
-    leaves = {start: Leaf(Branch(0, np.ones(grid.n_cells, dtype=bool)), depth=1, weight=1.0)}
-    queue = Queue()
-    queue.push(leaves, private_split(leaves))
-    for left in reversed(range(max_nodes)):
-        if not queue:
-            break
-        node, offer = queue.pop()
-        parent = leaves.pop(node)
-        nodes = curator.split({node: offer.split})[node]
-        ends = branches(tree, parent.branch, offer.split, grid)
-        weights = offer.weights or private_split.weights(nodes, parent.depth + 1)
-        children = {n: Leaf(end, parent.depth + 1, weight) for n, end, weight in zip(nodes, ends, weights)}
-        leaves |= children
-        if left:
-            queue.push(leaves, private_split(children))
-    return leaves
-
-
-@dataclass
-class Queue:
-    """Leaves with an offer; the one whose weight times gain is largest comes first, of equal ones the oldest."""
-
-    _heap: list[tuple[float, int, Node, Offer]] = field(default_factory=list)
-    _n_pushed: int = 0
-
-    def push(self, leaves: Mapping[Node, Leaf], offers: Mapping[Node, Offer]) -> None:
-        for node, offer in offers.items():
-            heapq.heappush(self._heap, (-leaves[node].weight * offer.gain, self._n_pushed, node, offer))
-            self._n_pushed += 1
-
-    def pop(self) -> tuple[Node, Offer]:
-        _, _, node, offer = heapq.heappop(self._heap)
-        return node, offer
-
-    def __bool__(self) -> bool:
-        return bool(self._heap)
-
-
 # -- PrivateSplit: the part that asks ------------------------------------------------------------------------------
 
 
-class PrivateSplit(ABC):
-    """Finds splits for leaves; a leaf that is not worth one, or whose split is not, has none."""
+class _Budgeted:
+    """What both variants share: how the budget is dealt out, and which leaves are too small."""
 
     def __init__(
         self, model: TopDownClassifier, curator: Curator, functions: Splits, start: Node, budget: Fraction
@@ -296,16 +235,8 @@ class PrivateSplit(ABC):
     def budget(self, depth: int) -> Fraction:
         return self.budgets[depth - 1] if depth <= len(self.budgets) else Fraction(0)
 
-    @abstractmethod
-    def __call__(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
-        """The offers of these leaves, which one call asks for together."""
 
-    @abstractmethod
-    def weights(self, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
-        """The shares of all records that new leaves hold."""
-
-
-class _Sound(PrivateSplit):
+class _Sound(_Budgeted):
     """Choose, then measure the winner. Everything that is decided follows from the schema and from private answers."""
 
     def __init__(
@@ -313,15 +244,16 @@ class _Sound(PrivateSplit):
     ) -> None:
         if model.n_records is None:
             share = budget * SIZE_SHARE
-            self.size = int(curator.tally({start: Tally(by_class=False)}, share)[start][0])
+            measured = int(curator.tally({start: Tally(by_class=False)}, share)[start][0])
             budget -= share
         else:
-            self.size = int(model.n_records)
+            measured = int(model.n_records)
         super().__init__(model, curator, functions, start, budget)
+        self.size = min(max(measured, 1), MOST_RECORDS)
         self.score = selection_score(model.criterion, self.size)
         self.n_classes = len(curator.schema.classes or ())
 
-    def __call__(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
+    def offers(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
         candidates = {
             node: Candidates(self.functions, self.n_classes, self.functions.allowed_within(leaf.branch.reachable))
             for node, leaf in leaves.items()
@@ -342,20 +274,20 @@ class _Sound(PrivateSplit):
         )
         gains = {node: float(gain(self.model.criterion, cells)) for node, cells in counts.items()}
         return {
-            node: Offer(split, gains[node], tuple(counts[node].sum(axis=1) / max(self.size, 1)))
+            node: Offer(split, gains[node], tuple(counts[node].sum(axis=1) / self.size))
             for node, split in splits.items()
             if gains[node] > self.model.min_gain
         }
 
     def _worth_asking(self, leaf: Leaf) -> bool:
         """Not if it weighs too little, nor if its noise would be larger than all records together."""
-        return leaf.weight >= self.min_weight and self.budget(leaf.depth) * max(self.size, 1) >= 1
+        return leaf.weight >= self.min_weight and self.budget(leaf.depth) * self.size >= 1
 
     def weights(self, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
         raise NotImplementedError("An offer carries its children's weights.")
 
 
-class _Published(PrivateSplit):
+class _Published(_Budgeted):
     """As printed: noise of a private scale on exact gains, the largest of which is told, and noisy weights."""
 
     def __init__(
@@ -366,7 +298,7 @@ class _Published(PrivateSplit):
         self.size = int(self._sizes(curator.peek([start])[start][None])[0])
         self.leaf_budget /= 2  # its report-noisy-max has noise of 2 / budget
 
-    def __call__(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
+    def offers(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
         offers = {}
         for node, leaf in leaves.items():
             offer = self._report_noisy_max(node, leaf.depth)
@@ -406,8 +338,8 @@ def selection_score(criterion: str, size: int) -> Score:
     if criterion == "gini":
         return Gini()
     if criterion == "entropy":
-        return Entropy(min(max(size, 1), 2**24))
-    return RootGini(min(max(size, 1), 2**22))
+        return Entropy(min(size, 2**24))
+    return RootGini(min(size, 2**22))
 
 
 def shares(budget: str | Callable[[int], Any], max_nodes: int) -> list[Fraction]:
@@ -432,4 +364,4 @@ def _number(value: Any) -> bool:
 
 
 def _whole(value: Any, low: int, high: float = math.inf) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and low <= value <= high
+    return isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) <= high

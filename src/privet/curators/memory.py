@@ -189,8 +189,9 @@ class MemoryCurator(CentralCurator):
     def _histograms(self, nodes: Sequence[Node]) -> np.ndarray:
         asked = [self._held[node] for node in nodes]
         counted = self._counted
-        by_subtraction = [held for held in asked if self._follows_from_others(held, asked)]
-        to_count = [held for held in asked if held not in counted and held not in by_subtraction]
+        wanted = [*asked, *self._smaller_siblings(asked)]
+        by_subtraction = [held for held in wanted if self._follows_from_others(held, wanted)]
+        to_count = [held for held in wanted if held not in counted and held not in by_subtraction]
         counted.update(zip(to_count, self._count(to_count)))
         for held in by_subtraction:
             assert held.parent is not None
@@ -202,6 +203,16 @@ class MemoryCurator(CentralCurator):
             if held.parent is not None and all(sibling in counted for sibling in held.family):
                 counted.pop(held.parent, None)
         return answer
+
+    def _smaller_siblings(self, asked: Sequence[_Held]) -> list[_Held]:
+        """Nodes that are not asked for, but whose sibling is and has more rows than they: they are counted instead."""
+        smaller: list[_Held] = []
+        for held in asked:
+            if held not in self._counted and held.parent is not None and held.parent in self._counted:
+                others = [sibling for sibling in held.family if sibling not in self._counted and sibling not in asked]
+                if sum(map(_n_rows, others)) < _n_rows(held):
+                    smaller += others
+        return list(dict.fromkeys(smaller))
 
     def _follows_from_others(self, held: _Held, asked: Sequence[_Held]) -> bool:
         """Whether this is the largest unknown node of a family that is asked for, or known, with its parent known."""

@@ -156,7 +156,7 @@ def _groups(name: str, feature: Categorical, groups: Any) -> np.ndarray:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= value <= MOST_CELLS - 2
+    return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) <= MOST_CELLS - 2
 
 
 def _plain(own: Any) -> Any:

@@ -22,6 +22,12 @@ def tree(**options: Any) -> Any:
     return PrivateTreeClassifier(epsilon=1.0, n_records=MANY, **options)
 
 
+def top_down(**options: Any) -> Any:
+    from privet.algorithms.top_down import TopDownClassifier
+
+    return TopDownClassifier(epsilon=1.0, n_records=MANY, **options)
+
+
 def kinds(n_features: int, counts: Sequence[int], added: int) -> Pair:
     """So many records of each kind (binary features, then the label); the one that joins is of kind ``added``."""
     records = list(product("ab", repeat=n_features + 1))
@@ -57,6 +63,17 @@ CLAIMS = (
         subject=partial(tree, max_depth=1, leaves="counts"),
         witness=partial(kinds, 1, (2, 0, 0, 2), 0),
         why="The same, with a tally of each leaf that has its own share of the budget.",
+        window=(0, 2),
+    ),
+    Claim(
+        key="privet-topdown",
+        paper="Privet",
+        variant="TopDownClassifier, sound",
+        claimed=1.0,
+        proven=1.0,
+        subject=partial(top_down, max_nodes=1, leaf_share=0.9),
+        witness=partial(kinds, 1, (40, 0, 0, 40), 1),
+        why="A private choice, a fresh tally of the winner, and a label for each leaf: one node of a path at a time.",
         window=(0, 2),
     ),
 )

@@ -52,9 +52,10 @@ CLAIMS: tuple[Claim, ...] = (
         variant="noise scaled by the node's size",
         claimed=1.0,
         proven=math.inf,
-        subject=partial(topdown.PrivateSizeNoise, threshold=200),
-        witness=topdown.one_row,
-        why="Two scales of noise differ without bound far out.",
+        subject=partial(topdown.published, min_gain=40.0),
+        witness=partial(topdown.one_more_alike, 24),
+        why="Two scales of noise differ without bound far out, and a maximum of many gains looks far out.",
+        runs=1_600,
     ),
     Claim(
         key="topdown-noisy-counts",

@@ -1,13 +1,15 @@
-"""DP-TopDown: report-noisy-max that gives the maximum away, noise scaled by a private size, and NoisyCounts."""
+"""DP-TopDown: the published estimator, report-noisy-max that gives the maximum away, and NoisyCounts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from privet.audit.claims.law import Law, LogLaw, joined, log_laplace_above, log_not, yes_or_no
 from privet.audit.pair import Pair
+from privet.schema import Categorical, Schema
 
 
 @dataclass(frozen=True)
@@ -32,26 +34,6 @@ class ReleasedMaximum(Law):
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         scores = correct_counts(X, y)
         return yes_or_no(sum(log_not(log_laplace_above(self.threshold - score, self.scale)) for score in scores))
-
-
-@dataclass(frozen=True)
-class PrivateSizeNoise(Law):
-    """The noisy gain of one split of a node of m records: Laplace(2 * Delta(m) / alpha), Delta(m) = 20 / m for Gini.
-
-    The attacker asks whether it is above ``threshold``.
-    """
-
-    threshold: float
-    alpha: float = 1.0
-
-    def _scale(self, m: int) -> float:
-        return 2 * 20 / max(m, 1) / self.alpha
-
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
-        return bool(gini_gain(X[:, 0], y) + rng.laplace(scale=self._scale(len(y))) > self.threshold)
-
-    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        return yes_or_no(log_laplace_above(self.threshold - gini_gain(X[:, 0], y), self._scale(len(y))))
 
 
 @dataclass(frozen=True)
@@ -85,8 +67,24 @@ def equal_candidates(candidates: int, rows: int = 20) -> Pair:
     return joined(np.tile(y[:, None], candidates), y, np.ones(candidates, dtype=int), 1)
 
 
-def one_row() -> Pair:
-    return joined(np.zeros((1, 1), dtype=int), np.zeros(1, dtype=int), np.zeros(1, dtype=int), 0)
+def published(min_gain: float) -> Any:
+    """The estimator with one split to make, nearly all of its budget for it, and an unusual but public threshold.
+
+    A node of m records has noise of scale 40 / m on each gain, so that a table of one record reaches far more easily
+    above the threshold than one of two: whether the root is split tells them apart.
+    """
+    from privet.algorithms.top_down import TopDownClassifier
+
+    return TopDownClassifier(
+        epsilon=1.0, variant="published", max_nodes=1, budget="uniform", leaf_share=0.01, min_gain=min_gain
+    )
+
+
+def one_more_alike(features: int) -> Pair:
+    """One record, and the same twice."""
+    schema = Schema({f"f{j}": Categorical([0, 1], other=False) for j in range(features)}, classes=[0, 1])
+    one, other = ((np.zeros((m, features), dtype=int), np.zeros(m, dtype=int)) for m in (1, 2))
+    return Pair(one, other, schema)
 
 
 def other_cells(functions: int = 1, rows: int = 5) -> Pair:
@@ -98,13 +96,3 @@ def correct_counts(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """For each binary feature how many records its children's largest classes hold."""
     sides, labels = (X == 0, X == 1), (y == 0, y == 1)
     return sum(np.maximum(*((side & label[:, None]).sum(axis=0) for label in labels)) for side in sides)
-
-
-def gini_gain(side: np.ndarray, y: np.ndarray) -> float:
-    """The gain of a binary split under 4q(1 - q)."""
-
-    def impurity(labels: np.ndarray) -> float:
-        q = labels.mean() if len(labels) else 0.0
-        return 4 * q * (1 - q) * len(labels)
-
-    return (impurity(y) - impurity(y[side == 0]) - impurity(y[side == 1])) / max(len(y), 1)

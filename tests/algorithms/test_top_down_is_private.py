@@ -1,0 +1,102 @@
+"""The guarantee itself: on tiny neighbouring tables no transcript's probabilities differ by more than epsilon.
+
+Computed, not sampled, for every sequence of private answers, with counts cut to a small window: then this is the
+algorithm that is given cut answers, whose questions cost the same.
+"""
+
+from itertools import combinations_with_replacement, product
+
+import pandas
+import pytest
+
+from privet import Categorical, Ledger, MemoryCurator, Numeric, Schema, TopDownClassifier
+from privet.audit.exact import loss, transcripts
+
+AB = Categorical(["a", "b"], other=False)
+SCHEMAS = {
+    "one category": Schema({"s": AB}, classes=["n", "y"]),
+    "two categories": Schema({"s": AB, "t": AB}, classes=["n", "y"]),
+    "missing values": Schema({"i": Numeric(0, 1, integer=True, missing=True)}, classes=["n", "y"]),
+    "one class, two splits deep": Schema({"s": AB, "t": AB}, classes=["n"]),
+}
+VALUES = {
+    "one category": ("ab",),
+    "two categories": ("ab", "ab"),
+    "missing values": ((0.0, 1.0, float("nan")),),
+    "one class, two splits deep": ("ab", "ab"),
+}
+
+
+def worst_loss(case, most_records, window=(0, 1), **options):
+    """The largest loss over all pairs of tables of at most ``most_records`` records that differ by one."""
+    schema, tables = SCHEMAS[case], {}
+    kinds = list(product(*VALUES[case], schema.classes))
+    # So much is a record worth that a count of 1 is heavy, and so little a gain that none is too small.
+    model = TopDownClassifier(**{"n_records": 1, "epsilon": 8.0, "error": 0.1, "min_gain": -1.0, **options})
+
+    def law(table):
+        table = tuple(sorted(table, key=repr))
+        if table not in tables:
+            X = pandas.DataFrame({name: [record[i] for record in table] for i, name in enumerate(schema.names)})
+            y = [record[-1] for record in table]
+            tables[table] = transcripts(lambda mechanisms: fit(X, y, mechanisms), window)
+        return tables[table]
+
+    def fit(X, y, mechanisms):
+        model.fit_curator(MemoryCurator(X, y, schema, ledger=Ledger(1e9), mechanisms=mechanisms))
+
+    return max(
+        loss(law(table), law((*table, added)))
+        for n in range(most_records)
+        for table in combinations_with_replacement(kinds, n)
+        for added in kinds
+    )
+
+
+@pytest.mark.parametrize("split", ["rnm", "permute_and_flip", "exponential"])
+def test_no_transcript_of_one_split_is_more_than_epsilon_apart(split):
+    assert 1 < worst_loss("one category", 1, max_nodes=1, split=split) <= 8 + 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["two categories", "missing values"])
+def test_with_more_to_choose_from_too(case):
+    assert 1 < worst_loss(case, 2, max_nodes=1) <= 8 + 1e-9
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "root_gini"])
+def test_every_criterion_keeps_within_the_budget(criterion):
+    assert worst_loss("one category", 1, max_nodes=1, criterion=criterion) <= 8 + 1e-9
+
+
+@pytest.mark.parametrize("budget", ["decay", "uniform"])
+def test_no_transcript_of_several_splits_is_more_than_epsilon_apart(budget):
+    # Which node is asked next depends on the counts before: the order of the queue leaks nothing.
+    assert 1.3 < worst_loss("one class, two splits deep", 1, max_nodes=3, budget=budget) <= 8 + 1e-9
+
+
+def test_a_measured_size_is_within_the_budget_too():
+    assert worst_loss("one category", 1, max_nodes=1, n_records=None) <= 8 + 1e-9
+
+
+@pytest.mark.slow
+def test_no_transcript_of_two_splits_with_two_classes_is_more_than_epsilon_apart():
+    assert worst_loss("two categories", 1, max_nodes=2) <= 8 + 1e-9
+
+
+def test_the_search_would_catch_twice_the_budget():
+    class Careless(TopDownClassifier):
+        def _grow(self, curator, start, budget):
+            start.scope.limit = 2 * budget
+            return super()._grow(curator, start, 2 * budget)
+
+    schema = SCHEMAS["one category"]
+    model = Careless(epsilon=4.0, n_records=1, max_nodes=1, min_gain=-1.0)
+
+    def law(y):
+        X = pandas.DataFrame({"s": ["a"] * len(y)})
+        return transcripts(
+            lambda m: model.fit_curator(MemoryCurator(X, y, schema, ledger=Ledger(1e9), mechanisms=m)) and None, (0, 1)
+        )
+
+    assert loss(law([]), law(["n"])) > 4.2
