@@ -3,8 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, parametrize_with_checks
 
-from privet import PrivateTreeClassifier, PrivateTreeRegressor
-from privet import PrivateTreeClassifier, TopDownClassifier
+from privet import PrivateTreeClassifier, PrivateTreeRegressor, TopDownClassifier
 
 LEAVES = ["labels", "counts"]
 
