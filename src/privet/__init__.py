@@ -9,6 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from privet.algorithms.baselines import (
+        BDPTClassifier,
+        DiffPID3Classifier,
+        DPGDFClassifier,
+        RandomTreeClassifier,
+        SuLQID3Classifier,
+    )
     from privet.algorithms.private_tree import PrivateTreeClassifier
     from privet.algorithms.private_tree_regressor import PrivateTreeRegressor
     from privet.algorithms.top_down import TopDownClassifier
@@ -23,6 +30,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BDPTClassifier": "privet.algorithms.baselines.bdpt",
+    "DPGDFClassifier": "privet.algorithms.baselines.dpgdf",
+    "DiffPID3Classifier": "privet.algorithms.baselines.diffp_id3",
+    "RandomTreeClassifier": "privet.algorithms.baselines.random_tree",
+    "SuLQID3Classifier": "privet.algorithms.baselines.sulq_id3",
     "BudgetError": "privet.errors",
     "CapabilityError": "privet.errors",
     "Categorical": "privet.schema",
@@ -47,6 +59,11 @@ __all__ = [  # noqa: RUF022 - what people look for first comes first
     "PrivateTreeRegressor",
     "TopDownClassifier",
     "SplittingClass",
+    "RandomTreeClassifier",
+    "SuLQID3Classifier",
+    "DiffPID3Classifier",
+    "DPGDFClassifier",
+    "BDPTClassifier",
     "Schema",
     "Numeric",
     "Categorical",

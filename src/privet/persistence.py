@@ -26,6 +26,11 @@ MODELS = {
     "PrivateTreeClassifier": "privet.algorithms.private_tree",
     "PrivateTreeRegressor": "privet.algorithms.private_tree_regressor",
     "TopDownClassifier": "privet.algorithms.top_down",
+    "RandomTreeClassifier": "privet.algorithms.baselines.random_tree",
+    "SuLQID3Classifier": "privet.algorithms.baselines.sulq_id3",
+    "DiffPID3Classifier": "privet.algorithms.baselines.diffp_id3",
+    "DPGDFClassifier": "privet.algorithms.baselines.dpgdf",
+    "BDPTClassifier": "privet.algorithms.baselines.bdpt",
 }
 
 

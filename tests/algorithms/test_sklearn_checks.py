@@ -4,8 +4,10 @@ import pytest
 from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, parametrize_with_checks
 
 from privet import PrivateTreeClassifier, PrivateTreeRegressor, TopDownClassifier
+from privet.algorithms import baselines
 
 LEAVES = ["labels", "counts"]
+BASELINES = [getattr(baselines, name) for name in baselines.__all__]
 
 # Each check that cannot apply, with its reason. None: all of them pass.
 EXPECTED_FAILED_CHECKS: dict[str, str] = {}
@@ -18,6 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning
         *(PrivateTreeClassifier(schema="infer", leaves=leaves) for leaves in LEAVES),
         PrivateTreeRegressor(schema="infer", epsilon=10),
         *(TopDownClassifier(schema="infer", epsilon=10.0, variant=variant) for variant in ("sound", "published")),
+        *(kind(schema="infer") for kind in BASELINES),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILED_CHECKS,
 )

@@ -61,6 +61,9 @@ def test_no_bound_passes_what_is_proven(key):
         ("diprime-medians-5", 3.98, 5e-3),
         ("diprime-medians-10", 8.96, 5e-3),
         ("diprime-gaps", 13.4, 0.05),
+        ("dpgdf-label", math.exp(4) - math.exp(3), 1e-6),
+        ("dpgdf-published", math.inf, 0),
+        ("bdpt-published", math.inf, 0),
     ],
 )
 def test_the_exact_engine_finds_the_numbers_of_the_theory_page(key, epsilon, tolerance):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
@@ -260,10 +261,17 @@ def _shares(node: TreeNode, n_classes: int) -> np.ndarray:
     return shares / shares.sum()
 
 
-def check_whole(name: str, value: Any, least: int = 1) -> None:
-    """Raise unless a parameter is a whole number of at least ``least``."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise PrivetError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+def check_whole(name: str, value: Any, least: int = 1, most: float = math.inf) -> None:
+    """Raise unless a parameter is a whole number from ``least`` to ``most``."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
+        within = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
+        raise PrivetError(f"{name} must be a whole number {within}; got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise unless a parameter is one of the words that it may be."""
+    if value not in choices:
+        raise PrivetError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
 def check_hint(hint: Any) -> None:

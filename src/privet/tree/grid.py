@@ -79,6 +79,29 @@ def public_grid(schema: Schema, max_cells: int | None = None) -> Grid:
     return Grid(tuple(_cells(name, feature, max_cells) for name, feature in schema.features.items()))
 
 
+@lru_cache(maxsize=16)
+def even_grid(schema: Schema, n_bins: int) -> Grid:
+    """The grid that cuts every numeric feature's public range into at most ``n_bins`` bins of one width."""
+    grid = []
+    for name, feature in schema.features.items():
+        if isinstance(feature, Categorical):
+            grid.append(_cells(name, feature, n_bins))
+        else:
+            cuts = even_cuts(feature, n_bins)
+            grid.append(Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing))
+    return Grid(tuple(grid))
+
+
+def even_cuts(feature: Numeric, n_bins: int) -> np.ndarray:
+    """The inner edges of ``n_bins`` bins of one width; fewer where a feature of integers has fewer values."""
+    low, high = float(feature.low), float(feature.high)
+    points = low + (high - low) * (np.arange(1, n_bins) / n_bins)
+    if feature.integer:
+        # Bins of whole numbers: as many values in each, but for one more or less.
+        points = np.floor(low + (high - low + 1) * (np.arange(1, n_bins) / n_bins)) - 1
+    return np.unique(points[(points >= low) & (points < high)])
+
+
 def _cells(name: str, feature: Numeric | Categorical, max_cells: int) -> Cells:
     if isinstance(feature, Categorical):
         return Cells(name, None, len(feature.values) + feature.other, feature.other)

@@ -41,6 +41,26 @@ def public_splits(grid: Grid) -> Splits:
     return Splits(grid, feature, first, last, extra, tuple(subsets), np.concatenate(log_prior))
 
 
+@lru_cache(maxsize=16)
+def thresholds(grid: Grid) -> Splits:
+    """The thresholds of all numeric features, all of one weight."""
+    runs = [np.empty((4, 0), dtype=np.int64)]
+    runs += (
+        _thresholds(f, int(grid.offsets[f]), cells) for f, cells in enumerate(grid.features) if cells.cuts is not None
+    )
+    feature, first, last, extra = np.concatenate(runs, axis=1)
+    return Splits(grid, feature, first, last, extra, (), np.zeros(len(feature)))
+
+
+@lru_cache(maxsize=16)
+def single_splits(grid: Grid, features: tuple[int, ...]) -> Splits:
+    """One cell against the rest, for every cell of these features, all of one weight: splits of categories in CART."""
+    runs = [np.empty((4, 0), dtype=np.int64)]
+    runs += (_one_against_rest(f, int(grid.offsets[f]), grid.features[f]) for f in features)
+    feature, first, last, extra = np.concatenate(runs, axis=1)
+    return Splits(grid, feature, first, last, extra, (), np.zeros(len(feature)))
+
+
 def _thresholds(f: int, start: int, cells: Cells) -> np.ndarray:
     """Values up to each cut go left. Missing ones go either way; or they alone go right."""
     n = cells.n_cells - 1 - cells.special

@@ -87,5 +87,7 @@ def sound_estimators(epsilon: float) -> dict[str, Any]:
     return {
         # As they come: every registered class is sound by default.
         **{name: kind(epsilon=epsilon) for name, kind in classes.items()},
+        # A random structure is public: it is fixed, so that probabilities can be computed.
+        "RandomTreeClassifier": classes["RandomTreeClassifier"](epsilon=epsilon, structure=0),
         "PrivateTreeClassifier-counts": classes["PrivateTreeClassifier"](epsilon=epsilon, leaves="counts"),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from privet.audit.claims import diffprivlib, diprime, federated, hidden, privatree, privet, topdown
+from privet.audit.claims import baselines, diffprivlib, diprime, federated, hidden, privatree, privet, topdown
 from privet.audit.claims.claim import Claim
 
 CLAIMS: tuple[Claim, ...] = (
@@ -152,6 +152,40 @@ CLAIMS: tuple[Claim, ...] = (
         subject=partial(diprime.GapsBetweenRecords, 0.5, 0.5 + 1e-6),
         witness=partial(diprime.close_values, 1e-6),
         why="A gap counts the same however narrow it is, so a split shows where two records are close.",
+    ),
+    Claim(
+        key="dpgdf-label",
+        paper="DPGDF",
+        variant="label by smooth sensitivity, lead 3",
+        claimed=1.0,
+        proven=math.inf,
+        subject=baselines.SmoothLabel,
+        witness=baselines.leading,
+        why="In an exponent a sensitivity that depends on the data moves the odds without bound, smooth or not.",
+    ),
+    Claim(
+        key="bdpt-noisy-size",
+        paper="BDPT",
+        variant="sensitivity at a noisy size",
+        claimed=1.0,
+        proven=math.inf,
+        subject=partial(baselines.NoisySizeSensitivity, threshold=100),
+        witness=baselines.two_features,
+        why="A noisy size may be far above the true one, and the noise of the choice shrinks with it.",
+    ),
+    *(
+        Claim(
+            key=f"{name.lower()}-published",
+            paper=name,
+            variant="published estimator: stops on exact data",
+            claimed=1.0,
+            proven=math.inf,
+            subject=partial(baselines.published, f"{name}Classifier"),
+            witness=partial(baselines.nearly_pure, 12),
+            why="Whether a node is pure is told without noise.",
+            window=(0, 1),
+        )
+        for name in ("DPGDF", "BDPT")
     ),
     *privet.CLAIMS,
 )

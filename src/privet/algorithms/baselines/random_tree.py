@@ -1,0 +1,213 @@
+"""A tree of random splits with private labels: DiffPrivLib's tree, and one tree of the forests called DP-ERT.
+
+Features and thresholds are drawn before any record is seen, so the structure is free and the whole budget goes to the
+leaves: one permute-and-flip for each, in parallel (Jagannathan et al. 2009; Bojarski et al. 2014; DiffPrivLib).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privet.algorithms.base import PrivateClassifier, check_choice, check_whole
+from privet.curators.base import Curator, Node
+from privet.privacy.sensitivity import CorrectCount
+from privet.schema import Categorical, Numeric, Schema
+from privet.tree.candidates import Candidates, Split
+from privet.tree.grid import Cells, Grid
+from privet.tree.tree import Rule, Tree
+
+DEEPEST = 16
+"""A random tree is grown in full: one level more is twice as many leaves."""
+
+
+class RandomTreeClassifier(PrivateClassifier):
+    """A tree whose splits are drawn at random, labelled with the whole budget.
+
+    Costs ``epsilon``: the structure does not depend on any record, and leaves are disjoint. DiffPrivLib's claim for its
+    tree holds, so there is one variant. Worth using where n * epsilon is so small that any budget for splits is wasted,
+    and as the yardstick that every greedy tree has to beat.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
+    epsilon : float
+        The privacy budget.
+    max_depth : int
+        The depth; a branch that nothing can part ends before.
+    categories : "order" or "subsets"
+        ``"order"`` cuts the schema's list of categories at a random place, as PrivaTree's comparison does, which
+        encodes them as integers; ``"subsets"`` tosses a coin for each category.
+    structure : int, optional
+        A public seed for the structure. It says nothing about records, and the receipt stays valid.
+    random_state : int, optional
+        Reproducible structure and noise for research; voids the receipt.
+
+    Examples
+    --------
+    >>> from privet.datasets import load_adult
+    >>> X, y, schema = load_adult()
+    >>> model = RandomTreeClassifier(schema, epsilon=0.1, structure=3).fit(X, y)
+    >>> model.privacy_.epsilon <= 0.1, model.privacy_.verify()
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        schema: Schema | str | None = None,
+        *,
+        epsilon: float = 1.0,
+        max_depth: int = 4,
+        categories: str = "order",
+        structure: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.max_depth = max_depth
+        self.categories = categories
+        self.structure = structure
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        check_whole("max_depth", self.max_depth, 1, DEEPEST)
+        check_choice("categories", self.categories, ("order", "subsets"))
+        if self.structure is not None:
+            check_whole("structure", self.structure, 0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # random splits promise nothing
+        return tags
+
+    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
+        plan = Drawer(curator.schema, self.categories == "subsets", self._generator()).draw(self.max_depth)
+        grid = plan.grid(curator.schema)
+        curator.grid(grid)
+        tree = Tree(curator.schema)
+        frontier, leaves = {start: (0, plan)}, dict[Node, int]()
+        while frontier:
+            splits = {node: own.split(grid) for node, (_, own) in frontier.items() if own.children}
+            leaves |= {node: number for node, (number, own) in frontier.items() if not own.children}
+            grown = dict[Node, tuple[int, Drawn]]()
+            for node, children in curator.split(splits).items():
+                number, own = frontier[node]
+                numbers = tree.grow(number, Rule.of(splits[node], grid), 2)
+                grown |= zip(children, zip(numbers, own.children))
+            frontier = grown
+        options = Candidates(None, len(curator.schema.classes or ()), labelled=True, stop=True)
+        for node, choice in curator.choose(dict.fromkeys(leaves, options), CorrectCount(), budget).items():
+            tree.nodes[leaves[node]].label = choice.labels[0] if choice.labels else None
+        return tree.simplified()
+
+    def _generator(self) -> np.random.Generator:
+        """What the structure is drawn from: public, so any randomness will do."""
+        if self.structure is not None or self.random_state is None:
+            return np.random.default_rng(self.structure)
+        if isinstance(self.random_state, np.random.Generator):
+            return np.random.default_rng(int(self.random_state.integers(2**31)))
+        if isinstance(self.random_state, np.random.RandomState):
+            return np.random.default_rng(int(self.random_state.randint(2**31)))
+        return np.random.default_rng([1, self.random_state])  # not the numbers that the noise is made of
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A node of the structure. Inside: its feature, the threshold or the categories of its left side, two children."""
+
+    feature: int = -1
+    threshold: float = 0.0
+    left: np.ndarray | None = None
+    missing_left: bool = False
+    children: tuple[Drawn, ...] = ()
+
+    def walk(self) -> Iterator[Drawn]:
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def grid(self, schema: Schema) -> Grid:
+        """Cells between all thresholds of the structure, no finer."""
+        cells = []
+        for f, (name, feature) in enumerate(schema.features.items()):
+            if isinstance(feature, Categorical):
+                cells.append(Cells(name, None, feature.n_codes, feature.other))
+                continue
+            cuts = np.unique([node.threshold for node in self.walk() if node.feature == f])
+            cells.append(Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing))
+        return Grid(tuple(cells))
+
+    def split(self, grid: Grid) -> Split:
+        cells = grid.features[self.feature]
+        if self.left is not None:
+            right = ~self.left
+        else:
+            assert cells.cuts is not None
+            right = np.arange(cells.n_cells) > np.searchsorted(cells.cuts, self.threshold)
+            if cells.special:
+                right[-1] = not self.missing_left
+        return Split(self.feature, right.astype(np.uint8).tobytes())
+
+
+class Drawer:
+    """Draws structures over a schema: at each node a feature that it can be parted by, then where."""
+
+    def __init__(self, schema: Schema, subsets: bool, generator: np.random.Generator) -> None:
+        self._features = list(schema.features.values())
+        self._subsets = subsets
+        self._generator = generator
+
+    def draw(self, depth: int) -> Drawn:
+        return self._draw(
+            depth,
+            [
+                np.ones(feature.n_codes, dtype=bool)
+                if isinstance(feature, Categorical)
+                else np.array([feature.low, feature.high], dtype=float)
+                for feature in self._features
+            ],
+        )
+
+    def _draw(self, depth: int, region: list[np.ndarray]) -> Drawn:
+        """A structure for the records in a region: for each feature the categories, or the range, that are open."""
+        able = [f for f, inside in enumerate(region) if _can_be_parted(self._features[f], inside)]
+        if not depth or not able:
+            return Drawn()
+        f = int(self._generator.choice(able))
+        feature, inside = self._features[f], region[f]
+        if isinstance(feature, Categorical):
+            left = self._left_categories(inside)
+            node, sides = Drawn(f, left=left), [inside & left, inside & ~left]
+        else:
+            at = self._threshold(feature, *inside)
+            node = Drawn(f, threshold=at, missing_left=bool(self._generator.integers(2)))
+            sides = [np.array([inside[0], at]), np.array([at + feature.integer, inside[1]])]
+        below = tuple(self._draw(depth - 1, [*region[:f], side, *region[f + 1 :]]) for side in sides)
+        return Drawn(node.feature, node.threshold, node.left, node.missing_left, below)
+
+    def _left_categories(self, inside: np.ndarray) -> np.ndarray:
+        codes = np.flatnonzero(inside)
+        left = np.zeros(len(inside), dtype=bool)
+        if not self._subsets:
+            left[codes[: self._generator.integers(1, len(codes))]] = True
+            return left
+        while not 0 < left.sum() < len(codes):  # a coin for each, again while all fall on one side
+            left[codes] = self._generator.integers(2, size=len(codes)) == 1
+        return left
+
+    def _threshold(self, feature: Numeric, low: float, high: float) -> float:
+        """Evenly distributed over the range, or its logarithm; of integers one below the last."""
+        u = self._generator.random()
+        at = low ** (1 - u) * high**u if feature.log and low > 0 else low * (1 - u) + high * u
+        if feature.integer:
+            return float(np.clip(np.floor(at), low, high - 1))
+        return float(np.clip(at, low, np.nextafter(high, low)))
+
+
+def _can_be_parted(feature: Numeric | Categorical, inside: np.ndarray) -> bool:
+    return int(inside.sum()) > 1 if isinstance(feature, Categorical) else bool(inside[0] < inside[1])

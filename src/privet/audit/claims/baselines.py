@@ -1,0 +1,94 @@
+"""Baselines that the papers compare with: smooth sensitivity in an exponent, and a noisy size as a sensitivity."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privet.audit.claims.law import Law, LogLaw, joined, log_not
+from privet.audit.claims.privet import kinds
+from privet.audit.pair import Pair
+from privet.privacy.laws import log_exponential, log_geometric, log_geometric_tail
+from privet.privacy.mechanisms import SeededMechanisms
+
+
+@dataclass(frozen=True)
+class SmoothLabel(Law):
+    """DPGDF's label of a leaf: the exponential mechanism at the "smooth sensitivity" exp(-j eps).
+
+    The majority has score 1, the other class 0, and j is how far the majority leads. (With the factor 2 of scores that
+    are not monotone it fails as well.)
+    """
+
+    epsilon: float = 1.0
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
+        return int(rng.random() < math.exp(self.log_law(X, y)[1]))
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        counts = np.bincount(y, minlength=2)
+        smooth = math.exp(-abs(int(counts[0]) - int(counts[1])) * self.epsilon)
+        weights = self.epsilon * (counts == counts.max()) / smooth
+        return dict(enumerate(log_exponential(weights, 1.0).tolist()))
+
+
+@dataclass(frozen=True)
+class NoisySizeSensitivity(Law):
+    """BDPT's split of a node: its size with geometric noise, then a choice at the Gini sensitivity of that noisy size.
+
+    Each for ``epsilon``. The paper adds up the costs of both, so both count as released. The attacker looks at which of
+    two binary features was chosen if the noisy size is ``threshold`` or more; else all choices are one output, -1.
+    """
+
+    threshold: int
+    epsilon: float = 0.5
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
+        noisy = int(SeededMechanisms(rng).geometric(np.array([len(y)]), 1 / self.epsilon)[0])
+        if noisy < self.threshold:
+            return -1
+        return int(rng.choice(2, p=np.exp(self._choice(X, y, noisy))))
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        scale = 1 / self.epsilon
+        sizes = np.arange(self.threshold, self.threshold + int(100 * scale))  # what is beyond is lost in rounding
+        terms = log_geometric(sizes - len(y), scale)[:, None] + [self._choice(X, y, int(size)) for size in sizes]
+        first, second = np.logaddexp.reduce(terms, axis=0).tolist()
+        return {0: first, 1: second, -1: log_not(log_geometric_tail(self.threshold - len(y), scale))}
+
+    def _choice(self, X: np.ndarray, y: np.ndarray, noisy: int) -> np.ndarray:
+        n = max(noisy, 1)
+        sensitivity = 1 - (n / (n + 1)) ** 2 - (1 / (n + 1)) ** 2
+        impurities = np.array([_mean_gini(X[:, f], y) for f in range(2)])
+        return log_exponential(-impurities * self.epsilon / (2 * sensitivity), 1.0)
+
+
+def _mean_gini(side: np.ndarray, y: np.ndarray) -> float:
+    """The mean Gini impurity of a binary feature's children."""
+    children = [np.bincount(y[side == value], minlength=2) for value in (0, 1)]
+    return sum(float(c.sum() - (c**2).sum() / max(c.sum(), 1)) for c in children) / len(y)
+
+
+def leading(lead: int = 3) -> Pair:
+    """A leaf in which one class leads; the record that joins is one more of it."""
+    return joined(np.zeros((lead, 1), dtype=int), np.ones(lead, dtype=int), [0], 1)
+
+
+def two_features() -> Pair:
+    """Two records that both features part perfectly; of the three, only the second does."""
+    return joined(np.array([[0, 0], [1, 1]]), np.array([0, 1]), [0, 1], 1)
+
+
+def published(name: str, **options: Any) -> Any:
+    """The published variant of a baseline."""
+    from privet.persistence import model_class
+
+    return model_class(name)(epsilon=1.0, variant="published", max_depth=1, **options)
+
+
+def nearly_pure(records: int) -> Pair:
+    """So many records of one class on both sides of a feature; the one that joins is of the other class."""
+    return kinds(1, ((records + 1) // 2, 0, records // 2, 0), 3)

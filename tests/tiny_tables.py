@@ -1,0 +1,55 @@
+"""All tables of a few records over tiny schemas, and the largest loss of an estimator between neighbours among them.
+
+No sampling and no statistics: every private answer's probability is computed, in log space, for every sequence of
+answers (``privet.audit.exact``).
+"""
+
+from itertools import combinations_with_replacement, product
+
+import pandas
+
+from privet import Categorical, Ledger, MemoryCurator, Numeric, Schema
+from privet.audit.exact import loss, transcripts
+
+AB = Categorical(["a", "b"], other=False)
+SCHEMAS = {
+    "two categories": Schema({"s": AB, "t": AB}, classes=["n", "y"]),
+    "unlisted values": Schema({"s": Categorical(["a", "b"])}, classes=["n", "y"]),
+    "integers": Schema({"i": Numeric(0, 2, integer=True)}, classes=["n", "y"]),
+    "missing values": Schema({"i": Numeric(0, 1, integer=True, missing=True)}, classes=["n", "y"]),
+    "three classes": Schema({"s": AB}, classes=["n", "m", "y"]),
+    "one class": Schema({"s": AB}, classes=["n"]),
+}
+VALUES = {
+    "two categories": ("ab", "ab"),
+    "unlisted values": (("a", "b", "?"),),
+    "integers": ((0, 1, 2),),
+    "missing values": ((0.0, 1.0, float("nan")),),
+    "three classes": ("ab",),
+    "one class": ("ab",),
+}
+
+
+def worst_loss(case, model, most_records, window=(-2, 6)):
+    """The largest loss over all pairs of tables of at most ``most_records`` records that differ by one."""
+    schema = SCHEMAS[case]
+    kinds = list(product(*VALUES[case], schema.classes))
+    tables = {}
+
+    def law(table):
+        table = tuple(sorted(table, key=repr))
+        if table not in tables:
+            X = pandas.DataFrame({name: [record[i] for record in table] for i, name in enumerate(schema.names)})
+            y = [record[-1] for record in table]
+            tables[table] = transcripts(lambda mechanisms: fit(X, y, mechanisms), window)
+        return tables[table]
+
+    def fit(X, y, mechanisms):
+        model.fit_curator(MemoryCurator(X, y, schema, ledger=Ledger(1e9), mechanisms=mechanisms))
+
+    return max(
+        loss(law(table), law((*table, added)))
+        for n in range(most_records)
+        for table in combinations_with_replacement(kinds, n)
+        for added in kinds
+    )
