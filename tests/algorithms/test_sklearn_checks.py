@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning
         *(PrivateTreeClassifier(schema="infer", leaves=leaves) for leaves in LEAVES),
         PrivateTreeRegressor(schema="infer", epsilon=10),
         *(TopDownClassifier(schema="infer", epsilon=10.0, variant=variant) for variant in ("sound", "published")),
-        *(kind(schema="infer") for kind in BASELINES),
+        *(kind(schema="infer", epsilon=10) for kind in BASELINES),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILED_CHECKS,
 )
