@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 import privet
 from privet.cli import app
 from privet.cli.files import whole
-from privet.persistence import MODELS
+from privet.persistence import MODELS, model_class
 
 SCRIPT = Path(sys.executable).with_name("privet")
 PLAIN = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PRIVET_KERNELS": "numpy", "COLUMNS": "80"}
@@ -356,6 +356,21 @@ def test_parameters_are_set_by_name(folder):
     assert fitted.exit_code == 0, fitted.output
     params = json.loads(Path("model.json").read_text())["params"]
     assert (params["max_depth"], params["leaves"]) == (1, "counts")
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if model_class(name)._task == "classification"])
+def test_every_classifier_can_be_chosen_by_name(folder, name):
+    fitted = fit("--model", name, "--set", "max_depth=1", "--strict")
+    assert fitted.exit_code == 0, fitted.output
+    assert fitted.stdout.startswith(f"{name}: depth")
+    assert run("verify", "model.json", "--strict").exit_code == 0
+    assert run("predict", "model.json", "people.csv").exit_code == 0
+
+
+def test_a_published_variant_says_that_it_costs_more_than_it_claims(folder):
+    fitted = fit("--model", "DPGDFClassifier", "--set", "variant=published")
+    assert fitted.exit_code == 0
+    assert "costs more than it claims: It stops by exact counts" in words(fitted.stderr)
 
 
 def test_models_are_listed_and_explained():

@@ -72,6 +72,26 @@ def test_a_loaded_model_is_the_saved_one(tmp_path, classes, leaves):
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "model.json").read_bytes()
 
 
+CLASSIFIERS = [name for name in persistence.MODELS if persistence.model_class(name)._task == "classification"]
+
+
+@pytest.mark.parametrize("variant", ["sound", "published"])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_every_classifier_is_the_same_again(tmp_path, name, variant):
+    model = persistence.model_class(name)(SCHEMA, epsilon=30)
+    if variant == "published" and "variant" not in model.get_params():
+        return  # one variant is all there is
+    model.set_params(**({"variant": variant} if "variant" in model.get_params() else {})).fit(X, Y)
+    model.save(tmp_path / "model.json")
+    again = privet.load(tmp_path / "model.json")
+    assert type(again) is type(model)
+    assert again.get_params() == model.get_params()
+    assert again.export_text() == model.export_text()
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.privacy_ == model.privacy_
+    assert again.privacy_.verify()
+
+
 def test_a_seed_is_not_saved_and_a_void_receipt_stays_void(tmp_path):
     fitted(random_state=12345).save(tmp_path / "model.json")
     assert "12345" not in (tmp_path / "model.json").read_text()

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet import Categorical, Numeric, Schema
-from privet.tree.grid import numeric_cuts, public_grid
+from privet.tree.grid import even_cuts, even_grid, numeric_cuts, public_grid
 
 bounds = st.floats(-1e12, 1e12, allow_subnormal=False)
 
@@ -85,3 +85,33 @@ def test_extreme_ranges_have_sound_cuts(ends, log):
     low, high = ends
     cuts = numeric_cuts(Numeric(low, high, log=log and low >= 0), 100)
     assert ((cuts >= low) & (cuts < high)).all()
+
+
+@pytest.mark.parametrize(
+    ("feature", "n_bins", "cuts"),
+    [
+        (Numeric(0, 10), 5, [2, 4, 6, 8]),
+        (Numeric(-1, 1), 1, []),
+        (Numeric(3, 3), 4, []),
+        (Numeric(0, 9, integer=True), 5, [1, 3, 5, 7]),
+        (Numeric(0, 1, integer=True), 5, [0]),
+        (Numeric(0, 2, integer=True), 3, [0, 1]),
+    ],
+)
+def test_even_bins_have_one_width(feature, n_bins, cuts):
+    assert even_cuts(feature, n_bins).tolist() == pytest.approx(cuts)
+
+
+@given(st.integers(-100, 100), st.integers(0, 200), st.integers(1, 50))
+def test_even_bins_of_integers_hold_as_many_values_but_for_one(low, width, n_bins):
+    cuts = even_cuts(Numeric(low, low + width, integer=True), n_bins)
+    sizes = np.bincount(np.searchsorted(cuts, np.arange(low, low + width + 1)))
+    assert len(cuts) == min(n_bins, width + 1) - 1
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_an_even_grid_fits_its_schema():
+    schema = Schema({"n": Numeric(0, 9, missing=True), "c": Categorical(["x", "y"])}, classes=[0, 1])
+    grid = even_grid(schema, 4)
+    grid.check(schema)
+    assert [cells.n_cells for cells in grid.features] == [5, 3]

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet import Categorical, Numeric, Schema
-from privet.tree.grid import public_grid
-from privet.tree.splits import MOST_SUBSETS, UNLISTED_WEIGHT, public_splits
+from privet.tree.grid import even_grid, public_grid
+from privet.tree.splits import MOST_SUBSETS, UNLISTED_WEIGHT, public_splits, single_splits, thresholds
 
 FEATURES = st.one_of(
     st.builds(Numeric, st.just(0), st.integers(0, 100), integer=st.booleans(), missing=st.booleans()),
@@ -77,3 +77,32 @@ def test_missing_values_can_go_either_way_or_stand_alone():
 def test_a_schema_with_nothing_to_split_has_no_splits():
     schema = Schema({"a": Numeric(1, 1), "b": Categorical(["x"], other=False)}, classes=[0, 1])
     assert len(public_splits(public_grid(schema))) == 0
+
+
+def test_single_splits_take_one_cell_apart():
+    schema = Schema(
+        {"n": Numeric(0, 9, missing=True), "c": Categorical(["x", "y"]), "d": Categorical(["u"])}, classes=[0, 1]
+    )
+    grid = even_grid(schema, 3)
+    splits = single_splits(grid, (0, 1))
+    assert [(split.feature, split.part) for split in map(splits.split, range(len(splits)))] == [
+        *((0, bytes(int(c != cell) for c in range(4))) for cell in range(4)),
+        *((1, bytes(int(c != cell) for c in range(3))) for cell in range(3)),
+    ]
+    assert not splits.log_prior.any()
+
+
+def test_thresholds_are_those_of_numeric_features_alone():
+    schema = Schema(
+        {"n": Numeric(0, 9), "c": Categorical(["x", "y"]), "m": Numeric(0, 1, missing=True)}, classes=[0, 1]
+    )
+    splits = thresholds(even_grid(schema, 4))
+    assert splits.feature.tolist() == [0] * 3 + [2] * 7  # missing values go either way, or alone
+    assert not splits.log_prior.any()
+
+
+@pytest.mark.parametrize("features", [{"c": Categorical(["x", "y"])}, {"n": Numeric(1, 1)}])
+def test_there_may_be_none(features):
+    grid = even_grid(Schema(features, classes=[0, 1]), 4)
+    assert len(thresholds(grid)) == 0
+    assert len(single_splits(grid, ())) == 0

@@ -95,10 +95,13 @@ def even_grid(schema: Schema, n_bins: int) -> Grid:
 def even_cuts(feature: Numeric, n_bins: int) -> np.ndarray:
     """The inner edges of ``n_bins`` bins of one width; fewer where a feature of integers has fewer values."""
     low, high = float(feature.low), float(feature.high)
-    points = low + (high - low) * (np.arange(1, n_bins) / n_bins)
     if feature.integer:
-        # Bins of whole numbers: as many values in each, but for one more or less.
-        points = np.floor(low + (high - low + 1) * (np.arange(1, n_bins) / n_bins)) - 1
+        # As many whole numbers in each bin, but for one more or less.
+        first, values = int(low), int(high) - int(low) + 1
+        points = np.array([first + values * k // n_bins - 1 for k in range(1, n_bins)], dtype=float)
+    else:
+        share = np.arange(1, n_bins) / n_bins
+        points = low * (1 - share) + high * share
     return np.unique(points[(points >= low) & (points < high)])
 
 
