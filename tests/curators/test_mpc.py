@@ -155,12 +155,13 @@ def test_a_tree_with_coins_that_nobody_knows_has_a_receipt_with_its_delta(law):
 
 def test_questions_are_charged_first_and_a_refused_one_leaves_no_trace():
     def program(curator):
-        curator.grid(public_grid(SCHEMA, 8))
+        grid = public_grid(SCHEMA, 8)
+        curator.grid(grid)
         root = curator.root(Fraction(1))
         told = []
         tell = curator._owners.tell
         curator._owners.tell = lambda do, **what: told.append(do) or tell(do, **what)
-        splits = public_splits(public_grid(SCHEMA, 8))
+        splits = public_splits(grid)
         for error, ask in (
             (BudgetError, lambda: curator.tally({root: Tally()}, Fraction(2))),
             (BudgetError, lambda: curator.tally({root: Tally()}, Fraction(1, 10**16))),

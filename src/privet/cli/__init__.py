@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from privet.cli.files import check_output, rows_to, whole
+from privet.cli.mpc import mpc
 from privet.cli.screen import Group, say, warn, working
 
 app = typer.Typer(
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 schemas = typer.Typer(no_args_is_help=True, help="Write down what is public about your data.")
 app.add_typer(schemas, name="schema")
+app.add_typer(mpc, name="mpc")
 
 
 def _checked_epsilon(epsilon: float) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
@@ -82,7 +82,7 @@ class MpcCurator(CentralCurator):
     """One server's curator. All three ask their curators the same questions, in the same order.
 
     ``coins`` other than the default are known to all servers and void the receipt; ``law`` says how noise is drawn
-    (``privacy/joint.py``).
+    (``privacy/joint.py``). ``progress`` is told in words what is being asked, which is public.
     """
 
     capabilities = frozenset({"tally", "choose"})
@@ -100,6 +100,7 @@ class MpcCurator(CentralCurator):
         ledger: Ledger | None = None,
         coins: Coins | None = None,
         law: str = "cut",
+        progress: Callable[[str], None] | None = None,
     ) -> None:
         if schema.classes is None:
             raise SchemaError("Trees on secret shares need a schema with classes; this one has a numeric target.")
@@ -115,6 +116,7 @@ class MpcCurator(CentralCurator):
         self._width = len(schema.classes)
         self._numbers: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
         self._issued = 0
+        self._progress = progress or (lambda said: None)
 
     # -- public structure --------------------------------------------------------------------------------------------
 
@@ -194,6 +196,7 @@ class MpcCurator(CentralCurator):
         return low + int(offsets.min()), high + int(offsets.max())
 
     def _noisy_tallies(self, tallies: Mapping[Node, Tally], scales: Sequence[float]) -> dict[Node, np.ndarray]:
+        self._progress(f"noisy counts of {_nodes(len(tallies))}")
         self._agree("tally", scales, *((self._numbers[node], tally) for node, tally in tallies.items()))
         nodes, answers = list(tallies), {}
         exact = self._shared_tallies(tallies)
@@ -229,6 +232,8 @@ class MpcCurator(CentralCurator):
     def _winners(
         self, candidates: Mapping[Node, Candidates], score: Score, mechanism: str, scales: Sequence[float]
     ) -> list[int]:
+        n_candidates = sum(len(options) for options in candidates.values())
+        self._progress(f"choosing for {_nodes(len(candidates))} among {n_candidates:,} candidates")
         self._agree(
             *("choose", mechanism, score.lemma, scales),
             *((self._numbers[node], _public(options)) for node, options in candidates.items()),
@@ -342,3 +347,7 @@ def _public(options: Candidates) -> str:
     digest = blake2b(options.indices.tobytes() + options.log_prior.tobytes(), digest_size=32)
     digest.update(repr((options.labelled, options.stop, options.n_classes)).encode())
     return digest.hexdigest()
+
+
+def _nodes(n: int) -> str:
+    return "one node" if n == 1 else f"{n} nodes"

@@ -88,11 +88,22 @@ class Channel:
             self.close()
             raise MpcError(f"The link to {self.peer} broke ({type(error).__name__}). The run has ended.") from None
 
+    def be_patient(self) -> None:
+        """Wait without a limit from now on; only the other side's leaving ends that."""
+        self._socket.settimeout(None)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError):
             self._socket.close()
+
+    def __enter__(self) -> Channel:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 def connect(address: tuple[str, int], identity: Identity, certificate: bytes, *, peer: str, timeout: float) -> Channel:

@@ -89,11 +89,20 @@ class Inbox:
     def welcome(self, name: str, channel: Channel) -> None:
         self._channels[name].put(channel)
 
-    def get(self, name: str, timeout: float) -> Channel:
+    def get(self, name: str, timeout: float | None) -> Channel:
+        """The next channel that ``name`` opens or has opened."""
         try:
             return self._channels[name].get(timeout=timeout)
         except queue.Empty:
             raise MpcError(f"{name} has not connected in time.") from None
+
+    def newest(self, name: str, timeout: float | None) -> Channel:
+        """The last one; those before it are closed, because whoever connects again has given them up."""
+        channel = self.get(name, timeout)
+        while not self._channels[name].empty():
+            channel.close()
+            channel = self._channels[name].get()
+        return channel
 
 
 def join(

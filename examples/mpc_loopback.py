@@ -1,0 +1,103 @@
+"""Three servers and two owners on this machine, as real processes over mutual TLS: `python examples/mpc_loopback.py`.
+
+The census data that ships with Privet is dealt to two owners, who share nothing but shares of counts. In real life each
+folder is on a machine of its own and belongs to somebody else; only the .crt files travel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from privet.datasets import load_adult
+from privet.persistence import load
+
+OWNERS = ("hospital", "bank")
+PRIVET = [sys.executable, "-c", "from privet.cli import main; main()"]
+
+
+def lay_out(folder: Path, engine: str = "replicated", rows: int | None = None, epsilon: float = 1.0) -> None:
+    """Keys, certificates, one TOML file for each program, and the owners' records."""
+    names = ["server0", "server1", "server2", *OWNERS, "trainer"]
+    for name in names:
+        place = ["--server", name[-1]] if name.startswith("server") else []
+        subprocess.run([*PRIVET, "mpc", "keygen", name, "-d", str(folder), *place], check=True, capture_output=True)
+    X, y, schema = load_adult()
+    schema.to_toml(folder / "adult.toml")
+    ports = free_ports(6)
+    servers = "".join(
+        f'\n[[servers]]\naddress = "127.0.0.1:{ports[i]}"\nmpyc_address = "127.0.0.1:{ports[3 + i]}"\n'
+        f'certificate = "server{i}.crt"\n'
+        for i in range(3)
+    )
+    owners = "".join(f'\n[[owners]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in OWNERS)
+    for i, name in enumerate(names):
+        own = f'key = "{name}.key"\ncertificate = "{name}.crt"\nschema = "adult.toml"\n'
+        if name.startswith("server"):
+            own += f'party = {i}\nepsilon = {epsilon}\nmost_records = 1048576\nengine = "{engine}"\n'
+            own += f'{servers}{owners}\n[trainer]\ncertificate = "trainer.crt"\n'
+        else:
+            own += servers
+        (folder / f"{name}.toml").write_text(own)
+    assert schema.label is not None
+    table = pa.Table.from_pandas(X.assign(**{schema.label: y}), preserve_index=False)
+    chosen = np.random.default_rng(0).permutation(len(X))[:rows]
+    for name, part in zip(OWNERS, np.array_split(chosen, len(OWNERS))):
+        pq.write_table(table.take(np.sort(part)), folder / f"{name}.parquet")
+
+
+def run(folder: Path, epsilon: float, options: list[str]) -> Path:
+    """Start the servers and the owners, train, and see everybody end."""
+    model = folder / "model.json"
+    programs = [
+        subprocess.Popen([*PRIVET, "mpc", "server", str(folder / f"server{i}.toml"), "--once"]) for i in range(3)
+    ]
+    programs += [
+        subprocess.Popen([*PRIVET, "mpc", "share", str(folder / f"{name}.toml"), str(folder / f"{name}.parquet")])
+        for name in OWNERS
+    ]
+    trainer = [*PRIVET, "mpc", "train", str(folder / "trainer.toml"), "--epsilon", str(epsilon), "-o", str(model)]
+    try:
+        subprocess.run([*trainer, *options], check=True)
+        for program in programs:
+            if program.wait(timeout=60) != 0:
+                raise SystemExit("A server or an owner has not ended well.")
+    finally:
+        for program in programs:
+            program.terminate()
+    return model
+
+
+def free_ports(n: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
+    ports = [own.getsockname()[1] for own in sockets]
+    for own in sockets:
+        own.close()
+    return ports
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--epsilon", type=float, default=0.5)
+    parser.add_argument("--engine", choices=("replicated", "mpyc"), default="replicated")
+    parser.add_argument("--rows", type=int, help="So many records in all; by default all of them.")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="A parameter of the model.")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        lay_out(folder, options.engine, options.rows, epsilon=max(1.0, options.epsilon))
+        model = load(run(folder, options.epsilon, [word for each in options.set for word in ("--set", each)]))
+        X, y, _ = load_adult()
+        print(f"\nAccuracy on all records, for this demonstration only: {model.score(X, y):.3f}")
+
+
+if __name__ == "__main__":
+    main()

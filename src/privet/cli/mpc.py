@@ -1,0 +1,172 @@
+"""``privet mpc``: keys, servers, owners and trainers of a joint computation."""
+
+from __future__ import annotations
+
+import importlib.util
+import signal
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privet.cli.files import check_output, whole
+from privet.cli.models import settings
+from privet.cli.screen import say, warn, working
+from privet.errors import PrivetError
+
+CLASSIFIER = "PrivateTreeClassifier"
+
+mpc = typer.Typer(
+    no_args_is_help=True,
+    help="Train across owners on secret shares. Semi-honest, honest majority, not independently reviewed.",
+)
+
+ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", exists=True, dir_okay=False, help="Who is who, as TOML.")]
+
+
+@mpc.callback()
+def needs_cryptography() -> None:
+    """Train across owners on secret shares.
+
+    Owners keep their records; three servers hold shares of counts and
+    choose each split inside a joint computation. Every program has a TOML
+    file that says who is who: docs/mpc.md has one of each.
+
+    Semi-honest, honest majority, not independently reviewed.
+
+    Examples:
+
+        privet mpc keygen hospital
+        privet mpc server server0.toml
+        privet mpc share hospital.toml patients.csv
+        privet mpc train trainer.toml --epsilon 0.5 -o model.json
+    """
+    if importlib.util.find_spec("cryptography") is None:
+        raise PrivetError("privet mpc needs more packages: pip install 'privet[mpc]'")
+
+
+@mpc.command()
+def keygen(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose key; also the name of the files.")],
+    folder: Annotated[Path, typer.Option("--folder", "-d", file_okay=False, help="Where they go.")] = Path(),
+    server: Annotated[
+        int | None, typer.Option(min=0, max=2, help="For a server: its place among the three, which MPyC asks for.")
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, help="How long the certificate is valid.")] = 365,
+) -> None:
+    """Make a key and a certificate.
+
+    NAME.key stays on its machine. NAME.crt goes to everyone this program
+    talks to, by a way on which nobody can swap it; compare fingerprints.
+
+    Example:
+
+        privet mpc keygen server0 --server 0
+    """
+    from privet.mpc.certificates import fingerprint, make_certificate
+    from privet.mpc.links import mpyc_name
+
+    subject = None if server is None else mpyc_name(server)
+    key, certificate = make_certificate(name, folder, subject=subject, days=days)
+    say(f"Wrote {key} (keep it) and {certificate} (give it away).")
+    say(f"Fingerprint {fingerprint(certificate.read_bytes())}")
+
+
+@mpc.command()
+def server(
+    config: ConfigFile,
+    once: Annotated[bool, typer.Option("--once", help="Stop after one training.")] = False,
+) -> None:
+    """Run one of the three servers, until it is interrupted.
+
+    It answers trainers up to the epsilon in its file, all together, as long
+    as it runs.
+
+    Example:
+
+        privet mpc server server0.toml
+    """
+    from privet.mpc.config import Config
+    from privet.mpc.service import Server
+
+    signal.signal(signal.SIGTERM, lambda *_: _stop())
+    running = Server(Config.read(config), progress=say)
+    try:
+        running.serve(once=once)
+    finally:
+        running.close()
+
+
+@mpc.command()
+def share(
+    config: ConfigFile,
+    data: Annotated[Path, typer.Argument(metavar="DATA", exists=True, dir_okay=False, help="Your records.")],
+) -> None:
+    """Take part in one training as an owner of records.
+
+    Records and counts stay here: each server gets shares of counts, which
+    alone are random numbers.
+
+    Example:
+
+        privet mpc share hospital.toml patients.csv
+    """
+    from privet.curators.table import read_file
+    from privet.mpc.config import Config
+    from privet.mpc.service import share as run
+    from privet.schema import Schema
+
+    signal.signal(signal.SIGTERM, lambda *_: _stop())
+    known = Config.read(config)
+    if known.schema is None:
+        raise PrivetError(f"{config} does not name a schema.")
+    schema = Schema.from_toml(known.schema)
+    with working("Reading the data"):
+        X, y = read_file(data, schema)
+    run(known, X, y, schema, progress=say)
+
+
+@mpc.command()
+def train(
+    config: ConfigFile,
+    epsilon: Annotated[float, typer.Option(help="The privacy budget of this model.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes, as JSON.")],
+    model: Annotated[str, typer.Option(metavar="NAME", help="What to learn; privet models lists them.")] = CLASSIFIER,
+    given: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the model; may be repeated.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Noise that all servers know, for research: it makes the receipt void.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")] = False,
+) -> None:
+    """Ask the three servers for a model, and write it with its receipt.
+
+    The model comes from each of them and must be the same.
+
+    Example:
+
+        privet mpc train trainer.toml --epsilon 0.5 -o model.json --set max_depth=4
+    """
+    from privet.cli.models import make
+    from privet.mpc.config import Config
+    from privet.mpc.service import train as run
+    from privet.persistence import from_dict
+
+    target = check_output(output, force, config)
+    params: dict[str, Any] = {"epsilon": epsilon, **settings(given or ())}
+    make(model, **params)
+    learned = from_dict(
+        run(Config.read(config), model, params, seed=seed, progress=lambda said: say(f"server 0: {said}"))
+    )
+    learned.privacy_.verify()
+    with whole(target) as part:
+        learned.save(part)
+    say(f"\nReceipt\n{learned.privacy_}\n")
+    say(f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
+    if learned.privacy_.void:
+        warn(f"the receipt is void: {'; '.join(learned.privacy_.void)}")
+
+
+def _stop() -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,202 @@
+"""The three programs of a joint training, over TLS: a server, an owner who shares, a trainer who asks for a model.
+
+Each server runs the whole algorithm on its own curator and ledger, so nothing that the trainer or another server says
+can make it answer more than its own limit allows. The trainer gets the model, which is private, from all three and
+compares. When something fails, every line is closed, which ends the run for everybody; nothing is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privet.errors import PrivetError
+from privet.mpc.channel import Channel, Listener, connect
+from privet.mpc.config import TRAINER, Config
+from privet.mpc.engine import Engine, MpcError
+from privet.mpc.links import Inbox, join, server_name
+from privet.mpc.mesh import PARTIES
+
+MOST_JOB = 2**20
+RUN_BYTES = 16
+
+Progress = Callable[[str], None]
+
+
+class Server:
+    """One of the three. ``serve`` answers one trainer after another until it is closed."""
+
+    def __init__(self, config: Config, progress: Progress = lambda said: None) -> None:
+        from privet.privacy.ledger import Ledger
+        from privet.schema import Schema
+
+        if config.party is None or config.schema is None:
+            raise PrivetError("This file is not a server's: it does not say which party it is.")
+        self.config = config
+        self.party = config.party
+        self.schema = Schema.from_toml(config.schema)
+        self.ledger = Ledger(config.epsilon)
+        self._progress = progress
+        self._inbox = Inbox()
+        known = {server_name(i): peer.certificate for i, peer in enumerate(config.servers) if i != self.party}
+        known |= {_owner(name): certificate for name, certificate in config.owners.items()}
+        known[TRAINER] = config.trainer
+        address = config.servers[self.party].address
+        self._listener = Listener(address, config.identity, known, self._inbox.welcome, config.timeout)
+
+    def serve(self, *, once: bool = False) -> None:
+        while True:
+            self._progress("waiting for a trainer")
+            with self._inbox.get(TRAINER, None) as trainer:
+                try:
+                    model = self._run(trainer)
+                except PrivetError as error:
+                    self._progress(f"the run has ended: {error}")
+                    _tell(trainer, error=str(error))
+                    if once:
+                        raise
+                else:
+                    _tell(trainer, model=model)
+            if once or self.config.engine == "mpyc":  # MPyC has one run in a process
+                return
+
+    def _run(self, trainer: Channel) -> dict[str, Any]:
+        """One training: from a job to a model."""
+        from privet.curators.mpc import MpcCurator, Owners
+        from privet.persistence import to_dict
+        from privet.privacy.joint import SeededCoins
+
+        job = trainer.receive(MOST_JOB)
+        run, learner, seed = self._job(job)
+        with ExitStack() as stack:
+            lines = []
+            for name in sorted(self.config.owners):
+                self._progress(f"waiting for owner {name}")
+                lines.append(stack.enter_context(self._inbox.newest(_owner(name), self.config.timeout)))
+            engine = self._engine(run, stack)
+            engine.agree(job)
+            owners = Owners(engine, lines, self.schema, self.config.most_records)
+            coins = None if seed is None else SeededCoins(np.random.default_rng(seed))
+            curator = MpcCurator(
+                self.schema, engine, owners, ledger=self.ledger, coins=coins, law=self.config.noise,
+                progress=lambda said: self._said(trainer, said),
+            )  # fmt: skip
+            learner.fit_curator(curator)
+            owners.done()
+            mesh = getattr(engine, "mesh", None)
+            if mesh is not None:
+                self._said(trainer, f"done: {mesh.rounds:,} rounds, {mesh.bytes_sent:,} bytes sent by this server")
+        return to_dict(learner)
+
+    def _said(self, trainer: Channel, what: str) -> None:
+        self._progress(what)
+        _tell(trainer, progress=what)
+
+    def _job(self, job: bytes) -> tuple[bytes, Any, int | None]:
+        from privet.cli.models import make
+
+        try:
+            asked = json.loads(job)
+            run, name, params, seed = bytes.fromhex(asked["run"]), asked["model"], asked["params"], asked["seed"]
+            if len(run) != RUN_BYTES or not (seed is None or isinstance(seed, int)):
+                raise ValueError
+        except (ValueError, KeyError, TypeError):
+            raise MpcError("The trainer's job makes no sense.") from None
+        return run, make(name, **params), seed
+
+    def _engine(self, run: bytes, stack: ExitStack) -> Engine:
+        certificates = [peer.certificate for peer in self.config.servers]
+        if self.config.engine == "mpyc":
+            from privet.mpc.mpyc_engine import MpycEngine, prepare_tls
+
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            prepare_tls(self.party, folder / "tls", self.config.identity, certificates)
+            addresses = [peer.mpyc_address or peer.address for peer in self.config.servers]
+            engine = MpycEngine.start(self.party, addresses, folder / "tls")
+            stack.callback(engine.stop)
+            return engine
+        from privet.mpc.replicated import ReplicatedEngine
+
+        addresses = [peer.address for peer in self.config.servers]
+        timeout = self.config.timeout
+        mesh = join(self.party, run, addresses, certificates, self.config.identity, self._inbox, timeout)
+        stack.callback(mesh.close)
+        return ReplicatedEngine(mesh)
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lambda said: None) -> None:
+    """Serve one run as an owner: connect to the three servers, and answer until they are done."""
+    from privet.curators.owner import Owner
+
+    owner = Owner(X, y, schema, progress=progress)
+    with ExitStack() as stack:
+        lines = _to_servers(config, stack)
+        progress("connected to the three servers; waiting for a trainer")
+        owner.serve(lines)
+    progress("done: nothing but shares of counts has left")
+
+
+def train(
+    config: Config,
+    model: str,
+    params: dict[str, Any],
+    *,
+    seed: int | None = None,
+    progress: Progress = lambda said: None,
+) -> dict[str, Any]:
+    """Ask the three servers for a model; the same from all of them, or an error."""
+    job = {"run": secrets.token_hex(RUN_BYTES), "model": model, "params": params, "seed": seed}
+    with ExitStack() as stack:
+        lines = _to_servers(config, stack)
+        for line in lines:
+            line.send(json.dumps(job, sort_keys=True).encode())
+        answers = [_answer(line, progress if i == 0 else lambda said: None) for i, line in enumerate(lines)]
+    if errors := [answer["error"] for answer in answers if "error" in answer]:
+        # The one that is not about a line that broke says why the others did.
+        raise MpcError(min(errors, key=lambda text: "The run has ended" in text))
+    models = [answer["model"] for answer in answers]
+    if any(other != models[0] for other in models):
+        raise MpcError("The three servers do not agree on the model. Do not use any of them.")
+    return models[0]
+
+
+def _answer(line: Channel, progress: Progress) -> dict[str, Any]:
+    while True:
+        try:
+            said = json.loads(line.receive())
+        except MpcError as error:
+            return {"error": str(error)}
+        if "progress" not in said:
+            return said
+        progress(said["progress"])
+
+
+def _to_servers(config: Config, stack: ExitStack) -> Sequence[Channel]:
+    lines = []
+    for i in range(PARTIES):
+        peer = config.servers[i]
+        line = connect(peer.address, config.identity, peer.certificate, peer=server_name(i), timeout=config.timeout)
+        stack.enter_context(line)
+        line.be_patient()  # servers take their time; one that dies closes the line
+        lines.append(line)
+    return lines
+
+
+def _tell(line: Channel, **what: Any) -> None:
+    """To the trainer, who may have left: that is no reason to stop."""
+    with suppress(MpcError):
+        line.send(json.dumps(what).encode())
+
+
+def _owner(name: str) -> str:
+    return f"owner {name}"
