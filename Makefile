@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long lint types accuracy ablation speed jointexp audit audit-diffprivlib clean
+.PHONY: demo test test-long lint types accuracy ablation speed jointexp audit audit-diffprivlib mpc clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -15,8 +15,8 @@ test-long: $(VENV)/develop
 	$(BIN)/pytest -n auto -m slow
 
 lint: $(VENV)/develop
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
 
 types: $(VENV)/develop
 	$(BIN)/mypy
@@ -32,6 +32,11 @@ speed: $(VENV)/bench
 
 jointexp: $(VENV)/bench
 	$(BIN)/python benchmarks/jointexp.py
+
+# Both engines of joint computation, and training on secret shares. See docs/mpc.md.
+mpc: $(VENV)/bench
+	$(BIN)/python benchmarks/mpc.py
+	$(BIN)/python benchmarks/mpc.py --adult
 
 # The long audit: every sound estimator, for so many minutes each. See docs/claims.md.
 MINUTES ?= 60

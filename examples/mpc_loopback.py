@@ -49,13 +49,14 @@ def lay_out(folder: Path, engine: str = "replicated", rows: int | None = None, e
         (folder / f"{name}.toml").write_text(own)
     assert schema.label is not None
     table = pa.Table.from_pandas(X.assign(**{schema.label: y}), preserve_index=False)
-    chosen = np.random.default_rng(0).permutation(len(X))[:rows]
+    rng = np.random.default_rng(0)  # more rows than there are: drawn with replacement
+    chosen = rng.integers(len(X), size=rows) if (rows or 0) > len(X) else rng.permutation(len(X))[:rows]
     for name, part in zip(OWNERS, np.array_split(chosen, len(OWNERS))):
         pq.write_table(table.take(np.sort(part)), folder / f"{name}.parquet")
 
 
-def run(folder: Path, epsilon: float, options: list[str]) -> Path:
-    """Start the servers and the owners, train, and see everybody end."""
+def run(folder: Path, epsilon: float, options: list[str]) -> tuple[Path, str]:
+    """Start the servers and the owners, train, and see everybody end: the model, and what the trainer was told."""
     model = folder / "model.json"
     programs = [
         subprocess.Popen([*PRIVET, "mpc", "server", str(folder / f"server{i}.toml"), "--once"]) for i in range(3)
@@ -66,14 +67,21 @@ def run(folder: Path, epsilon: float, options: list[str]) -> Path:
     ]
     trainer = [*PRIVET, "mpc", "train", str(folder / "trainer.toml"), "--epsilon", str(epsilon), "-o", str(model)]
     try:
-        subprocess.run([*trainer, *options], check=True)
+        with subprocess.Popen([*trainer, *options], stdout=subprocess.PIPE, text=True) as asked:
+            assert asked.stdout is not None
+            said = []
+            for line in asked.stdout:
+                print(line, end="", flush=True)
+                said.append(line)
+        if asked.returncode != 0:
+            raise SystemExit("There is no model.")
         for program in programs:
             if program.wait(timeout=60) != 0:
                 raise SystemExit("A server or an owner has not ended well.")
     finally:
         for program in programs:
             program.terminate()
-    return model
+    return model, "".join(said)
 
 
 def free_ports(n: int) -> list[int]:
@@ -94,7 +102,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lay_out(folder, options.engine, options.rows, epsilon=max(1.0, options.epsilon))
-        model = load(run(folder, options.epsilon, [word for each in options.set for word in ("--set", each)]))
+        path, _ = run(folder, options.epsilon, [word for each in options.set for word in ("--set", each)])
+        model = load(path)
         X, y, _ = load_adult()
         print(f"\nAccuracy on all records, for this demonstration only: {model.score(X, y):.3f}")
 

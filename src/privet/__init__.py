@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from privet.algorithms.private_tree_regressor import PrivateTreeRegressor
     from privet.algorithms.top_down import TopDownClassifier
     from privet.curators.memory import MemoryCurator
+    from privet.curators.mpc import MpcCurator
     from privet.errors import BudgetError, CapabilityError, LeakError, PrivetError, ReceiptError, SchemaError
     from privet.persistence import load
     from privet.privacy.ledger import Ledger
@@ -41,6 +42,7 @@ _HOMES = {
     "LeakError": "privet.errors",
     "Ledger": "privet.privacy.ledger",
     "MemoryCurator": "privet.curators.memory",
+    "MpcCurator": "privet.curators.mpc",
     "Numeric": "privet.schema",
     "PrivateTreeClassifier": "privet.algorithms.private_tree",
     "PrivateTreeRegressor": "privet.algorithms.private_tree_regressor",
@@ -70,6 +72,7 @@ __all__ = [  # noqa: RUF022 - what people look for first comes first
     "Ledger",
     "Receipt",
     "MemoryCurator",
+    "MpcCurator",
     "load",
     "PrivetError",
     "SchemaError",

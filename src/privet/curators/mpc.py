@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -45,7 +46,7 @@ MOST_SHARED = 4_000_000
 class Owners:
     """A server's lines to all owners. Requests are the same on all servers; the answers are this server's shares.
 
-    ``most_records`` is the public bound on the records of each owner.
+    ``most_records`` is the public bound on the records of each owner; ``waited`` the seconds that they took to count.
     """
 
     def __init__(self, engine: Engine, lines: Sequence[Line], schema: Schema, most_records: int) -> None:
@@ -53,6 +54,7 @@ class Owners:
             raise SchemaError("A joint computation needs at least one owner.")
         self.engine = engine
         self._lines = lines
+        self.waited = 0.0
         self.most_records = most_records * len(lines)
         kind = "mpyc" if hasattr(engine, "modulus") else "replicated"
         modulus = getattr(engine, "modulus", 0)
@@ -67,7 +69,9 @@ class Owners:
         """The owners' counts, added up: on shares, each server for itself."""
         self.tell(do, **what)
         wire = self.engine.wire(shape)
+        asked = time.perf_counter()
         parts = [line.receive(wire.nbytes) for line in self._lines]
+        self.waited += time.perf_counter() - asked
         shares = [self.engine.receive(np.frombuffer(part, dtype=wire.dtype).reshape(wire.shape)) for part in parts]
         total = shares[0]
         for share in shares[1:]:

@@ -51,10 +51,13 @@ class Owner:
         self._progress = progress or (lambda said: None)
         self._nodes: dict[int, Node] = {}
 
-    def serve(self, servers: Sequence[Line]) -> None:
-        """Answer one run's questions, which come over three lines; returns when the servers are done."""
+    def serve(self, servers: Sequence[Line], wait: Callable[[], None] = lambda: None) -> None:
+        """Answer one run's questions, which come over three lines; returns when the servers are done.
+
+        ``wait`` is called before each question and returns when all three have one.
+        """
         try:
-            while (request := self._request(servers))["do"] != "done":
+            while (request := self._request(servers, wait))["do"] != "done":
                 answer = self._answers[request.pop("do")](self, **request)
                 if answer is not None:
                     for server, shares in zip(servers, self._deal(answer)):
@@ -67,7 +70,8 @@ class Owner:
             for server in servers:
                 server.close()
 
-    def _request(self, servers: Sequence[Line]) -> dict[str, Any]:
+    def _request(self, servers: Sequence[Line], wait: Callable[[], None]) -> dict[str, Any]:
+        wait()
         asked = [server.receive(MOST_REQUEST) for server in servers]
         if any(other != asked[0] for other in asked):
             raise MpcError("The servers do not ask the same question: nothing was answered.")

@@ -8,11 +8,12 @@ handshake.
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,10 +89,13 @@ class Channel:
             self.close()
             raise MpcError(f"The link to {self.peer} broke ({type(error).__name__}). The run has ended.") from None
 
-    def be_patient(self) -> None:
-        """Wait without a limit from now on; only the other side's leaving ends that."""
-        self._socket.settimeout(None)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    def _speaks(self) -> bool:
+        """Whether there is something to read, if only the end."""
+        try:
+            pending = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
+            return pending or bool(select.select([self._socket], [], [], 0)[0])
+        except (OSError, ValueError):
+            return True
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -104,6 +108,25 @@ class Channel:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def wait_all(channels: Sequence[Channel], timeout: float) -> None:
+    """Wait, without a limit, until one of them speaks or leaves; then the others have so long to do the same.
+
+    So whoever waits for several programs that work together may be patient with all of them and yet finds out about
+    one that is stuck.
+    """
+    deadline = None
+    while silent := [channel for channel in channels if not channel._speaks()]:
+        if deadline is None and len(silent) < len(channels):
+            deadline = time.monotonic() + timeout
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            raise MpcError(f"{silent[0].peer} has not answered in time. The run has ended.")
+        try:
+            select.select([channel._socket for channel in silent], [], [], left)
+        except (OSError, ValueError):
+            raise MpcError(f"A link to {silent[0].peer} is closed. The run has ended.") from None
 
 
 def connect(address: tuple[str, int], identity: Identity, certificate: bytes, *, peer: str, timeout: float) -> Channel:

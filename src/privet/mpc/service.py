@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import PrivetError
-from privet.mpc.channel import Channel, Listener, connect
+from privet.mpc.channel import Channel, Listener, connect, wait_all
 from privet.mpc.config import TRAINER, Config
 from privet.mpc.engine import Engine, MpcError
 from privet.mpc.links import Inbox, join, server_name
@@ -82,6 +83,7 @@ class Server:
                 lines.append(stack.enter_context(self._inbox.newest(_owner(name), self.config.timeout)))
             engine = self._engine(run, stack)
             engine.agree(job)
+            started = time.perf_counter(), time.process_time()
             owners = Owners(engine, lines, self.schema, self.config.most_records)
             coins = None if seed is None else SeededCoins(np.random.default_rng(seed))
             curator = MpcCurator(
@@ -90,10 +92,16 @@ class Server:
             )  # fmt: skip
             learner.fit_curator(curator)
             owners.done()
-            mesh = getattr(engine, "mesh", None)
-            if mesh is not None:
-                self._said(trainer, f"done: {mesh.rounds:,} rounds, {mesh.bytes_sent:,} bytes sent by this server")
+            self._said(trainer, f"done: {self._cost(engine, started, owners.waited)}")
         return to_dict(learner)
+
+    def _cost(self, engine: Engine, started: tuple[float, float], waited: float) -> str:
+        seconds, cpu = time.perf_counter() - started[0], time.process_time() - started[1]
+        took = f"{seconds:.2f} s, {waited:.2f} s of them for the owners to count; {cpu:.2f} s of processor time"
+        mesh = getattr(engine, "mesh", None)
+        return (
+            took if mesh is None else f"{mesh.rounds:,} rounds, {mesh.bytes_sent:,} bytes sent by this server, {took}"
+        )
 
     def _said(self, trainer: Channel, what: str) -> None:
         self._progress(what)
@@ -142,7 +150,7 @@ def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lamb
     with ExitStack() as stack:
         lines = _to_servers(config, stack)
         progress("connected to the three servers; waiting for a trainer")
-        owner.serve(lines)
+        owner.serve(lines, lambda: wait_all(lines, config.timeout))
     progress("done: nothing but shares of counts has left")
 
 
@@ -160,7 +168,7 @@ def train(
         lines = _to_servers(config, stack)
         for line in lines:
             line.send(json.dumps(job, sort_keys=True).encode())
-        answers = [_answer(line, progress if i == 0 else lambda said: None) for i, line in enumerate(lines)]
+        answers = _answers(lines, config.timeout, progress)
     if errors := [answer["error"] for answer in answers if "error" in answer]:
         # The one that is not about a line that broke says why the others did.
         raise MpcError(min(errors, key=lambda text: "The run has ended" in text))
@@ -170,15 +178,21 @@ def train(
     return models[0]
 
 
-def _answer(line: Channel, progress: Progress) -> dict[str, Any]:
-    while True:
+def _answers(lines: Sequence[Channel], timeout: float, progress: Progress) -> list[dict[str, Any]]:
+    """What each server says in the end; the first one's progress is passed on."""
+    answers: dict[Channel, dict[str, Any]] = {}
+    while waiting := [line for line in lines if line not in answers]:
         try:
-            said = json.loads(line.receive())
+            wait_all(waiting, timeout)
+            for line in waiting:
+                said = json.loads(line.receive())
+                if "progress" not in said:
+                    answers[line] = said
+                elif line is lines[0]:
+                    progress(said["progress"])
         except MpcError as error:
-            return {"error": str(error)}
-        if "progress" not in said:
-            return said
-        progress(said["progress"])
+            return [*answers.values(), {"error": str(error)}]
+    return [answers[line] for line in lines]
 
 
 def _to_servers(config: Config, stack: ExitStack) -> Sequence[Channel]:
@@ -187,7 +201,6 @@ def _to_servers(config: Config, stack: ExitStack) -> Sequence[Channel]:
         peer = config.servers[i]
         line = connect(peer.address, config.identity, peer.certificate, peer=server_name(i), timeout=config.timeout)
         stack.enter_context(line)
-        line.be_patient()  # servers take their time; one that dies closes the line
         lines.append(line)
     return lines
 

@@ -10,7 +10,8 @@ import numpy as np
 from privet.audit.claims.law import Law, LogLaw, joined, yes_or_no
 from privet.audit.claims.topdown import correct_counts
 from privet.audit.pair import Pair
-from privet.privacy.laws import log_geometric_tail
+from privet.privacy.cut import CutMechanisms
+from privet.privacy.laws import log_exponential, log_geometric_tail, log_permute_and_flip
 from privet.privacy.mechanisms import SeededMechanisms
 
 
@@ -85,6 +86,40 @@ class PoissonSample(Law):
         if kept == 0:
             return 1 - math.exp(log_geometric_tail(1, 1 / self.epsilon))
         return math.exp(log_geometric_tail(kept, 1 / self.epsilon))
+
+
+@dataclass(frozen=True)
+class JointLabel(Law):
+    """A label chosen by correct counts inside the computation: our own, by the plain reference of its coins.
+
+    The exact law leaves out the cut of the noise, which moves it by less than 2^-60 (``privacy/cut.py``).
+    """
+
+    mechanism: str = "permute_and_flip"
+    epsilon: float = 1.0
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
+        return CutMechanisms(rng).select(self.mechanism, [np.bincount(y, minlength=2)], [1 / self.epsilon])[0]
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        law = {"permute_and_flip": log_permute_and_flip, "exponential": log_exponential}[self.mechanism]
+        return dict(enumerate(law(np.bincount(y, minlength=2), 1 / self.epsilon).tolist()))
+
+
+@dataclass(frozen=True)
+class JointCount(Law):
+    """The number of records with noise drawn inside the computation. The attacker asks whether it is at least 1."""
+
+    epsilon: float = 1.0
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
+        return bool(CutMechanisms(rng).geometric(np.array([len(y)]), 1 / self.epsilon)[0] >= 1)
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        if len(y) == 0:
+            return yes_or_no(log_geometric_tail(1, 1 / self.epsilon))
+        law = yes_or_no(log_geometric_tail(len(y), 1 / self.epsilon))
+        return {True: law[False], False: law[True]}
 
 
 def two_perfect_attributes(rows: int = 200) -> Pair:

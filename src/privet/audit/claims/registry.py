@@ -188,6 +188,29 @@ CLAIMS: tuple[Claim, ...] = (
         for name in ("DPGDF", "BDPT")
     ),
     *privet.CLAIMS,
+    *(
+        Claim(
+            key=f"privet-mpc-{mechanism.replace('_', '-')}",
+            paper="Privet",
+            variant=f"a label chosen on secret shares, {mechanism.replace('_', '-')}",
+            claimed=1.0,
+            proven=1.0,
+            subject=partial(hidden.JointLabel, mechanism),
+            witness=hidden.ten_zeros,
+            why="The same law as in plain, drawn by coins that no server knows; delta below 2^-60 (privacy/cut.py).",
+        )
+        for mechanism in ("permute_and_flip", "exponential")
+    ),
+    Claim(
+        key="privet-mpc-count",
+        paper="Privet",
+        variant="a noisy count on secret shares",
+        claimed=1.0,
+        proven=1.0,
+        subject=hidden.JointCount,
+        witness=hidden.nobody,
+        why="Two-sided geometric noise, drawn by coins that no server knows; delta below 2^-60 (privacy/cut.py).",
+    ),
 )
 
 

@@ -1,0 +1,191 @@
+"""Three servers, two owners and a trainer as real processes over TLS, by the commands that people use."""
+
+import contextlib
+import json
+import math
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema, load
+from privet.mpc.certificates import make_certificate
+from privet.mpc.links import mpyc_name
+from privet.privacy.cut import CutMechanisms
+
+SCHEMA = Schema(
+    features={"age": Numeric(0, 7, integer=True), "colour": Categorical(["r", "g", "b"], other=False)},
+    classes=["no", "yes"],
+    label="bought",
+)
+PRIVET = [sys.executable, "-c", "from privet.cli import main; main()", "mpc"]
+OWNERS = ("hospital", "bank")
+
+
+def records(n, seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"age": rng.integers(0, 8, n), "colour": rng.choice(["r", "g", "b"], n)})
+    return X.assign(bought=np.where((X.age > 4) ^ (X.colour == "r"), "yes", "no"))
+
+
+class Town:
+    """A folder with everybody's keys, files and records, and the programs that were started there."""
+
+    def __init__(self, folder, engine="replicated", timeout=30):
+        self.folder = folder
+        self.programs = []
+        SCHEMA.to_toml(folder / "schema.toml")
+        with contextlib.ExitStack() as stack:
+            held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(6)]
+            ports = [each.getsockname()[1] for each in held]
+        servers = "".join(
+            f'[[servers]]\naddress = "127.0.0.1:{ports[i]}"\nmpyc_address = "127.0.0.1:{ports[i + 3]}"\n'
+            f'certificate = "server{i}.crt"\n'
+            for i in range(3)
+        )
+        owners = "".join(f'[[owners]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in OWNERS)
+        for i, name in enumerate(["server0", "server1", "server2", *OWNERS, "trainer"]):
+            make_certificate(name, folder, subject=mpyc_name(i) if i < 3 else None)
+            text = f'key = "{name}.key"\ncertificate = "{name}.crt"\nschema = "schema.toml"\n'
+            if i < 3:
+                text += f'party = {i}\nepsilon = 3\nmost_records = 1000\nengine = "{engine}"\ntimeout = {timeout}\n'
+                text += servers + owners + '[trainer]\ncertificate = "trainer.crt"\n'
+            else:
+                text += f"timeout = {timeout}\n" + servers
+            (folder / f"{name}.toml").write_text(text)
+        self.tables = [records(60, 1), records(90, 2)]
+        for name, table in zip(OWNERS, self.tables):
+            table.to_csv(folder / f"{name}.csv", index=False)
+
+    def start(self, *words):
+        words = [str(self.folder / word) if word.endswith((".toml", ".csv", ".json")) else word for word in words]
+        program = subprocess.Popen([*PRIVET, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.programs.append(program)
+        return program
+
+    def servers(self, *options):
+        return [self.start("server", f"server{i}.toml", *options) for i in range(3)]
+
+    def owners(self):
+        return [self.start("share", f"{name}.toml", f"{name}.csv") for name in OWNERS]
+
+    def trainer(self, output="model.json", epsilon="2", *options):
+        return self.start("train", "trainer.toml", "--epsilon", epsilon, "-o", output, "--set", "max_depth=2", *options)
+
+
+@pytest.fixture
+def town(tmp_path, request):
+    town = Town(tmp_path, **getattr(request, "param", {}))
+    yield town
+    for program in town.programs:
+        if program.poll() is None:
+            program.kill()
+        program.communicate()
+
+
+def ended(programs, code=0, within=120):
+    texts = []
+    for program in programs:
+        text, _ = program.communicate(timeout=within)
+        assert program.returncode == code, text
+        texts.append(text)
+    return texts
+
+
+@pytest.mark.parametrize(
+    "town", [{"engine": "replicated"}, {"engine": "mpyc", "timeout": 120}], indirect=True, ids=["ours", "mpyc"]
+)
+def test_real_processes_learn_the_memory_curators_tree_for_the_same_coins(town):
+    if "mpyc" in (town.folder / "server0.toml").read_text().split("engine")[1][:10]:
+        pytest.importorskip("mpyc")
+    programs = [*town.servers("--once"), *town.owners()]
+    trained = town.trainer("model.json", "2", "--set", "n_records=150", "--seed", "7")
+    (said,) = ended([trained], within=300)
+    texts = ended(programs)
+    assert "choosing for" in said
+    assert "not independently reviewed" in said
+    assert all("nothing but shares" in text for text in texts[3:])
+    table = pd.concat(town.tables)
+    coins = CutMechanisms(np.random.default_rng(7))
+    curator = MemoryCurator(
+        table[["age", "colour"]], table["bought"], SCHEMA, ledger=Ledger(math.inf), mechanisms=coins
+    )
+    central = PrivateTreeClassifier(epsilon=2, max_depth=2, n_records=150).fit_curator(curator)
+    model = load(town.folder / "model.json")
+    assert model.export_text() == central.export_text()
+    assert model.privacy_.spent == central.privacy_.spent
+    assert model.privacy_.delta > 0
+    assert model.privacy_.verify()
+
+
+@pytest.mark.slow
+def test_servers_serve_one_run_after_another_up_to_their_own_limit_and_stop_when_told(town):
+    servers = town.servers()
+    for i, (epsilon, code) in enumerate((("1.5", 0), ("1.5", 0), ("0.1", 2))):
+        owners = town.owners()
+        (said,) = ended([town.trainer(f"model{i}.json", epsilon)], code)
+        if code == 0:
+            ended(owners)
+            assert load(town.folder / f"model{i}.json").privacy_.void == ()
+    assert "ledger" in said
+    assert not (town.folder / "model2.json").exists()
+    for server in servers:
+        server.send_signal(signal.SIGTERM)
+    ended(servers, code=130)
+
+
+@pytest.mark.parametrize("town", [{"timeout": 15}], indirect=True)
+@pytest.mark.parametrize(
+    "how",
+    [pytest.param(signal.SIGKILL, id="killed"), pytest.param(signal.SIGSTOP, id="stalled", marks=pytest.mark.slow)],
+)
+def test_a_killed_or_stalled_server_ends_the_run_for_everybody_and_a_new_one_works(town, how):
+    servers, owners = town.servers("--once"), town.owners()
+    trainer = town.start("train", "trainer.toml", "--epsilon", "1", "-o", "model.json", "--set", "max_depth=40")
+    _read_until(trainer, "choosing")
+    servers[1].send_signal(how)
+    ended([trainer, servers[0], servers[2], *owners], code=2)
+    assert not (town.folder / "model.json").exists()
+    servers[1].kill()
+    time.sleep(0.1)
+    if how == signal.SIGSTOP:
+        ended([*town.servers("--once"), *town.owners(), town.trainer()])
+        assert load(town.folder / "model.json").privacy_.verify()
+
+
+def _read_until(program, word):
+    for line in program.stdout:
+        if word in line:
+            return
+    raise AssertionError(f"no {word!r} was said")
+
+
+def test_whoever_has_a_foreign_certificate_takes_no_part(town):
+    for name in ("hospital", "bank", "trainer"):
+        os.remove(town.folder / f"{name}.key")
+        (town.folder / f"{name}.crt").rename(town.folder / f"{name}.known.crt")
+        make_certificate(name, town.folder)
+    for i in range(3):
+        path = town.folder / f"server{i}.toml"
+        text = path.read_text()
+        for name in ("hospital", "bank", "trainer"):
+            text = text.replace(f'"{name}.crt"', f'"{name}.known.crt"')
+        path.write_text(text)
+    servers = town.servers()
+    ended([*town.owners(), town.trainer()], code=2)
+    assert all(server.poll() is None for server in servers)
+
+
+def test_jobs_that_make_no_sense_are_refused():
+    from privet.mpc.engine import MpcError
+    from privet.mpc.service import Server
+
+    for job in (b"", b"[]", b'{"run": "00"}', json.dumps({"run": "0" * 32, "model": "x", "params": {}}).encode()):
+        with pytest.raises(MpcError, match="no sense"):
+            Server._job(None, job)
