@@ -87,21 +87,21 @@ class CountsRows:
 
 
 def test_half_the_noise_is_caught_and_can_be_caught_again():
-    report = audit(HalfTheNoise(epsilon=1.0, max_depth=2), minutes=0.5, seed=1, confidence=SURE, n_jobs=1)
+    report = audit(HalfTheNoise(epsilon=1.0, max_depth=2), minutes=10, seed=1, confidence=SURE, n_jobs=1)
     assert report.violated
     again = exact_bound(report.findings[0].estimator, Pair.from_json(report.pair.to_json()), window=(-1, 3))
     assert again.violated
 
 
 def test_an_estimator_without_noise_is_caught():
-    report = audit(DecisionTreeClassifier(max_depth=2), epsilon=1.0, minutes=0.2, confidence=SURE, n_jobs=1)
+    report = audit(DecisionTreeClassifier(max_depth=2), epsilon=1.0, minutes=10, confidence=SURE, n_jobs=1)
     assert report.violated
     assert report.worst.engine == "statistical"
 
 
 def test_what_depends_on_the_number_of_rows_alone_is_caught_on_a_given_pair():
     pair = Pair((np.zeros((3, 1)), [0, 1, 1]), (np.zeros((2, 1)), [0, 1]))
-    report = audit(CountsRows(), epsilon=1.0, pairs=[pair], minutes=0.1, confidence=SURE, n_jobs=1)
+    report = audit(CountsRows(), epsilon=1.0, pairs=[pair], minutes=10, confidence=SURE, n_jobs=1)
     assert report.violated
     assert report.pair is pair
 
