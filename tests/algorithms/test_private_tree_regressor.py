@@ -10,7 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeRegressor, PrivetError, Schema, SchemaError
+from privet import (
+    Categorical,
+    Ledger,
+    MemoryCurator,
+    Numeric,
+    PrivateTreeRegressor,
+    PrivetError,
+    Schema,
+    SchemaError,
+    persistence,
+)
 
 SCHEMA = Schema(
     {"x": Numeric(0, 1), "age": Numeric(0, 9, integer=True, missing=True), "town": Categorical(["a", "b", "c"])},
@@ -93,10 +103,10 @@ def test_a_saved_model_is_the_same_one(tmp_path):
     "change", [{"value": 31.0}, {"value": -11.0}, {"weight": -1.0}, {"value": "1"}, {"weight": None}, {"label": 0}]
 )
 def test_a_leaf_that_does_not_fit_the_schema_is_refused(change):
-    plain = privet.persistence.to_dict(PrivateTreeRegressor(SCHEMA, epsilon=5, max_depth=1).fit(X, Y))
+    plain = persistence.to_dict(PrivateTreeRegressor(SCHEMA, epsilon=5, max_depth=1).fit(X, Y))
     plain["tree"]["nodes"][-1].update(change)
     with pytest.raises(SchemaError):
-        privet.persistence.from_dict(plain)
+        persistence.from_dict(plain)
 
 
 @pytest.mark.parametrize(
