@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         RandomTreeClassifier,
         SuLQID3Classifier,
     )
+    from privet.algorithms.diprime import DiPriMeForestClassifier, DiPriMeForestRegressor
     from privet.algorithms.private_tree import PrivateTreeClassifier
     from privet.algorithms.private_tree_regressor import PrivateTreeRegressor
     from privet.algorithms.top_down import TopDownClassifier
@@ -39,6 +40,8 @@ _HOMES = {
     "BudgetError": "privet.errors",
     "CapabilityError": "privet.errors",
     "Categorical": "privet.schema",
+    "DiPriMeForestClassifier": "privet.algorithms.diprime",
+    "DiPriMeForestRegressor": "privet.algorithms.diprime",
     "LeakError": "privet.errors",
     "Ledger": "privet.privacy.ledger",
     "MemoryCurator": "privet.curators.memory",
@@ -66,6 +69,8 @@ __all__ = [  # noqa: RUF022 - what people look for first comes first
     "DiffPID3Classifier",
     "DPGDFClassifier",
     "BDPTClassifier",
+    "DiPriMeForestClassifier",
+    "DiPriMeForestRegressor",
     "Schema",
     "Numeric",
     "Categorical",

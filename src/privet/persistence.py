@@ -14,6 +14,7 @@ from typing import Any
 from privet.errors import PrivetError
 from privet.privacy.receipt import Receipt
 from privet.schema import Schema
+from privet.tree.forest import Forest
 from privet.tree.splitting_class import SplittingClass
 from privet.tree.tree import Tree
 
@@ -31,6 +32,8 @@ MODELS = {
     "DiffPID3Classifier": "privet.algorithms.baselines.diffp_id3",
     "DPGDFClassifier": "privet.algorithms.baselines.dpgdf",
     "BDPTClassifier": "privet.algorithms.baselines.bdpt",
+    "DiPriMeForestClassifier": "privet.algorithms.diprime",
+    "DiPriMeForestRegressor": "privet.algorithms.diprime",
 }
 
 
@@ -51,7 +54,7 @@ def to_dict(model: Any) -> dict[str, Any]:
         "model": type(model).__name__,
         "params": params,
         "schema": model.schema_.to_dict(),
-        "tree": model.tree_.to_dict(),
+        model._released.rstrip("_"): getattr(model, model._released).to_dict(),
         "receipt": model.privacy_.to_dict(),
     }
 
@@ -73,7 +76,7 @@ def from_dict(data: Any) -> Any:
         raise PrivetError(f"This is not a model of Privet: its format is not {FORMAT!r}.")
     try:
         name, params = data["model"], dict(data["params"])
-        schema, tree, receipt = data["schema"], data["tree"], data["receipt"]
+        schema, receipt = data["schema"], data["receipt"]
     except (KeyError, TypeError, ValueError):
         raise PrivetError("This model file is not whole: a part is missing.") from None
     if not isinstance(name, str) or name not in MODELS:
@@ -92,7 +95,11 @@ def from_dict(data: Any) -> Any:
         raise PrivetError("This model file has a parameter of a wrong type.") from None
     model.schema = model.schema_ = Schema.from_dict(schema)
     model._check_schema(model.schema_)
-    model.tree_ = Tree.from_dict(tree, model.schema_)
+    grown = data.get(cls._released.rstrip("_"))
+    if grown is None:
+        raise PrivetError("This model file is not whole: a part is missing.")
+    kinds: dict[str, type[Tree] | type[Forest]] = {"tree_": Tree, "forest_": Forest}
+    setattr(model, cls._released, kinds[cls._released].from_dict(grown, model.schema_))
     model.privacy_ = Receipt.from_dict(receipt)
     model._set_fitted()
     return model

@@ -3,7 +3,13 @@
 import pytest
 from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, parametrize_with_checks
 
-from privet import PrivateTreeClassifier, PrivateTreeRegressor, TopDownClassifier
+from privet import (
+    DiPriMeForestClassifier,
+    DiPriMeForestRegressor,
+    PrivateTreeClassifier,
+    PrivateTreeRegressor,
+    TopDownClassifier,
+)
 from privet.algorithms import baselines
 
 LEAVES = ["labels", "counts"]
@@ -19,6 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning
     [
         *(PrivateTreeClassifier(schema="infer", leaves=leaves) for leaves in LEAVES),
         PrivateTreeRegressor(schema="infer", epsilon=10),
+        DiPriMeForestClassifier(schema="infer", epsilon=100, n_trees=2, max_depth=3),
+        DiPriMeForestRegressor(schema="infer", epsilon=100, n_trees=2, max_depth=3),
         *(TopDownClassifier(schema="infer", epsilon=10.0, variant=variant) for variant in ("sound", "published")),
         *(kind(schema="infer", epsilon=10) for kind in BASELINES),
     ],

@@ -21,7 +21,7 @@ from privet.errors import BudgetError, PrivetError, SchemaError
 from privet.privacy.ledger import Ledger, exact
 from privet.privacy.receipt import Receipt, add_up_slack
 from privet.schema import Numeric, Schema
-from privet.tree.tree import TreeNode
+from privet.tree.tree import Tree, TreeNode
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -47,11 +47,12 @@ class PrivateEstimator(BaseEstimator):
     variant: str = "sound"
     _task: Task
     _shortfall: str = ""
+    _released: str = "tree_"  # the attribute that holds what was grown: "tree_" or "forest_"
     _fitted_names: tuple[str, ...] | None  # the columns of the data frame that a schema was inferred from
 
     @abstractmethod
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Any:
-        """Ask ``curator`` private questions about ``start``, spending at most ``budget``; return a Tree."""
+        """Ask ``curator`` private questions about ``start``, spending at most ``budget``; return a Tree or Forest."""
 
     def _check_params(self) -> None:
         """Raise for parameters that make no sense, before any record is read."""
@@ -118,7 +119,7 @@ class PrivateEstimator(BaseEstimator):
         events = tuple(event for event in curator.ledger.events if f"{event.scope}/".startswith(paths))
         spent = sum((scope.spent for scope in roots), Fraction(0))
         self.schema_ = curator.schema
-        self.tree_ = tree
+        setattr(self, self._released, tree)
         self.privacy_ = Receipt(
             claimed=budget,
             spent=spent,
@@ -175,32 +176,32 @@ class PrivateEstimator(BaseEstimator):
     # -- prediction: post-processing of the released tree, free -------------------------------------------------
 
     def apply(self, X: Any) -> np.ndarray:
-        """The leaf that each row falls into, as a number of ``tree_.nodes``."""
+        """The leaf that each row falls into, as a number of its tree's nodes; of a forest one for each tree."""
         from privet.curators.table import read_table
 
-        check_is_fitted(self, "tree_")
+        check_is_fitted(self, self._released)
         table = read_table(X, self.schema_, fitted_names=self._fitted_names)
         # Every column is read, also where the tree does not use it: a table that does not fit the schema is refused.
         columns = {
             f: table.numeric(name) if isinstance(feature, Numeric) else table.codes(name)
             for f, (name, feature) in enumerate(self.schema_.features.items())
         }
-        return self.tree_.apply(columns, table.n_rows)
+        return np.asarray(getattr(self, self._released).apply(columns, table.n_rows))
 
     # -- reading and keeping ----------------------------------------------------------------------------------
 
     def export_text(self) -> str:
-        """The tree's rules as indented text."""
-        from privet.report.text import tree_text
+        """The rules as indented text, tree by tree."""
+        from privet.report.text import rules_text
 
-        check_is_fitted(self, "tree_")
-        return tree_text(self.tree_)
+        check_is_fitted(self, self._released)
+        return rules_text(getattr(self, self._released))
 
     def save(self, path: Any) -> None:
-        """Write the fitted model as JSON: parameters, schema, tree and receipt, nothing that was not released."""
+        """Write the fitted model as JSON: parameters, schema, trees and receipt, nothing that was not released."""
         from privet.persistence import save
 
-        check_is_fitted(self, "tree_")
+        check_is_fitted(self, self._released)
         save(self, path)
 
 
@@ -208,6 +209,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
     """Base of the tree classifiers."""
 
     _task = "classification"
+    tree_: Tree
 
     def _set_fitted(self) -> None:
         super()._set_fitted()
@@ -227,10 +229,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
         Columns are in the order of ``classes_``.
         """
         leaves = self.apply(X)
-        shares = np.zeros((len(self.tree_.nodes), self.n_classes_))
-        for i in self.tree_.leaves:
-            shares[i] = _shares(self.tree_.nodes[i], self.n_classes_)
-        return shares[:, np.argsort(np.array(self.schema_.classes))][leaves]
+        return shares_of(self.tree_, self.n_classes_)[:, np.argsort(np.array(self.schema_.classes))][leaves]
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The logarithm of ``predict_proba``; minus infinity where a probability is 0."""
@@ -242,11 +241,25 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
     """Base of the tree regressors: predictions are inside the public range of the target."""
 
     _task = "regression"
+    tree_: Tree
 
     def predict(self, X: Any) -> np.ndarray:
         """The value of each row's leaf."""
         leaves = self.apply(X)
-        return np.array([np.nan if node.value is None else node.value for node in self.tree_.nodes])[leaves]
+        return values_of(self.tree_)[leaves]
+
+
+def values_of(tree: Tree) -> np.ndarray:
+    """The value of every node that is a leaf, by number."""
+    return np.array([math.nan if node.value is None else node.value for node in tree.nodes])
+
+
+def shares_of(tree: Tree, n_classes: int) -> np.ndarray:
+    """The class probabilities of every node that is a leaf, by number; in the schema's order of classes."""
+    shares = np.zeros((len(tree.nodes), n_classes))
+    for i in tree.leaves:
+        shares[i] = _shares(tree.nodes[i], n_classes)
+    return shares
 
 
 def _shares(node: TreeNode, n_classes: int) -> np.ndarray:
@@ -279,3 +292,14 @@ def check_hint(hint: Any) -> None:
     number = isinstance(hint, Real) and not isinstance(hint, bool)
     if hint is not None and not (number and 0 <= hint <= 1e300):
         raise PrivetError(f"n_records is about how many records there are, a number from 0 on; got {hint!r}.")
+
+
+def public_generator(structure: int | None, random_state: Any) -> np.random.Generator:
+    """What a public structure is drawn from: its own seed, or one beside the noise's; any will do."""
+    if structure is not None or random_state is None:
+        return np.random.default_rng(structure)
+    if isinstance(random_state, np.random.Generator):
+        return np.random.default_rng(int(random_state.integers(2**31)))
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(int(random_state.randint(2**31)))
+    return np.random.default_rng([1, random_state])  # not the numbers that the noise is made of

@@ -82,7 +82,7 @@ class PrivateTreeClassifier(PrivateClassifier):
         self.random_state = random_state
 
     def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth)
+        check_whole("max_depth", self.max_depth, 1)
         check_hint(self.n_records)
         if self.leaves not in ("labels", "counts"):
             raise PrivetError(f"leaves must be 'labels' or 'counts'; got {self.leaves!r}.")

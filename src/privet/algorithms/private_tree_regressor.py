@@ -83,7 +83,7 @@ class PrivateTreeRegressor(PrivateRegressor):
         self.random_state = random_state
 
     def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth)
+        check_whole("max_depth", self.max_depth, 1)
         check_hint(self.n_records)
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:

@@ -103,19 +103,20 @@ class Release:
 
 
 def released(model: Any) -> str:
-    """Everything that a fitted model of ours makes public, as text: its tree and its receipt."""
-    return json.dumps([model.tree_.to_dict(), model.privacy_.to_dict()])
+    """Everything that a fitted model of ours makes public, as text: its trees and its receipt."""
+    return json.dumps([getattr(model, model._released).to_dict(), model.privacy_.to_dict()])
 
 
 def tree_views(model: Any) -> dict[str, Any]:
     """The whole release, and parts of it that fewer runs can count."""
-    nodes = model.tree_.nodes
+    grown = getattr(model, model._released)
+    nodes = grown.nodes
     rules = tuple((node.rule.feature, node.rule.cuts, node.rule.part) if node.rule else node.label for node in nodes)
     views = {
         "release": released(model),
         "tree without counts": rules,
         "root": rules[0],
-        "shape": (len(nodes), model.tree_.depth, str(model.privacy_.spent), len(model.privacy_.events)),
+        "shape": (len(nodes), grown.depth, str(model.privacy_.spent), len(model.privacy_.events)),
     }
     counts = [node.counts for node in nodes if node.counts is not None]
     if counts:

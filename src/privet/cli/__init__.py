@@ -408,8 +408,10 @@ def _load(path: Path) -> Any:
 
 
 def _summary(model: Any) -> str:
-    n_leaves = len(model.tree_.leaves)
-    return f"{type(model).__name__}: depth {model.tree_.depth}, {n_leaves} {'leaf' if n_leaves == 1 else 'leaves'}"
+    grown = getattr(model, model._released)
+    n_leaves = len(grown.leaves)
+    trees = f"{len(grown.trees)} trees, " if hasattr(grown, "trees") else ""
+    return f"{type(model).__name__}: {trees}depth {grown.depth}, {n_leaves} {'leaf' if n_leaves == 1 else 'leaves'}"
 
 
 def _refuse_void(unconfirmed: tuple[str, ...], seed: int | None, params: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
@@ -63,6 +63,9 @@ MOST_JOINT_CELLS = 2**11
 
 LARGEST_STEP = 2**32
 """More than 2^26 such steps would have to add up before a score left 64 bits; a chance is 0 or 1 long before."""
+
+BATCH = 2**28
+"""The most bytes that the histograms of one question take at a time, if not those of a single node."""
 
 LARGEST_LOG_PRIOR = 709.0
 """A prior is a positive float, and so is its inverse."""
@@ -208,7 +211,7 @@ class CentralCurator(Curator):
             exact[node] = self._measured(self._totals([node]), tallies[node])
         if tables:
             grid = self._cells()
-            for node, histogram in zip(tables, self._histograms(tables)):
+            for node, histogram in zip(tables, self._in_batches(tables)):
                 counts = np.concatenate(
                     [
                         grouped(
@@ -380,10 +383,9 @@ class CentralCurator(Curator):
         if all(options.splits is None and options.labelled for options in candidates.values()):
             yield from self._totals(nodes)  # labels alone need no histogram
             return
-        if isinstance(score, GradientNorm):
-            histograms = self._gradients(nodes, score.output)
-        else:
-            histograms = self._histograms(nodes)
+        histograms: Iterable[np.ndarray] = (
+            self._gradients(nodes, score.output) if isinstance(score, GradientNorm) else self._in_batches(nodes)
+        )
         for options, histogram in zip(candidates.values(), histograms):
             # Every record is in one cell of the first feature.
             totals = histogram[: self._cells().offsets[1]].sum(axis=0)
@@ -395,6 +397,13 @@ class CentralCurator(Curator):
             else:
                 of_splits, of_stops = score.of(children), score.of(totals[None, None, :])
             yield np.concatenate([of_splits.ravel(), of_stops if options.stop else totals[:0]])
+
+    def _in_batches(self, nodes: Sequence[Node]) -> Iterator[np.ndarray]:
+        """The nodes' histograms, one by one; counted for as many nodes at once as fit into a bounded memory."""
+        per_node = self._cells().n_cells * 8 * max(len(self.schema.classes or ()), 3)
+        size = max(1, BATCH // per_node)
+        for start in range(0, len(nodes), size):
+            yield from self._histograms(nodes[start : start + size])
 
     def quantiles(
         self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction
@@ -512,9 +521,11 @@ def _correct(options: Candidates, children: np.ndarray) -> np.ndarray:
 
 def left_counts(splits: Splits, histogram: np.ndarray) -> np.ndarray:
     """The statistics of every split's left child: a public linear map of the node's histogram."""
-    up_to = np.concatenate([np.zeros((1, histogram.shape[1]), np.int64), np.cumsum(histogram, axis=0)])
-    runs = np.take(up_to, splits.last + 1, axis=0)
-    runs -= np.take(up_to, splits.first, axis=0)
+    begin, end = splits.span  # all cells, or those of the one feature that the splits are of
+    up_to = np.zeros((end - begin + 1, histogram.shape[1]), np.int64)
+    np.cumsum(histogram[begin:end], axis=0, out=up_to[1:])
+    runs = np.take(up_to, splits.last + 1 - begin, axis=0)
+    runs -= np.take(up_to, splits.first - begin, axis=0)
     extra = splits.extra >= 0
     if extra.any():
         runs[extra] += histogram[splits.extra[extra]]

@@ -36,6 +36,10 @@ So are the sums of squared targets: each is at most 2^32.
 """
 
 
+KEPT = 2**29
+"""The most bytes of histograms that are kept for later questions; with more, they are counted anew."""
+
+
 @dataclass(eq=False)
 class _Held:
     """What the curator knows of a node: its rows (None: all).
@@ -198,6 +202,8 @@ class MemoryCurator(CentralCurator):
             others = (counted[sibling] for sibling in held.family if sibling is not held)
             counted[held] = counted[held.parent] - sum(others)
         answer = np.stack([counted[held] for held in asked])
+        if len(counted) * answer[0].nbytes > KEPT:
+            counted.clear()
         for held in asked:
             # A parent whose children are all known is not asked again as a rule; it would be counted anew.
             if held.parent is not None and all(sibling in counted for sibling in held.family):

@@ -9,7 +9,16 @@ from typing import Any
 from privet.privacy.ledger import show
 from privet.privacy.receipt import Amount, Receipt
 from privet.schema import Categorical, Numeric, Schema
+from privet.tree.forest import Forest
 from privet.tree.tree import Rule, Tree, TreeNode
+
+
+def rules_text(released: Tree | Forest) -> str:
+    """A tree's rules, or those of a forest's trees, one after the other."""
+    if isinstance(released, Tree):
+        return tree_text(released)
+    n = len(released.trees)
+    return "\n\n".join(f"tree {i} of {n}\n{tree_text(tree)}" for i, tree in enumerate(released.trees, start=1))
 
 
 def tree_text(tree: Tree) -> str:

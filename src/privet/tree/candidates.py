@@ -114,6 +114,11 @@ class Splits:
         return len(self.first)
 
     @cached_property
+    def span(self) -> tuple[int, int]:
+        """The flat cells between which all runs lie, the second one excluded."""
+        return (int(self.first.min()), int(self.last.max()) + 1) if self.n_runs else (0, 0)
+
+    @cached_property
     def n_children(self) -> np.ndarray:
         return np.full(len(self), 2)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from privet.audit.claims.law import Law, LogLaw, joined, log_laplace_above, yes_or_no
 from privet.audit.pair import Pair
 from privet.privacy.laws import log_exponential, log_permute_and_flip
+from privet.schema import Numeric, Schema
 
 
 @dataclass(frozen=True)
@@ -114,3 +116,20 @@ def one_target() -> Pair:
 
 def close_values(width: float) -> Pair:
     return joined(np.array([[0.5]]), np.zeros(1), np.array([0.5 + width]), 0.0)
+
+
+def forest(**options: Any) -> Any:
+    """One tree of one level, epsilon 2.2: 1 for a median, 1 for the choice among candidates, 0.2 for the leaves."""
+    from privet.algorithms.diprime import DiPriMeForestClassifier
+
+    plain: dict[str, Any] = {"epsilon": 2.2, "rho": "10/11", "n_trees": 1, "max_depth": 1, "structure": 0}
+    return DiPriMeForestClassifier(**plain | options)
+
+
+def equal_attributes_of_classes(candidates: int, size: int, gap: int) -> Pair:
+    """``equal_attributes`` in whole numbers, with classes."""
+    pair = equal_attributes(candidates, size, gap)
+    features = {f"a{i}": Numeric(0, 2 if i < candidates - 1 else 1, integer=True) for i in range(candidates)}
+    tables = [(2 * X[:, :-1], X[:, -1:], y.astype(int)) for X, y in (pair.one, pair.other)]
+    one, other = ((np.hstack([equal, last]), labels) for equal, last, labels in tables)
+    return Pair(one, other, Schema(features, classes=[0, 1]))

@@ -134,6 +134,28 @@ CLAIMS: tuple[Claim, ...] = (
         for k in (5, 10)
     ),
     Claim(
+        key="diprime-exp",
+        paper="DiPriMe",
+        variant="DiPriMeExp, 4 candidates",
+        claimed=2.2,
+        proven=4.7,
+        subject=partial(diprime.forest, attribute="exp", n_candidates=4, variant="published"),
+        witness=partial(diprime.equal_attributes_of_classes, 4, size=400, gap=6),
+        why="The same, by the estimator: four medians for 1 each, the choice for 1/2, the leaves for 1/5.",
+        window=(0, 1),
+    ),
+    Claim(
+        key="diprime-random",
+        paper="DiPriMe",
+        variant="DiPriMe, random attribute",
+        claimed=2.2,
+        proven=2.2,
+        subject=partial(diprime.forest, variant="published"),
+        witness=partial(diprime.equal_attributes_of_classes, 2, size=3, gap=1),
+        why="One median for a level: the claim holds.",
+        window=(0, 4),
+    ),
+    Claim(
         key="diprime-leaf-mean",
         paper="DiPriMe",
         variant="leaf mean, noise scaled by its size",

@@ -1,0 +1,421 @@
+"""DiPriMe forests: trees of private medians on disjoint parts of the records (paper 004).
+
+A node is split at a private median of an attribute, so that leaves are balanced and their noise is small against their
+records. The attribute is drawn at random, or chosen by its split's error among K candidates, each at its own median.
+All nodes of all trees of a level are asked about at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from privet.algorithms.base import check_choice, check_hint, check_whole, public_generator
+from privet.algorithms.forest import ForestClassifier, ForestRegressor, PrivateForest
+from privet.curators.base import Curator, Node, Tally
+from privet.errors import PrivetError
+from privet.privacy.ledger import exact
+from privet.privacy.sensitivity import MEDIAN, TARGET_ONE, Gini, Score, SquaredError
+from privet.schema import Numeric, Schema
+from privet.tree.candidates import Candidates, Split, Splits
+from privet.tree.forest import Forest
+from privet.tree.grid import Grid, public_grid
+from privet.tree.growth import Branch, branches, sprout
+from privet.tree.means import set_means
+from privet.tree.multiway import Multiway
+from privet.tree.planning import SIZE_SHARE
+from privet.tree.tree import Tree
+
+CELLS = 512
+"""The public cells of a numeric feature: a median is one of their edges."""
+
+MOST_SUBSETS = 10
+"""So many categories are split by every subset; more are put in a random order first."""
+
+DEEPEST = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Shoot:
+    """A growing end of one of the forest's trees."""
+
+    number: int
+    tree: Tree
+    branch: Branch
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What a node of an inner level spends: on one median, and on the choice among its candidates (0: none)."""
+
+    median: Fraction
+    attribute: Fraction
+
+
+class DiPriMe(PrivateForest):
+    """What the two forests share; see them for the parameters."""
+
+    def __init__(
+        self,
+        schema: Schema | str | None = None,
+        *,
+        epsilon: float = 1.0,
+        n_trees: int = 10,
+        max_depth: int | None = None,
+        occupancy: int = 25,
+        attribute: str = "random",
+        n_candidates: int = 5,
+        rho: float = 0.5,
+        partition: bool = True,
+        n_records: int | None = None,
+        variant: str = "sound",
+        structure: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.n_trees = n_trees
+        self.max_depth = max_depth
+        self.occupancy = occupancy
+        self.attribute = attribute
+        self.n_candidates = n_candidates
+        self.rho = rho
+        self.partition = partition
+        self.n_records = n_records
+        self.variant = variant
+        self.structure = structure
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        check_whole("n_trees", self.n_trees, 1)
+        if self.max_depth is not None:
+            check_whole("max_depth", self.max_depth, 0, DEEPEST)
+        check_whole("occupancy", self.occupancy, 1)
+        check_choice("attribute", self.attribute, ("random", "exp", "flip"))
+        check_whole("n_candidates", self.n_candidates, 1)
+        check_hint(self.n_records)
+        if not 0 < exact(self.rho) < 1:
+            raise PrivetError(f"rho must be between 0 and 1, both excluded; got {self.rho!r}.")
+        if self.structure is not None:
+            check_whole("structure", self.structure, 0)
+
+    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
+        grid = public_grid(curator.schema, CELLS)
+        curator.grid(grid)
+        depth, budget = self._depth(curator, start, budget)
+        roots = curator.parts(start, self.n_trees) if self.partition else curator.copies(start, self.n_trees)
+        budget = budget if self.partition else budget / self.n_trees
+        trees = [Tree(curator.schema) for _ in roots]
+        frontier = {
+            node: Shoot(number, tree, branch)
+            for number, (root, tree) in enumerate(zip(roots, trees))
+            for node, branch in sprout(tree, root, grid).items()
+        }
+        rho, draws = exact(self.rho), public_generator(self.structure, self.random_state)
+        leaves: dict[Node, Shoot] = {}
+        for _ in range(depth):
+            medians = self._medians(curator, frontier, self._shares(curator, budget * rho / depth), grid, draws)
+            leaves |= {node: shoot for node, shoot in frontier.items() if node not in medians}
+            frontier = _split(curator, frontier, medians, grid)
+        self._measure(curator, leaves | frontier, budget * (1 - rho) if depth else budget, grid)
+        return Forest(curator.schema, [tree.simplified() for tree in trees])
+
+    def _depth(self, curator: Curator, start: Node, budget: Fraction) -> tuple[int, Fraction]:
+        """The depth at which a leaf is expected to hold ``occupancy`` records, and what is left of the budget."""
+        if self.max_depth is not None:
+            return self.max_depth, budget
+        n: float = self.n_records or 0
+        if self.n_records is None:
+            share = budget * SIZE_SHARE
+            n, budget = int(curator.tally({start: Tally(by_class=False)}, share)[start][0]), budget - share
+        in_tree = n / self.n_trees if self.partition else n
+        return min(max(int(math.log2(max(in_tree / self.occupancy, 1))), 0), DEEPEST), budget
+
+    def _shares(self, curator: Curator, level: Fraction) -> Shares:
+        """Half of a level's budget for the medians; sound: a share for each of them, since a record is in all."""
+        if self.attribute == "random":
+            return Shares(level, Fraction(0))
+        if self.variant == "sound":
+            return Shares(level / 2 / self.n_candidates, level / 2)
+        return Shares(level / 2, level / 2 * self._printed(curator.schema))
+
+    def _medians(
+        self,
+        curator: Curator,
+        frontier: Mapping[Node, Shoot],
+        shares: Shares,
+        grid: Grid,
+        draws: np.random.Generator,
+    ) -> dict[Node, Split]:
+        """For every node that something parts a private median split, of a drawn attribute or of the best candidate."""
+        wanted = 1 if self.attribute == "random" else self.n_candidates
+        queues = {node: _attributes(shoot.branch, grid, wanted, draws) for node, shoot in frontier.items()}
+        occupied = self._occupied(curator, frontier)
+        medians: dict[Node, list[Split]] = {node: [] for node, queue in queues.items() if queue}
+        n_classes = len(curator.schema.classes or ())
+        for turn in range(wanted):
+            asked = {}
+            for node, queue in queues.items():
+                if turn >= len(queue):
+                    continue
+                splits = _halvings(queue[turn], frontier[node].branch, curator.schema, grid, draws)
+                allowed = splits.allowed_within(frontier[node].branch.reachable)
+                if node in occupied:
+                    splits, allowed = _between_records(splits, allowed, occupied[node], draws)
+                asked[node] = Candidates(splits, n_classes, allowed)
+            for node, choice in curator.choose(asked, MEDIAN, shares.median, mechanism=self._mechanism).items():
+                assert choice.split is not None
+                medians[node].append(choice.split)
+        chosen = {node: splits[0] for node, splits in medians.items()}
+        several = {node: splits for node, splits in medians.items() if len(splits) > 1}
+        options = {node: Candidates(Multiway.of(grid, splits), n_classes) for node, splits in several.items()}
+        for node, choice in curator.choose(options, self._score, shares.attribute, mechanism=self._mechanism).items():
+            assert choice.split is not None
+            chosen[node] = choice.split
+        return chosen
+
+    def _occupied(self, curator: Curator, frontier: Mapping[Node, Shoot]) -> dict[Node, np.ndarray]:
+        """Which cells hold records: what permute-and-flip as printed needs to know, at the price of infinity."""
+        if self.variant == "sound" or self.attribute != "flip":
+            return {}
+        classes = curator.schema.classes is not None
+        return {
+            node: (cells.sum(axis=1) if classes else cells[:, 0]) > 0
+            for node, cells in curator.peek(list(frontier)).items()
+        }
+
+    @property
+    def _mechanism(self) -> str:
+        return "permute_and_flip" if self.attribute == "flip" else "exponential"
+
+    @property
+    def _score(self) -> Score:
+        raise NotImplementedError
+
+    def _printed(self, schema: Schema) -> Fraction:
+        """The part of its budget that the printed exponent of the choice among attributes really spends."""
+        raise NotImplementedError
+
+    def _measure(self, curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
+        """Write what leaves predict."""
+        raise NotImplementedError
+
+
+class DiPriMeForestClassifier(DiPriMe, ForestClassifier):
+    """A forest of private median trees that vote with noisy class counts.
+
+    ``variant="sound"`` costs ``epsilon``: ``1 - rho`` of it for the leaves' counts, the rest evenly for the levels.
+    With ``attribute="random"`` a level is one median. With ``"exp"`` or ``"flip"`` half of it chooses among
+    ``n_candidates`` medians, which share the other half: a record has a value in each of them.
+
+    ``variant="published"`` gives each candidate median the whole half. With a random attribute that changes nothing
+    and the claim holds; otherwise a level costs ``n_candidates`` halves more than claimed, and ``"flip"`` looks at the
+    gaps between exact values, which costs infinity.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
+    epsilon : float
+        The privacy budget; of the published variant, the claim.
+    n_trees : int
+        How many trees.
+    max_depth : int, optional
+        The depth of all trees; by default the one at which a leaf is expected to hold ``occupancy`` records.
+    occupancy : int
+        See ``max_depth``.
+    attribute : "random", "exp" or "flip"
+        How a node's attribute is found: drawn, or chosen by the exponential mechanism or permute-and-flip, which
+        then draw the medians too.
+    n_candidates : int
+        The paper's K, for ``"exp"`` and ``"flip"``.
+    rho : float
+        The share of the budget that is for the splits.
+    partition : bool
+        Each record belongs to one tree, drawn independently; else every tree has all records and a share of the budget.
+    n_records : int, optional
+        About how many records there are, if that is public; else 2% of the budget measures it, unless ``max_depth`` is
+        given.
+    variant : "sound" or "published"
+        Truly epsilon-DP, or as printed.
+    structure : int, optional
+        A public seed for the attributes that are drawn.
+    random_state : int, optional
+        Reproducible noise for research; voids the receipt.
+
+    Examples
+    --------
+    >>> from privet.datasets import load_adult
+    >>> X, y, schema = load_adult()
+    >>> model = DiPriMeForestClassifier(schema, epsilon=1, attribute="exp").fit(X, y)
+    >>> bool(model.score(X, y) > 0.74), model.privacy_.epsilon <= 1, model.privacy_.verify()
+    (True, True, True)
+    """
+
+    _shortfall = (
+        "The medians of all candidate attributes are charged as one, though every record has a value in each; with "
+        "permute-and-flip they are also drawn between exact values."
+    )
+
+    @property
+    def _score(self) -> Score:
+        return Gini()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # random attributes promise nothing on small data
+        return tags
+
+    def _printed(self, schema: Schema) -> Fraction:
+        return Fraction(1, 2)  # the exponent is halved, though the score is monotone
+
+    def _measure(self, curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
+        for node, counts in curator.tally(dict.fromkeys(leaves, Tally()), budget).items():
+            shoot = leaves[node]
+            shoot.tree.nodes[shoot.branch.number].counts = tuple(int(count) for count in counts[0])
+
+
+class DiPriMeForestRegressor(DiPriMe, ForestRegressor):
+    """A forest of private median trees; a prediction is the mean of the leaves' noisy means.
+
+    ``variant="sound"`` costs ``epsilon``, as ``DiPriMeForestClassifier`` does: attributes are chosen by the squared
+    error of their splits with its whole exponent, and a leaf's mean comes from two noisy sums.
+
+    ``variant="published"`` gives each candidate median the whole half of a level's budget, chooses attributes with the
+    printed exponent, which is smaller, and adds noise to a leaf's mean that is scaled by the exact number of its
+    records: that reads exact values and costs infinity. Means are clamped to the target's range; an empty leaf predicts
+    its middle.
+
+    Parameters are those of ``DiPriMeForestClassifier``; the schema has a target's range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privet import DiPriMeForestRegressor, Numeric, Schema
+    >>> x = np.linspace(0, 1, 20000)[:, None]
+    >>> schema = Schema({"x": Numeric(0, 1)}, target=(-1, 1))
+    >>> model = DiPriMeForestRegressor(schema, epsilon=2).fit(x, np.sin(6 * x[:, 0]))
+    >>> bool(model.score(x, np.sin(6 * x[:, 0])) > 0.8), model.privacy_.epsilon <= 2, model.privacy_.verify()
+    (True, True, True)
+    """
+
+    _shortfall = (
+        "The medians of all candidate attributes are charged as one, though every record has a value in each; and the "
+        "noise of a leaf's mean is scaled by the exact number of its records."
+    )
+
+    @property
+    def _score(self) -> Score:
+        return SquaredError(TARGET_ONE)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def _printed(self, schema: Schema) -> Fraction:
+        """Printed: eps * SSE / (2 (2B)^2), B the largest absolute target; ours, at that price: eps * SSE / R^2."""
+        assert schema.target is not None
+        low, high = (Fraction(end) for end in schema.target)
+        return (high - low) ** 2 / (8 * max(abs(low), abs(high)) ** 2) if high > low else Fraction(1, 2)
+
+    def _measure(self, curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
+        target = curator.schema.target
+        assert target is not None
+        if self.variant == "published":
+            _measure_as_printed(curator, leaves, budget, grid, *target)
+            return
+        sums = curator.tally({node: Tally(measure="target") for node in leaves}, budget)
+        by_tree: dict[int, dict[int, np.ndarray]] = {}
+        for node, shoot in leaves.items():
+            by_tree.setdefault(shoot.number, {})[shoot.branch.number] = sums[node][0]
+        trees = {shoot.number: shoot.tree for shoot in leaves.values()}
+        for number, own in by_tree.items():
+            set_means(trees[number], own, target, noise=1 / float(budget))
+
+
+def _measure_as_printed(
+    curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid, low: float, high: float
+) -> None:
+    """Exact means with noise of scale 2B / (N eps), B the largest absolute target, in units of the fixed point."""
+    widest = 2 * max(abs(low), abs(high)) / (high - low) if high > low else 0.0
+    for node, cells in curator.peek(list(leaves)).items():
+        n, total, _ = (int(moment) for moment in cells[: grid.offsets[1]].sum(axis=0))  # each record is in one cell
+        place = 0.5
+        if n and widest:
+            scale = widest * TARGET_ONE / (n * float(budget))
+            place = float(curator.noise(np.array([total // n]), scale)[0]) / TARGET_ONE
+        leaf = leaves[node].tree.nodes[leaves[node].branch.number]
+        leaf.value = low + (high - low) * min(max(place, 0.0), 1.0)
+        leaf.weight = float(n)
+
+
+def _split(
+    curator: Curator, frontier: Mapping[Node, Shoot], chosen: Mapping[Node, Split], grid: Grid
+) -> dict[Node, Shoot]:
+    """The shoots that grow out of those that are split."""
+    grown: dict[Node, Shoot] = {}
+    for node, children in curator.split(chosen).items():
+        shoot = frontier[node]
+        ends = branches(shoot.tree, shoot.branch, chosen[node], grid)
+        grown |= {child: Shoot(shoot.number, shoot.tree, end) for child, end in zip(children, ends)}
+    return grown
+
+
+def _attributes(branch: Branch, grid: Grid, wanted: int, draws: np.random.Generator) -> list[int]:
+    """Up to ``wanted`` different attributes, drawn from those that can still be split; missing values do not count."""
+    open_cells = np.add.reduceat(branch.reachable, grid.offsets[:-1], dtype=np.int64)
+    for f, cells in enumerate(grid.features):
+        open_cells[f] -= cells.cuts is not None and cells.special and branch.reachable[grid.offsets[f + 1] - 1]
+    able = np.flatnonzero(open_cells > 1)
+    return [int(f) for f in draws.choice(able, size=min(wanted, len(able)), replace=False)]
+
+
+def _halvings(f: int, branch: Branch, schema: Schema, grid: Grid, draws: np.random.Generator) -> Splits:
+    """The splits of one attribute that a median is chosen from."""
+    if grid.features[f].cuts is not None:
+        return _cuts(f, schema, grid)
+    inside = np.flatnonzero(branch.reachable[grid.offsets[f] : grid.offsets[f + 1]])
+    n = len(inside)
+    if n <= MOST_SUBSETS:
+        left = (np.arange(1, 2 ** (n - 1))[:, None] >> np.arange(n)) & 1 == 1  # the last one is always on the right
+    else:
+        left = np.tri(n - 1, n, dtype=bool)
+        inside = draws.permutation(inside)
+    masks = np.zeros((len(left), grid.features[f].n_cells), dtype=bool)
+    masks[:, inside] = left
+    none = np.empty(0, dtype=np.int64)
+    return Splits(grid, np.full(len(masks), f), none, none, none, ((f, masks),), np.zeros(len(masks)))
+
+
+@lru_cache(maxsize=4096)
+def _cuts(f: int, schema: Schema, grid: Grid) -> Splits:
+    """The cuts of a numeric attribute, each weighted by half of the two cells beside it; missing values go right."""
+    feature, cuts = schema.features[schema.names[f]], grid.features[f].cuts
+    assert isinstance(feature, Numeric)
+    assert cuts is not None
+    edges = np.concatenate([[feature.low], cuts, [feature.high]]).astype(float)
+    widths = np.maximum(edges[2:] / 2 - edges[:-2] / 2, np.finfo(float).tiny)
+    start, n = int(grid.offsets[f]), len(cuts)
+    last = start + np.arange(n)
+    log_prior = np.maximum(np.log(widths) - np.log(widths.max()), -700.0)
+    return Splits(grid, np.full(n, f), np.full(n, start), last, np.full(n, -1), (), log_prior)
+
+
+def _between_records(
+    splits: Splits, allowed: np.ndarray, occupied: np.ndarray, draws: np.random.Generator
+) -> tuple[Splits, np.ndarray]:
+    """One cut, anywhere in it, for each gap between records, all gaps alike: permute-and-flip as printed."""
+    if not splits.n_runs:
+        return splits, allowed
+    gap = np.cumsum(occupied[splits.first[0] : splits.last[-1] + 1])
+    one_each = np.zeros_like(allowed)
+    order = draws.permutation(np.flatnonzero(allowed))
+    one_each[order[np.unique(gap[order], return_index=True)[1]]] = True
+    return replace(splits, log_prior=np.zeros(len(splits))), one_each

@@ -1,0 +1,47 @@
+"""What forests share: a released ``forest_``, and predictions that are means over its trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor, shares_of, values_of
+from privet.tree.forest import Forest
+
+
+class PrivateForest(PrivateEstimator):
+    """Base of the forests: ``_grow`` returns a Forest."""
+
+    forest_: Forest
+    _released = "forest_"
+
+
+class ForestClassifier(PrivateForest, PrivateClassifier):
+    """Base of the forests that vote: each tree gives the class probabilities of its leaf, and their mean decides."""
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The mean over the trees of each class's share of the noisy counts of a row's leaf."""
+        leaves = self.apply(X)
+        order = np.argsort(np.array(self.schema_.classes))
+        total = np.zeros((len(leaves), self.n_classes_))
+        for tree, own in zip(self.forest_.trees, leaves.T):
+            total += shares_of(tree, self.n_classes_)[:, order][own]
+        return total / len(self.forest_.trees)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class with the largest mean probability."""
+        shares = self.predict_proba(X)
+        return self.classes_[shares.argmax(axis=1)]
+
+
+class ForestRegressor(PrivateForest, PrivateRegressor):
+    """Base of the forests that predict numbers: the mean of the trees' values."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The mean over the trees of the values of a row's leaves."""
+        leaves = self.apply(X)
+        total = np.zeros(len(leaves))
+        for tree, own in zip(self.forest_.trees, leaves.T):
+            total += values_of(tree)[own]
+        return total / len(self.forest_.trees)
