@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 pytest.importorskip("cryptography")
 
@@ -18,7 +19,7 @@ from privet.curators.owner import Owner
 from privet.errors import BudgetError, CapabilityError, LeakError, SchemaError
 from privet.mpc.engine import MpcError
 from privet.mpc.loopback import run_threads
-from privet.mpc.mesh import QueueLine
+from privet.mpc.mesh import QueueLine, Queues
 from privet.privacy.cut import CutMechanisms
 from privet.privacy.joint import SeededCoins
 from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, Mixed
@@ -190,6 +191,49 @@ def test_parts_are_drawn_by_the_owners_and_pay_in_parallel():
     assert sum(counts) == pytest.approx(300, abs=3)  # at epsilon 20 the noise is 0, but for a chance of 1e-8
     assert min(counts) > 50
     assert spent == 20
+
+
+def transcript(tables):
+    """The lengths of all messages of one choice and one tally, and all bytes that each server receives."""
+    meshes = Queues.three()
+    came = [[] for _ in meshes]
+    for mesh in meshes:
+        mesh.lengths = []
+        get = mesh._get
+        mesh._get = lambda sender, n, get=get, at=mesh.party: came[at].append(get(sender, n)) or came[at][-1]
+
+    def program(curator):
+        grid = public_grid(SCHEMA, 8)
+        curator.grid(grid)
+        ask = curator._owners.ask
+
+        def noted(*words, **what):
+            answer = ask(*words, **what)
+            came[curator._engine.party].append(answer.parts.tobytes())
+            return answer
+
+        curator._owners.ask = noted
+        root = curator.root()
+        curator.choose({root: Candidates(public_splits(grid), 3, stop=True)}, Mixed(100), HALF)
+        curator.tally({root: Tally()}, HALF)
+
+    jointly(program, tables, meshes=meshes)
+    return [mesh.lengths for mesh in meshes], [b"".join(parts) for parts in came]
+
+
+def test_neighbouring_records_make_transcripts_of_the_same_form_and_uniform_bytes():
+    """Chi-square of all bytes a server receives, for each server and table; false alarm 6e-8.
+
+    Keys, masked messages, shares from owners, opened answers and hashes: all are uniform, or few.
+    """
+    X, y = table(300)
+    lengths, came = transcript([(X, y), table(50, 1)])
+    others, other_came = transcript([(X[1:], y[1:]), table(50, 1)])
+    assert lengths == others
+    assert all(len(own) > 100 for own in lengths)
+    for seen in (*came, *other_came):
+        counts = np.bincount(np.frombuffer(seen, dtype=np.uint8), minlength=256)
+        assert ((counts - len(seen) / 256) ** 2).sum() / (len(seen) / 256) < chi2.isf(1e-8, 255)
 
 
 def test_an_owner_with_more_records_than_the_public_bound_leaves_before_it_shares_anything():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from privet.cli.checks import check_event
 from privet.errors import LeakError, ReceiptError
 from privet.privacy.cut import (
     DIGITS,
@@ -157,6 +158,15 @@ def test_deltas_add_up_along_paths_and_receipts_check_them():
     ):
         with pytest.raises(ReceiptError):
             wrong.verify()
+
+
+def test_privet_verify_recomputes_how_noise_was_drawn():
+    passed, line = check_event(0, event())
+    assert passed
+    assert f"drawn as {event().drawn}" in line
+    passed, line = check_event(3, event(delta=Fraction(0)))
+    assert not passed
+    assert "Event 3" in line
 
 
 def test_only_two_ways_to_draw_are_known():

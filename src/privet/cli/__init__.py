@@ -322,7 +322,7 @@ def verify(model: Model, strict: Strict = False) -> None:
     tree = _load(model)
     receipt = tree.privacy_
     for i, event in enumerate(receipt.events):
-        passed, line = check_event(i, event)
+        passed, line = check_event(i, event, receipt.at_delta)
         say(line, style="" if passed else "red")
     check_model(tree)
     say(
@@ -330,8 +330,9 @@ def verify(model: Model, strict: Strict = False) -> None:
         f"\n{amount(receipt.spent)} spent, {amount(receipt.claimed)} claimed."
     )
     if not receipt.void:
+        delta = f", delta {amount(receipt.delta)}," if receipt.delta else ""
         say(
-            f"The receipt adds up: epsilon {amount(receipt.epsilon)} for {receipt.unit} ({receipt.neighbours}).",
+            f"The receipt adds up: epsilon {amount(receipt.epsilon)}{delta} for {receipt.unit} ({receipt.neighbours}).",
             style="bold green",
         )
         return

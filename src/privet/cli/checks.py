@@ -8,19 +8,28 @@ from typing import Any
 
 from privet.errors import ReceiptError
 from privet.privacy.ledger import exact
-from privet.privacy.receipt import Event, Receipt
+from privet.privacy.receipt import Event, Receipt, spending
 
 
-def check_event(number: int, event: Event) -> tuple[bool, str]:
-    """Whether one event holds on its own, and a line that says why."""
-    alone = Receipt(claimed=math.inf, spent=event.charged, delta=Fraction(0), void=(), trust="", events=(event,))
+def check_event(number: int, event: Event, at_delta: Fraction = Fraction(0)) -> tuple[bool, str]:
+    """Whether one event holds on its own, and a line that says why. ``at_delta`` is its receipt's."""
     try:
+        alone = Receipt(
+            claimed=math.inf,
+            spent=spending((event,), at_delta),
+            delta=event.delta + at_delta,
+            void=(),
+            trust="",
+            events=(event,),
+            at_delta=at_delta,
+        )
         alone.verify()
     except ReceiptError as error:
         return False, f"FAILED  {str(error).replace('Event 0', f'Event {number}', 1)}"
     recomputed = f"{float(event.sensitivity):g} / {event.scale:g} = {float(event.cost):g} <= {float(event.charged):g}"
     mechanism, lemma = event.mechanism.replace("_", "-"), event.lemma.replace("_", " ")
-    return True, f"ok  {recomputed}  {event.question}: {mechanism}, {lemma}  at {event.scope or '/'}"
+    drawn = f", drawn as {event.drawn} for a delta of {float(event.delta):.3g}" if event.drawn else ""
+    return True, f"ok  {recomputed}  {event.question}: {mechanism}, {lemma}{drawn}  at {event.scope or '/'}"
 
 
 def check_model(model: Any) -> None:
