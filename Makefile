@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long lint types accuracy ablation speed jointexp audit audit-diffprivlib mpc clean
+.PHONY: demo test test-long lint types accuracy ablation speed privatree jointexp audit audit-diffprivlib mpc clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -29,6 +29,9 @@ ablation: $(VENV)/bench
 
 speed: $(VENV)/bench
 	$(BIN)/python benchmarks/speed.py
+
+privatree: $(VENV)/bench
+	$(BIN)/python benchmarks/privatree.py
 
 jointexp: $(VENV)/bench
 	$(BIN)/python benchmarks/jointexp.py

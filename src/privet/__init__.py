@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from privet.algorithms.diprime import DiPriMeForestClassifier, DiPriMeForestRegressor
     from privet.algorithms.private_tree import PrivateTreeClassifier
     from privet.algorithms.private_tree_regressor import PrivateTreeRegressor
+    from privet.algorithms.privatree import PrivaTreeClassifier
     from privet.algorithms.top_down import TopDownClassifier
     from privet.curators.memory import MemoryCurator
     from privet.curators.mpc import MpcCurator
@@ -47,6 +48,7 @@ _HOMES = {
     "MemoryCurator": "privet.curators.memory",
     "MpcCurator": "privet.curators.mpc",
     "Numeric": "privet.schema",
+    "PrivaTreeClassifier": "privet.algorithms.privatree",
     "PrivateTreeClassifier": "privet.algorithms.private_tree",
     "PrivateTreeRegressor": "privet.algorithms.private_tree_regressor",
     "PrivetError": "privet.errors",
@@ -62,6 +64,7 @@ _HOMES = {
 __all__ = [  # noqa: RUF022 - what people look for first comes first
     "PrivateTreeClassifier",
     "PrivateTreeRegressor",
+    "PrivaTreeClassifier",
     "TopDownClassifier",
     "SplittingClass",
     "RandomTreeClassifier",

@@ -27,6 +27,7 @@ MODELS = {
     "PrivateTreeClassifier": "privet.algorithms.private_tree",
     "PrivateTreeRegressor": "privet.algorithms.private_tree_regressor",
     "TopDownClassifier": "privet.algorithms.top_down",
+    "PrivaTreeClassifier": "privet.algorithms.privatree",
     "RandomTreeClassifier": "privet.algorithms.baselines.random_tree",
     "SuLQID3Classifier": "privet.algorithms.baselines.sulq_id3",
     "DiffPID3Classifier": "privet.algorithms.baselines.diffp_id3",

@@ -118,8 +118,7 @@ def test_a_worker_draws_numbers_of_its_own():
 
 def test_equal_impurities_compare_equal():
     # (1, 2 | 2, 4) and (2, 4 | 1, 2): the same impurity from different counts, so the lower feature wins.
-    one = privatree._impurity(*(np.array([c]) for c in (1, 2, 2, 4)))
-    other = privatree._impurity(*(np.array([c]) for c in (2, 4, 1, 2)))
+    one, other = (privatree._impurity([np.array([c]) for c in counts]) for counts in ((1, 2, 2, 4), (2, 4, 1, 2)))
     assert one == other
 
 

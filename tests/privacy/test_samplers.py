@@ -212,12 +212,12 @@ class Scripted(samplers._Proposal):
         self.picks.append(picked)
         self.options.append(possible)
         self.log_chance += math.log(shares[picked]) - math.log(samplers._UNIT)
-        self.chance *= Fraction(samplers._UNIT, shares[picked])
+        self.weigh(samplers._UNIT, shares[picked])
         return picked
 
     def accept(self, gap, log):
         exponent = -gap / Fraction(self._scale) - log
-        log_coin = float(exponent) + math.log(self.chance.numerator) - math.log(self.chance.denominator)
+        log_coin = float(exponent) + math.log(self.chance[0]) - math.log(self.chance[1])
         assert gap >= 0
         assert log_coin <= 1e-12  # ``_coin`` refuses chances above 1, exactly
         self.log_chance += log_coin
@@ -324,15 +324,15 @@ def test_a_coin_whose_first_digits_decide_nothing_is_decided_by_more(nudge, come
         digits = int(Decimal(-1).exp() * 3 / 2 * 2**256)
     words = [(digits >> shift) % 2**64 for shift in (192, 128, 64)]
     source, left = bytes_of(*words, digits % 2**64 + nudge * 10)
-    assert samplers._coin(Fraction(-1), Fraction(3, 2), source) is comes_up
+    assert samplers._coin(Fraction(-1), 3, 2, source) is comes_up
     assert not left
 
 
 def test_coins_of_hardly_any_chance_and_of_nearly_one():
-    assert not samplers._coin(Fraction(-(10**12)), Fraction(2) ** 500, os.urandom)
-    assert samplers._coin(Fraction(0), 1 - Fraction(1, 2**200), os.urandom)
+    assert not samplers._coin(Fraction(-(10**12)), 2**500, 1, os.urandom)
+    assert samplers._coin(Fraction(0), 2**200 - 1, 2**200, os.urandom)
     with pytest.raises(LeakError):
-        samplers._coin(Fraction(0), 1 + Fraction(1, 2**60), os.urandom)
+        samplers._coin(Fraction(0), 2**60 + 1, 2**60, os.urandom)
 
 
 def test_two_halves_of_a_geometric_number_add_up_to_one():

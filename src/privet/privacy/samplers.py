@@ -223,25 +223,33 @@ class _Sums:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             first = np.abs(self._whole * self._below - self._spacings[0] * self._n)
             self._reach = [(first, np.zeros(len(weights)))]
-            self._stay = [self._total(*self._runs(0))]
+            self._runs = [self._shared(0)]
+            self._stay = [self._total(*self._runs[0])]
             for j in range(1, len(spacings) - 1):
-                self._reach.append(self._total(*self._arrivals(j)))
-                self._stay.append(self._total(*self._runs(j)))
+                self._reach.append(self._all_arrivals(j))
+                self._runs.append(self._shared(j))
+                self._stay.append(self._total(*self._runs[j]))
             self._end = self._total(*self._endings())
 
-    def _arrivals(self, j: int, at: slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
-        """For every cut (rows) that point ``j`` may be the first at, from every cut before it (columns)."""
+    def _arrivals(self, j: int, at: slice) -> tuple[np.ndarray, np.ndarray]:
+        """For these cuts (rows) that point ``j`` may be the first at, from every cut before it (columns)."""
         cost, log = self._stay[j - 1]
-        costs = self._between[self._spacings[j]][at] + cost
-        return np.minimum(costs, _BEYOND, out=costs), log + self._later[at]
+        costs = self._between[self._spacings[j]][at, : at.stop] + cost[: at.stop]
+        return np.minimum(costs, _BEYOND, out=costs), log[: at.stop] + self._later[at, : at.stop]
 
-    def _runs(self, j: int, at: slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+    def _all_arrivals(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds for all cuts, in blocks that a cache holds."""
+        blocks = [slice(a, min(a + 64, len(self._weights))) for a in range(0, len(self._weights), 64)]
+        costs, logs = zip(*(self._total(*self._arrivals(j, at)) for at in blocks))
+        return np.concatenate(costs), np.concatenate(logs)
+
+    def _shared(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         """For every cut (rows), the points that share it with point ``j``: 1, 2, ... (columns), itself the last."""
         costs, logs, empty = [], [], 0
         for r in range(1, j + 2):
             cost, log = self._reach[j - r + 1]
-            costs.append(cost[at] + empty)
-            logs.append(log[at] + r * self._log_weights[at] - math.lgamma(r + 1))
+            costs.append(cost + empty)
+            logs.append(log + r * self._log_weights - math.lgamma(r + 1))
             empty += self._spacings[j - r + 1] * self._n
         return np.minimum(np.stack(costs, axis=1), _BEYOND), np.stack(logs, axis=1)
 
@@ -267,12 +275,13 @@ class _Sums:
         cut = proposal.pick(self._endings(), self._end)
         while cut is not None:
             at = slice(cut, cut + 1)
-            others = proposal.pick(self._runs(j, at), [bound[at] for bound in self._stay[j]])
+            others = proposal.pick([terms[at] for terms in self._runs[j]], [bound[at] for bound in self._stay[j]])
             if others is None:
                 return None
             r = others + 1
             cuts += [cut] * r
-            proposal.chance *= Fraction(self._weights[cut]) ** r / math.factorial(r)
+            weight, unit = float(self._weights[cut]).as_integer_ratio()
+            proposal.weigh(weight**r, unit**r * math.factorial(r))
             j -= r
             if j < 0:
                 cuts.reverse()
@@ -292,10 +301,14 @@ class _Proposal:
     """A choice in steps, and its exact weight over the chance with which it was proposed."""
 
     def __init__(self, scale: float, random_bytes: Callable[[int], bytes]) -> None:
-        self.chance = Fraction(1)
+        self.chance = (1, 1)  # as a fraction; not in lowest terms, which would take longer than all else
         self._scale, self._random_bytes = scale, random_bytes
 
-    def pick(self, terms: tuple[np.ndarray, np.ndarray], total: Sequence[np.ndarray]) -> int | None:
+    def weigh(self, numerator: int, denominator: int) -> None:
+        """Multiply the chance by a fraction."""
+        self.chance = self.chance[0] * numerator, self.chance[1] * denominator
+
+    def pick(self, terms: Sequence[np.ndarray], total: Sequence[np.ndarray]) -> int | None:
         """One of the terms (a single row) by its share of what bounds their sum; None with the chance that is left."""
         shares = self._shares(terms, total)
         ends = np.cumsum(shares)
@@ -305,10 +318,10 @@ class _Proposal:
         picked = int(np.searchsorted(ends, word, side="right"))
         if picked == len(ends):
             return None
-        self.chance *= Fraction(_UNIT, int(shares[picked]))
+        self.weigh(_UNIT, int(shares[picked]))
         return picked
 
-    def _shares(self, terms: tuple[np.ndarray, np.ndarray], total: Sequence[np.ndarray]) -> np.ndarray:
+    def _shares(self, terms: Sequence[np.ndarray], total: Sequence[np.ndarray]) -> np.ndarray:
         """Every term's share of the bound, in parts of 2^62 and rounded up: 0 only for what cannot be."""
         (costs,), (logs,) = terms
         (cost,), (log,) = total
@@ -318,11 +331,11 @@ class _Proposal:
 
     def accept(self, gap: int, log: Fraction) -> bool:
         """The last coin: the exact weight of what was picked, over what it was proposed with."""
-        return _coin(-gap / Fraction(self._scale) - log, self.chance, self._random_bytes)
+        return _coin(-gap / Fraction(self._scale) - log, *self.chance, self._random_bytes)
 
 
-def _coin(exponent: Fraction, factor: Fraction, random_bytes: Callable[[int], bytes]) -> bool:
-    """Whether a coin of chance exactly exp(exponent) * factor comes up.
+def _coin(exponent: Fraction, numerator: int, denominator: int, random_bytes: Callable[[int], bytes]) -> bool:
+    """Whether a coin of chance exactly exp(exponent) * numerator / denominator comes up.
 
     A uniform number is compared with the chance by its first 64 binary digits, and by 64 more as long as these and the
     decimals that the chance was computed to leave it open.
@@ -333,7 +346,7 @@ def _coin(exponent: Fraction, factor: Fraction, random_bytes: Callable[[int], by
         digits = bits // 3 + 40
         with localcontext(prec=digits):
             power = Decimal(exponent.numerator) / Decimal(exponent.denominator)
-            chance = power.exp() * Decimal(factor.numerator) / Decimal(factor.denominator)
+            chance = power.exp() * Decimal(numerator) / Decimal(denominator)
             # An exponent is right to ``digits`` digits, and so is every operation.
             wrong = chance.scaleb(max(power.adjusted(), 0) + 3 - digits) + Decimal(10) ** -400_000
             if chance - wrong > 1:

@@ -11,6 +11,7 @@ from functools import partial
 
 from privet.audit.claims import baselines, diffprivlib, diprime, federated, hidden, privatree, privet, topdown
 from privet.audit.claims.claim import Claim
+from privet.audit.claims.privet import kinds
 
 CLAIMS: tuple[Claim, ...] = (
     *(
@@ -32,9 +33,21 @@ CLAIMS: tuple[Claim, ...] = (
         variant="stopping on exact data",
         claimed=1.0,
         proven=math.inf,
-        subject=partial(privatree.EarlyStop, epsilon=1.0),
+        subject=partial(privatree.tree, variant="published"),
         witness=privatree.pure,
         why="Whether a node is pure is told without noise.",
+        window=(0, 1),
+    ),
+    Claim(
+        key="privatree-sound",
+        paper="PrivaTree",
+        variant="PrivaTreeClassifier, sound",
+        claimed=1.0,
+        proven=1.0,
+        subject=privatree.tree,
+        witness=partial(kinds, 1, (2, 0, 0, 0), 3),
+        why="Every feature's histogram has its own share of the node's budget; no node stops on exact counts.",
+        window=(0, 2),
     ),
     Claim(
         key="topdown-maximum",

@@ -1,0 +1,367 @@
+"""PrivaTree (Vos, Vos, Li, Erkin and Verwer, "Differentially-Private Decision Trees and Provable Robustness to Data
+Poisoning"): splits from noisy histograms.
+
+Numeric features are binned once, at private quantiles. At every node each feature's histogram by class gets geometric
+noise, and the split of least Gini impurity is looked for in the noisy counts, in front of the curtain. Leaves get their
+labels by permute-and-flip. The noise of a histogram is that of all features together divided by their number, so the
+more features there are, the more a joint choice (``PrivateTreeClassifier``) is ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from privet.algorithms.base import PrivateClassifier
+from privet.curators.base import Curator, Node, Tally
+from privet.errors import PrivetError
+from privet.privacy.ledger import exact
+from privet.privacy.sensitivity import CorrectCount
+from privet.schema import Numeric, Schema
+from privet.tree.candidates import Candidates, Split
+from privet.tree.grid import Cells, Grid, even_grid, public_grid
+from privet.tree.planning import SIZE_SHARE
+from privet.tree.tree import Rule, Tree
+
+BINS = ("quantile", "uniform", "exact")
+
+MOST_BINS = 255
+"""A bin's number is a byte, and missing values have a bin of their own."""
+
+MOST_DEPTH = 16
+"""Every level doubles the nodes: 65,536 leaves."""
+
+LEAST_LEAF_SHARE = Fraction(1, 10**6)
+"""A label needs some budget, however many records there are said to be."""
+
+EXACT_CELLS = 2**11
+"""How finely exact quantiles are read off, cells for each feature."""
+
+
+class PrivaTreeClassifier(PrivateClassifier):
+    """PrivaTree: a decision tree whose splits are found in noisy histograms of all features.
+
+    ``variant="sound"`` costs ``epsilon`` (pure differential privacy, add or remove one record). A record is in the
+    histogram of every one of m features, so each histogram, and each feature's quantiles, are paid with 1/m of their
+    budget; no node stops on exact counts; the leaves' budget is half of Eq. 7, because class counts never fall when a
+    record is added; and the number of records is public (``n_records``) or measured.
+
+    ``variant="published"`` is Algorithm 1 with the paper's own account. It takes the features' histograms and quantiles
+    for parallel, so that they really cost m times (epsilon - leaf budget), and it stops at nodes that are pure or hold
+    at most one record, which tells exact data: the receipt says infinity. With ``early_stop=False`` it says what the
+    features' costs add up to. Two misprints are mended: the geometric noise of Eq. 4 has the ratio exp(-epsilon), not
+    epsilon; and noisy counts are cut at 0, without which the printed accuracy does not appear.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
+    epsilon : float
+        The privacy budget; of the published variant, the claim.
+    max_depth : int
+        The depth of the tree.
+    n_bins : int
+        The bins of a numeric feature.
+    bins : "quantile", "uniform" or "exact"
+        At private quantiles; of equal width, which costs nothing; or at exact quantiles, for a price of infinity
+        (PrivaTree*, for the published variant).
+    max_leaf_error : float
+        The expected share of records that noisy labels may get wrong: it sets the leaves' budget, up to half of all.
+    leaf_share, quantile_share : float, optional
+        The shares of the budget for the labels and for the quantiles, instead of Eq. 7 to 10; splits get the rest.
+    early_stop : bool, optional
+        Stop at nodes that are pure or hold at most one record. As printed in the published variant, never in the
+        sound one.
+    variant : "sound" or "published"
+        A true epsilon, or the printed algorithm and what it really costs.
+    n_records : int, optional
+        About how many records there are, if that is public, as the paper assumes. Never compared with the data; without
+        it 2% of the budget measures the number (or, where the early stop looks at all records anyway, it is read).
+    random_state : int, optional
+        Reproducible noise for research; voids the receipt.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The public tree.
+    privacy_ : Receipt
+        What it cost and why.
+
+    Examples
+    --------
+    >>> from privet.datasets import load_adult
+    >>> X, y, schema = load_adult()
+    >>> model = PrivaTreeClassifier(schema=schema, epsilon=1, n_records=45_000).fit(X, y)
+    >>> bool(model.score(X, y) > 0.75), model.privacy_.epsilon <= 1, model.privacy_.verify()
+    (True, True, True)
+    >>> claim = PrivaTreeClassifier(schema, epsilon=1, variant="published", early_stop=False, leaf_share=0.2).fit(X, y)
+    >>> claim.privacy_.claimed, float(claim.privacy_.epsilon)  # 14 features * 0.8, and 0.1
+    (Fraction(1, 1), 11.3)
+    """
+
+    _shortfall = (
+        "A record is in the histogram of every feature, so the features' costs add up; the paper takes them for "
+        "parallel. Stopping at pure nodes, where it is on, tells exact data."
+    )
+
+    def __init__(
+        self,
+        schema: Schema | str | None = None,
+        *,
+        epsilon: float = 1.0,
+        max_depth: int = 4,
+        n_bins: int = 10,
+        bins: str = "quantile",
+        max_leaf_error: float = 0.01,
+        leaf_share: float | None = None,
+        quantile_share: float | None = None,
+        early_stop: bool | None = None,
+        variant: str = "sound",
+        n_records: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.max_depth = max_depth
+        self.n_bins = n_bins
+        self.bins = bins
+        self.max_leaf_error = max_leaf_error
+        self.leaf_share = leaf_share
+        self.quantile_share = quantile_share
+        self.early_stop = early_stop
+        self.variant = variant
+        self.n_records = n_records
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        _check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
+        _check_whole("n_bins", self.n_bins, 2, MOST_BINS)
+        if self.bins not in BINS:
+            raise PrivetError(f"bins must be one of {', '.join(map(repr, BINS))}; got {self.bins!r}.")
+        if not (_is_number(self.max_leaf_error) and 0 < self.max_leaf_error < 1):
+            raise PrivetError(f"max_leaf_error must be between 0 and 1; got {self.max_leaf_error!r}.")
+        hint = self.n_records
+        if hint is not None and not (_is_number(hint) and 0 <= hint <= 1e300):
+            raise PrivetError(f"n_records is about how many records there are, a number from 0 on; got {hint!r}.")
+        leaf, quantiles = (0.5 if self.leaf_share is None else self.leaf_share), (self.quantile_share or 0)
+        if not (_is_number(leaf) and _is_number(quantiles) and 0 < leaf < 1 and 0 <= quantiles < 1 - leaf):
+            raise PrivetError(
+                "leaf_share (up to 1/2 if it is not given) and quantile_share are parts of the budget: above 0, and "
+                f"below 1 together; got {self.leaf_share!r} and {self.quantile_share!r}."
+            )
+        if self.quantile_share is not None and self.bins != "quantile":
+            raise PrivetError(f"quantile_share is for private quantiles; bins={self.bins!r} has none.")
+        if self.variant == "sound" and self.early_stop:
+            raise PrivetError("early_stop tells exact data: only variant='published' has it.")
+        if self.variant == "sound" and self.bins == "exact":
+            raise PrivetError("bins='exact' reads exact quantiles: only variant='published' has it.")
+
+    @property
+    def _stops(self) -> bool:
+        return self.variant == "published" if self.early_stop is None else bool(self.early_stop)
+
+    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
+        schema, grid = curator.schema, self._grid(curator.schema)
+        curator.grid(grid)
+        size, budget = self._size(curator, start, grid, budget)
+        shares = self._shares(grid, len(schema.classes or ()), size, budget)
+        tables = self._tables(curator, start, grid, shares)
+        tree = Tree(schema)
+        frontier: dict[Node, int] = {start: 0}
+        leaves: dict[Node, int] = {}
+        for _ in range(self.max_depth):
+            done = _done(curator, list(frontier), grid) if self._stops else set()
+            splits = _find_splits(curator, [node for node in frontier if node not in done], tables, shares)
+            leaves |= {node: number for node, number in frontier.items() if node not in splits}
+            frontier = {
+                child: number
+                for node, children in curator.split(splits).items()
+                for child, number in zip(children, tree.grow(frontier[node], Rule.of(splits[node], grid), 2))
+            }
+        leaves |= frontier
+        labels = Candidates(None, len(schema.classes or ()), labelled=True, stop=True)
+        for node, choice in curator.choose(dict.fromkeys(leaves, labels), CorrectCount(), shares.leaf).items():
+            (tree.nodes[leaves[node]].label,) = choice.labels or ()
+        return tree.simplified()
+
+    def _grid(self, schema: Schema) -> Grid:
+        """Public cells: the bins themselves, or what quantiles are looked for among."""
+        if self.bins == "uniform":
+            return even_grid(schema, self.n_bins)
+        return public_grid(schema, EXACT_CELLS if self.bins == "exact" else None)
+
+    def _size(self, curator: Curator, start: Node, grid: Grid, budget: Fraction) -> tuple[Fraction, Fraction]:
+        """About how many records there are, for Eq. 7, and what is left of the budget."""
+        if self.leaf_share is not None or self.n_records is not None:
+            return Fraction(self.n_records or 0), budget
+        if self._stops:
+            return Fraction(int(_class_counts(curator.peek([start])[start], grid).sum())), budget
+        share = budget * SIZE_SHARE
+        return Fraction(int(curator.tally({start: Tally(by_class=False)}, share)[start][0])), budget - share
+
+    def _shares(self, grid: Grid, n_classes: int, size: Fraction, budget: Fraction) -> Shares:
+        """Eq. 7 to 10, or the user's shares."""
+        sound = self.variant == "sound"
+        # Permute-and-flip on counts costs half of what the paper pays for it: counts never fall.
+        price = 1 if sound else 2
+        if self.leaf_share is not None:
+            leaf = budget * exact(self.leaf_share)
+        else:
+            records = max(size, Fraction(1)) * exact(self.max_leaf_error)
+            needed = price * 2**self.max_depth * worst_label_error(n_classes) / records
+            leaf = min(budget / 2, max(needed, budget * LEAST_LEAF_SHARE))
+        # Every feature pays in the sound variant; the published one takes them for parallel.
+        each = (budget - leaf) / (max(1, len(_parted(grid))) if sound else 1)
+        quantiles = each / (1 + self.max_depth) if self.bins == "quantile" else Fraction(0)
+        if self.quantile_share is not None:
+            quantiles = each * budget * exact(self.quantile_share) / (budget - leaf)
+        return Shares(quantiles, (each - quantiles) / self.max_depth, each / self.max_depth, leaf / price)
+
+    def _tables(self, curator: Curator, start: Node, grid: Grid, shares: Shares) -> dict[int, Split]:
+        """For each feature that has several cells, the bin of each of them."""
+        features = _parted(grid)
+        numeric = [f for f in features if (cuts := grid.features[f].cuts) is not None and len(cuts)]
+        chosen: Mapping[int, Any] = {f: grid.features[f].cuts for f in numeric}
+        if not numeric or self.bins == "uniform":
+            pass  # the cells are the bins
+        elif self.bins == "exact":
+            chosen = _exact_quantiles(curator.peek([start])[start], grid, numeric, self.n_bins)
+        else:
+            probs = [Fraction(k, self.n_bins) for k in range(1, self.n_bins)]
+            chosen = curator.quantiles(start, numeric, probs, shares.quantiles * len(numeric))
+        return {f: Split(f, _bins(grid.features[f], chosen.get(f, ())).astype(np.uint8).tobytes()) for f in features}
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What one feature's quantiles, one numeric and one categorical histogram, and a leaf's label may cost."""
+
+    quantiles: Fraction
+    numeric: Fraction
+    categorical: Fraction
+    leaf: Fraction
+
+
+@lru_cache(maxsize=64)
+def worst_label_error(n_classes: int) -> Fraction:
+    """The most records that permute-and-flip on class counts with exponent 1 is expected to get wrong, rounded up.
+
+    All classes but the best are equally far behind: log(1/p) (1 - (1 - (1 - p)^K) / (K p)), at the worst p. It is half
+    of what Eq. 7 maximises, because the paper's exponent is epsilon/2; for two classes, 1/(2e).
+
+    >>> float(worst_label_error(2) * 1000).__ceil__()
+    184
+    """
+    p = np.arange(1, 2**17 + 1) / 2**17
+    errors = -np.log(p) * (1 - (1 - (1 - p) ** n_classes) / (n_classes * p))
+    return Fraction(int(errors.max() * 2**20) + 1, 2**20)
+
+
+def _parted(grid: Grid) -> list[int]:
+    """The features that have anything to part."""
+    return [f for f, cells in enumerate(grid.features) if cells.n_cells > 1]
+
+
+def _exact_quantiles(histogram: np.ndarray, grid: Grid, features: Sequence[int], n_bins: int) -> dict[int, np.ndarray]:
+    """The cuts at or next above the exact quantiles."""
+    found = {}
+    for f in features:
+        cuts = grid.features[f].cuts
+        assert cuts is not None
+        up_to = np.cumsum(histogram[grid.offsets[f] :][: len(cuts) + 1].sum(axis=1))
+        places = np.searchsorted(up_to, up_to[-1] * np.arange(1, n_bins) / n_bins)
+        found[f] = cuts[np.minimum(places, len(cuts) - 1)]
+    return found
+
+
+def _bins(cells: Cells, cuts: Any) -> np.ndarray:
+    """The bin of every cell. Missing values have their own, the last; very many categories share some."""
+    if cells.cuts is None:
+        return np.arange(cells.n_cells) * min(cells.n_cells, MOST_BINS) // cells.n_cells
+    bins = np.append(np.searchsorted(np.unique(cuts), cells.cuts), len(np.unique(cuts)))
+    return np.append(bins, bins[-1] + 1) if cells.special else bins
+
+
+def _class_counts(histogram: np.ndarray, grid: Grid) -> np.ndarray:
+    """Every record is in one cell of the first feature."""
+    return histogram[: grid.offsets[1]].sum(axis=0)
+
+
+def _done(curator: Curator, nodes: Sequence[Node], grid: Grid) -> set[Node]:
+    """The nodes that hold one class only or at most one record: exact data, at the price of infinity."""
+    return {node for node, histogram in curator.peek(nodes).items() if (_class_counts(histogram, grid) > 0).sum() <= 1}
+
+
+def _find_splits(
+    curator: Curator, nodes: Sequence[Node], tables: Mapping[int, Split], shares: Shares
+) -> dict[Node, Split]:
+    """For each node, the split of least Gini impurity in noisy histograms of all features."""
+    schema = curator.schema
+    numeric = {f for f in tables if isinstance(schema.features[schema.names[f]], Numeric)}
+    ordered = numeric if len(schema.classes or ()) == 2 else set(tables)
+    kinds: dict[Fraction, list[int]] = {}
+    for f in tables:
+        kinds.setdefault(shares.numeric if f in numeric else shares.categorical, []).append(f)
+    histograms: dict[Node, dict[int, np.ndarray]] = {node: {} for node in nodes}
+    for share, features in kinds.items():
+        tally = Tally(tuple(tables[f] for f in features))
+        ends = np.cumsum([tables[f].n_children for f in features])[:-1]
+        for node, counts in curator.tally(dict.fromkeys(nodes, tally), share * len(features)).items():
+            histograms[node] |= zip(features, np.split(np.maximum(counts, 0), ends))
+    return {node: _best_split(tables, own, ordered) for node, own in histograms.items()} if tables else {}
+
+
+def _best_split(tables: Mapping[int, Split], histograms: Mapping[int, np.ndarray], ordered: set[int]) -> Split:
+    """The split of least impurity between the bins of a feature; of equal ones, the first feature's first."""
+    orders = [
+        np.arange(len(histograms[f])) if f in ordered else np.argsort(_first_share(histograms[f]), kind="stable")
+        for f in tables
+    ]
+    up_to = [np.cumsum(histograms[f][order], axis=0) for f, order in zip(tables, orders)]
+    left = np.concatenate([counts[:-1] for counts in up_to])
+    right = np.concatenate([counts[-1] - counts[:-1] for counts in up_to])
+    best = int(np.argmin(weighted_gini(left, right)))
+    for table, order in zip(tables.values(), orders):
+        if best < len(order) - 1:
+            side = np.ones(len(order), dtype=np.uint8)
+            side[order[: best + 1]] = 0
+            return Split(table.feature, side[np.frombuffer(table.part, dtype=np.uint8)].tobytes())
+        best -= len(order) - 1
+    raise AssertionError("there are as many impurities as splits")
+
+
+def _first_share(counts: np.ndarray) -> np.ndarray:
+    """The share of the first class in every bin; a half where a bin is empty."""
+    totals = counts.sum(axis=1)
+    return np.where(totals > 0, counts[:, 0] / np.maximum(totals, 1), 0.5)
+
+
+def weighted_gini(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The mean Gini impurity of two children, weighted by their counts (classes in the last axis).
+
+    Rounded to 12 digits, so that impurities that are equal compare equal; 1, more than any, where there are no counts.
+
+    >>> weighted_gini(np.array([[3, 0], [1, 1], [0, 0]]), np.array([[0, 3], [1, 1], [0, 0]])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    impure = np.zeros(left.shape[:-1])
+    for counts in (left, right):
+        n = counts.sum(axis=-1)
+        impure += n - (counts.astype(float) ** 2).sum(axis=-1) / np.maximum(n, 1)
+    n = left.sum(axis=-1) + right.sum(axis=-1)
+    return np.where(n > 0, np.round(impure / np.maximum(n, 1), 12), 1.0)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _check_whole(name: str, value: Any, low: int, high: int) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not low <= value <= high:
+        raise PrivetError(f"{name} must be a whole number from {low} to {high}; got {value!r}.")
