@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long lint types accuracy ablation speed privatree jointexp audit audit-diffprivlib mpc clean
+.PHONY: demo test test-long lint types accuracy ablation speed top-down privatree jointexp audit audit-diffprivlib mpc clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -32,6 +32,10 @@ speed: $(VENV)/bench
 
 privatree: $(VENV)/bench
 	$(BIN)/python benchmarks/privatree.py
+
+# Figures 1 to 3 of DP-TopDown, for docs/top_down.md.
+top-down: $(VENV)/bench
+	$(BIN)/python benchmarks/top_down.py
 
 jointexp: $(VENV)/bench
 	$(BIN)/python benchmarks/jointexp.py

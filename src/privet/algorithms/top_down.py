@@ -224,16 +224,13 @@ class _Budgeted:
     ) -> None:
         self.model, self.curator, self.functions = model, curator, functions
         self.leaf_budget = budget * exact(model.leaf_share, "leaf_share")
-        of_splits = budget - self.leaf_budget
-        deepest = math.inf if model.max_depth is None else model.max_depth
-        self.budgets = [
-            of_splits * share if depth <= deepest else Fraction(0)
-            for depth, share in enumerate(shares(model.budget, model.max_nodes), 1)
-        ]
+        self.split_budget = budget - self.leaf_budget
+        self.shares = shares(model.budget, model.max_nodes)[: model.max_depth]
         self.min_weight = float(model.error) / model.max_nodes
 
     def budget(self, depth: int) -> Fraction:
-        return self.budgets[depth - 1] if depth <= len(self.budgets) else Fraction(0)
+        """What a node at this depth may spend; nothing beyond the largest one."""
+        return self.split_budget * self.shares[depth - 1] if depth <= len(self.shares) else Fraction(0)
 
 
 class _Sound(_Budgeted):
@@ -334,7 +331,11 @@ class _Published(_Budgeted):
 
 
 def selection_score(criterion: str, size: int) -> Score:
-    """The score of a private choice; where it needs a public cap, about as many records as there are."""
+    """The score of a private choice; where it needs a public cap, about as many records as there are.
+
+    The cap is part of the score, so its constant holds however many records there really are: a measured number that
+    is too small costs accuracy, not privacy.
+    """
     if criterion == "gini":
         return Gini()
     if criterion == "entropy":

@@ -116,9 +116,12 @@ class Scope:
             room = _minus(self.limit, self.spent)
             scope = self
             while scope._parent is not None:
-                slack += _minus(scope._parent._groups[scope._group], scope.spent, both_infinite=Fraction(0))
+                group = scope._parent._groups[scope._group]
+                if group is not scope.spent:  # the dearest of its group has no slack: most scopes of a long path
+                    slack += _minus(group, scope.spent, both_infinite=Fraction(0))
                 scope = scope._parent
-                room = min(room, _minus(scope.limit, scope.spent) + slack)
+                if scope.limit is not math.inf:
+                    room = min(room, _minus(scope.limit, scope.spent) + slack)
             return room
 
     def _below(self, steps: list[str], limit: Amount, mirrors: Sequence[Scope | None]) -> list[Scope]:
