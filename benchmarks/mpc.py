@@ -43,7 +43,8 @@ def product(engine: Engine, n: int) -> tuple[float, bool]:
     return time.perf_counter() - start, bool((answer == x @ y).all())
 
 
-def adult(sizes: tuple[int, ...] = (10_000, 1_000_000)) -> None:
+def adult(runs: int, sizes: tuple[int, ...] = (10_000, 1_000_000)) -> None:
+    """Runs of both sizes take turns, so that both meet the same machine."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
     from mpc_loopback import OWNERS, lay_out, run
 
@@ -51,32 +52,46 @@ def adult(sizes: tuple[int, ...] = (10_000, 1_000_000)) -> None:
     from privet.datasets import load_adult
 
     X, y, schema = load_adult()
-    costs = {}
-    for rows in sizes:
-        with tempfile.TemporaryDirectory() as name:
-            lay_out(Path(name), rows=rows)
-            model, said = run(Path(name), 1.0, ["--set", "max_depth=4", "--set", f"n_records={rows}"])
-            learned = load(model)
-            parts = pd.concat([pd.read_parquet(Path(name) / f"{owner}.parquet") for owner in OWNERS])
-        found = re.search(
-            r"done: ([\d,]+) rounds, ([\d,]+) bytes .*?, ([\d.]+) s, ([\d.]+) s of them .*; ([\d.]+) s", said
-        )
-        assert found is not None
-        rounds, sent = (int(number.replace(",", "")) for number in found.groups()[:2])
-        seconds, waited, cpu = map(float, found.groups()[2:])
-        costs[rows] = sent, seconds - waited, cpu
-        print(
-            f"\nAdult, {rows:9,} records, depth {learned.tree_.depth}: {rounds:,} rounds, {sent:,} bytes sent by "
-            f"server 0, {seconds - waited:.2f} s and {waited:.2f} s waiting for owners, {cpu:.2f} s of processor time; "
-            f"accuracy on all records {learned.score(X, y):.4f}",
-            flush=True,
-        )
-        learner = PrivateTreeClassifier(schema=schema, epsilon=1.0, max_depth=4, n_records=rows)
-        central = [learner.fit(parts[list(X.columns)], parts[schema.label]).score(X, y) for _ in range(10)]
-        print(f"one trusted machine, ten runs: {np.mean(central):.4f} with a deviation of {np.std(central):.4f}\n")
-    small, large = (costs[rows] for rows in sizes)
-    for what, few, many in zip(("bytes", "seconds", "processor seconds"), small, large):
-        print(f"{what:18} {sizes[1]:,} against {sizes[0]:,} records: {100 * (many / few - 1):+.1f}%")
+    costs: dict[int, list[tuple[float, ...]]] = {rows: [] for rows in sizes}
+    with tempfile.TemporaryDirectory() as name:
+        folders = {rows: Path(name) / str(rows) for rows in sizes}
+        for rows, folder in folders.items():
+            folder.mkdir()
+            lay_out(folder, rows=rows)
+        for _ in range(runs):
+            for rows, folder in folders.items():
+                model, said = run(folder, 1.0, ["--force", "--set", "max_depth=4", "--set", f"n_records={rows}"])
+                learned = load(model)
+                assert learned.tree_.depth == 4
+                costs[rows].append((*_costs(said), learned.score(X, y)))
+        learner = PrivateTreeClassifier(schema=schema, epsilon=1.0, max_depth=4)
+        for rows, folder in folders.items():
+            parts = pd.concat([pd.read_parquet(folder / f"{owner}.parquet") for owner in OWNERS])
+            learner.n_records = rows
+            central = [learner.fit(parts[list(X.columns)], parts[schema.label]).score(X, y) for _ in range(10)]
+            print(f"\nAdult, {rows:,} records, depth 4, {runs} runs: means with standard errors")
+            for what, values in zip(WHAT, np.array(costs[rows]).T):
+                print(f"  {what:40} {_mean(values)}")
+            print(f"  {'accuracy of one trusted machine, 10 runs':40} {_mean(np.array(central))}")
+    small, large = (np.mean(costs[rows], axis=0) for rows in sizes)
+    for what, few, many in list(zip(WHAT, small, large))[:4]:
+        print(f"{what:40} {sizes[1]:,} against {sizes[0]:,} records: {100 * (many / few - 1):+.1f}%")
+
+
+WHAT = ("rounds", "bytes sent by server 0", "its processor time, s", "its time but for waiting for owners, s",
+        "waiting for owners to count, s", "accuracy on all records")  # fmt: skip
+
+
+def _costs(said: str) -> tuple[float, ...]:
+    found = re.search(r"done: ([\d,]+) rounds, ([\d,]+) bytes .*?, ([\d.]+) s, ([\d.]+) s of them .*; ([\d.]+) s", said)
+    assert found is not None
+    rounds, sent, seconds, waited, cpu = (float(number.replace(",", "")) for number in found.groups())
+    return rounds, sent, cpu, seconds - waited, waited
+
+
+def _mean(values: np.ndarray) -> str:
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return f"{values.mean():,.4f} +- {error:,.4f}"
 
 
 def main() -> None:
@@ -84,9 +99,10 @@ def main() -> None:
     parser.add_argument("--comparisons", type=int, default=10_000)
     parser.add_argument("--rows", type=int, default=32_651)
     parser.add_argument("--adult", action="store_true", help="The cost of training by the number of records.")
+    parser.add_argument("--runs", type=int, default=4, help="With --adult: so many of each size.")
     options = parser.parse_args()
     if options.adult:
-        adult()
+        adult(options.runs)
         return
     for name, program, n in (
         ("comparisons", compare, options.comparisons),

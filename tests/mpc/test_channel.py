@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from privet.mpc.certificates import fingerprint, make_certificate
-from privet.mpc.channel import Channel, Identity, Listener, connect
+from privet.mpc.channel import Channel, Identity, Listener, connect, wait_all
 from privet.mpc.engine import MpcError
 from privet.mpc.links import Inbox
 
@@ -140,6 +140,20 @@ def test_a_message_longer_than_agreed_ends_the_link():
     Channel(one, 5).send(b"12345")
     with pytest.raises(MpcError, match="more than it should"):
         Channel(two, 5, "bob").receive(4)
+
+
+def test_whoever_waits_for_several_is_patient_until_one_speaks():
+    pairs = [_tcp_pair() for _ in range(3)]
+    mine, theirs = ([Channel(pair[i], 5, f"server {k}") for k, pair in enumerate(pairs)] for i in range(2))
+    threading.Timer(0.3, lambda: [line.send(b"hello") for line in theirs]).start()
+    wait_all(mine, timeout=2)  # nobody speaks at first
+    assert [line.receive() for line in mine] == [b"hello"] * 3
+    theirs[0].send(b"again")
+    theirs[2].close()
+    with pytest.raises(MpcError, match="server 1 has not answered"):
+        wait_all(mine, timeout=0.2)
+    theirs[1].send(b"again")
+    wait_all(mine, timeout=2)
 
 
 def _tcp_pair():

@@ -207,6 +207,9 @@ class Engine(ABC):
         """The larger of the two, element by element. One comparison and one multiplication."""
         return self.select(self.less(x, y, bits), y, x)
 
+    def finish(self) -> None:  # noqa: B027 - nothing to do for most
+        """A program has come to its end, on all servers."""
+
     def need(self, bits: int) -> None:
         """Refuse, in public and before anything is computed, numbers that could leave the engine's range."""
         if bits > self.largest:

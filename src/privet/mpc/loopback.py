@@ -106,7 +106,7 @@ def _serve_mpyc(party: int, folder: Path, pipe: Connection, program: Program, ar
     try:
         engine = MpycEngine.start(party, pipe.recv(), own)
         answer = program(engine, *args)
-        engine.stop()
+        engine.finish()
     except Exception as error:
         answer = error
     pipe.send(answer)

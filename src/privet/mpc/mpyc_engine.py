@@ -3,11 +3,13 @@
 MPyC shares integers by Shamir's polynomials over a prime field, semi-honest, honest majority. It has one runtime for
 each process, configured when it is imported; ``MpycEngine.start`` does that. Bits are integers 0 and 1 here, so that
 joining them costs a multiplication each: correct, and far slower than ``replicated.py``. Its TLS accepts the three
-servers' certificates and those of the system's authorities; ours accepts the three alone.
+servers' certificates and those of the system's authorities, and it unpickles what servers send when they agree and
+when they stop; ours accepts the three alone, and bytes alone.
 """
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import os
 import secrets
@@ -32,8 +34,9 @@ class MpycEngine(Engine):
 
     largest = INTEGER_BITS - 1
 
-    def __init__(self, runtime: Any) -> None:
+    def __init__(self, runtime: Any, timeout: float | None = None) -> None:
         self.runtime = runtime
+        self._timeout = timeout
         self.party = runtime.pid
         self._type = runtime.SecInt(INTEGER_BITS)
 
@@ -43,8 +46,12 @@ class MpycEngine(Engine):
         return cls(_runtime([]))
 
     @classmethod
-    def start(cls, party: int, addresses: Sequence[tuple[str, int]], folder: Path) -> MpycEngine:
+    def start(
+        cls, party: int, addresses: Sequence[tuple[str, int]], folder: Path, timeout: float | None = None
+    ) -> MpycEngine:
         """Connect to the others over TLS, with the keys that ``prepare_tls`` put into ``folder``.
+
+        ``timeout``: so many seconds may pass until a value that is opened is there; MPyC itself waits for ever.
 
         MPyC reads them relative to the current directory, so this changes it meanwhile.
         """
@@ -52,14 +59,20 @@ class MpycEngine(Engine):
         here = os.getcwd()
         os.chdir(folder)
         try:
-            runtime = _runtime([*options, "-I", str(party), "--ssl", "--no-log"])
-            runtime.run(runtime.start())
+            engine = cls(_runtime([*options, "-I", str(party), "--ssl", "--no-log"]), timeout)
+            engine._run(engine.runtime.start())
         finally:
             os.chdir(here)
-        return cls(runtime)
+        return engine
 
-    def stop(self) -> None:
-        self.runtime.run(self.runtime.shutdown())
+    def finish(self) -> None:
+        self._run(self.runtime.shutdown())
+
+    def _run(self, awaited: Any) -> Any:
+        try:
+            return self.runtime.run(asyncio.wait_for(awaited, self._timeout))
+        except TimeoutError:
+            raise MpcError("A server has not answered in time, or has left. The run has ended.") from None
 
     @property
     def modulus(self) -> int:
@@ -161,14 +174,14 @@ class MpycEngine(Engine):
         return Secret(self, b.parts)
 
     def open(self, x: Secret) -> np.ndarray:
-        return np.asarray(self.runtime.run(self.runtime.output(x.parts))).astype(np.int64)
+        return np.asarray(self._run(self.runtime.output(x.parts))).astype(np.int64)
 
     def open_bits(self, b: Bits) -> np.ndarray:
         return self.open(Secret(self, b.parts)).astype(bool)
 
     def agree(self, public: bytes) -> None:
         digest = blake2b(public, digest_size=32).digest()
-        if set(self.runtime.run(self.runtime.transfer(digest))) != {digest}:
+        if set(self._run(self.runtime.transfer(digest))) != {digest}:
             raise MpcError("The servers were not asked the same question. The run has ended; nothing was opened.")
 
 

@@ -92,6 +92,7 @@ class Server:
             )  # fmt: skip
             learner.fit_curator(curator)
             owners.done()
+            engine.finish()
             self._said(trainer, f"done: {self._cost(engine, started, owners.waited)}")
         return to_dict(learner)
 
@@ -127,9 +128,7 @@ class Server:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             prepare_tls(self.party, folder / "tls", self.config.identity, certificates)
             addresses = [peer.mpyc_address or peer.address for peer in self.config.servers]
-            engine = MpycEngine.start(self.party, addresses, folder / "tls")
-            stack.callback(engine.stop)
-            return engine
+            return MpycEngine.start(self.party, addresses, folder / "tls", self.config.timeout)
         from privet.mpc.replicated import ReplicatedEngine
 
         addresses = [peer.address for peer in self.config.servers]
