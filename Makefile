@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long lint types accuracy ablation speed top-down privatree jointexp audit audit-diffprivlib mpc clean
+.PHONY: demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -23,6 +23,9 @@ types: $(VENV)/develop
 
 accuracy: $(VENV)/bench
 	$(BIN)/python benchmarks/accuracy.py
+
+baselines: $(VENV)/bench
+	$(BIN)/python benchmarks/baselines.py
 
 ablation: $(VENV)/bench
 	$(BIN)/python benchmarks/ablation.py

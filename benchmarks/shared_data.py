@@ -105,3 +105,15 @@ def privatree_published(epsilon: float) -> dict[str, tuple[float, float]]:
             printed = (row["privatree"]["accuracy"], row["privatree"]["error"])
             published[row["dataset"]] = max(published.get(row["dataset"], (0.0, 0.0)), printed)
     return published
+
+
+def printed(name: str, epsilon: float, method: str) -> tuple[float, float] | None:
+    """A method's accuracy and standard error in PrivaTree's tables, on the version of a set that is shared; or None."""
+    with open(SHARED / "published" / "privatree_accuracy.toml", "rb") as file:
+        rows = tomllib.load(file)["row"]
+    # Of the sets that are in two suites the mixed one has categories, and the numerical one has had them removed.
+    wrong = "numerical" if manifest()[name]["categorical"] else "mixed"
+    for row in rows:
+        if row["dataset"] == name and row["epsilon"] == epsilon and row["suite"] != wrong and method in row:
+            return row[method]["accuracy"], row[method]["error"]
+    return None
