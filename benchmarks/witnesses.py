@@ -531,6 +531,30 @@ def data_interval_loss(width: float, epsilon: float = 1.0) -> float:
 # -- the table -----------------------------------------------------------------------------------------
 
 
+# -- baselines -----------------------------------------------------------------------------------------
+
+
+def smooth_label_loss(lead: int, epsilon: float, factor: float = 1.0) -> float:
+    """The minority's label, drawn with log-odds factor * epsilon * exp(lead * epsilon) against it; one lead more."""
+
+    def log_minority(lead: int) -> float:
+        return -math.log1p(math.exp(factor * epsilon * math.exp(lead * epsilon)))
+
+    return log_minority(lead) - log_minority(lead + 1)
+
+
+def noisy_gini_loss(noisy_size: int, epsilon: float) -> float:
+    """The exponential mechanism on mean Gini, at the sensitivity 1 - (N/(N+1))^2 - (1/(N+1))^2 of a noisy size N.
+
+    Two records, which both candidates separate; the third leaves candidate 0 with a child of one record and a pair
+    of both classes, so its mean impurity is 1/3, and candidate 1 pure.
+    """
+    n = noisy_size
+    sensitivity = 1 - (n / (n + 1)) ** 2 - (1 / (n + 1)) ** 2
+    impurity = float(gini([1, 1])) / 3
+    return math.log1p(math.exp(epsilon * impurity / (2 * sensitivity))) - math.log(2)
+
+
 def witnesses() -> list[Witness]:
     before, after = hidden_tree(100, 0.1)
     deciles = [Fraction(1, 10)] * 10
@@ -703,6 +727,30 @@ def witnesses() -> list[Witness]:
             "permute-and-flip between records, width 1e-6, eps = 1: log ratio",
             data_interval_loss(1e-6),
             ".1f",
+        ),
+        Witness(
+            "B1",
+            "label by smooth sensitivity, lead 3 and 4, eps = 1: log ratio",
+            smooth_label_loss(3, 1.0),
+            ".1f",
+        ),
+        Witness(
+            "B2",
+            "the same with half the exponent: log ratio",
+            smooth_label_loss(3, 1.0, 0.5),
+            ".1f",
+        ),
+        Witness(
+            "B3",
+            "Gini sensitivity at a noisy size of 50, true sizes 2 and 3, eps = 1: log ratio",
+            noisy_gini_loss(50, 1.0),
+            ".1f",
+        ),
+        Witness(
+            "B4",
+            "the same at a noisy size of 500: log ratio",
+            noisy_gini_loss(500, 1.0),
+            ".0f",
         ),
     ]
 

@@ -45,8 +45,8 @@ class BDPTClassifier(PrivateClassifier):
 
     ``variant="published"`` claims the same and costs infinity. Numeric features are cut between every five of the exact
     values; nodes that are pure or have fewer than 2 records are not split, by exact counts; and the Gini impurity's
-    sensitivity is taken at a *noisy* node size, which may be far above the true one: with 1 or 2 records, a noisy size
-    of 50 and eps = 1, a choice differs by e^12.5 between neighbours (docs/theory.md, P9).
+    sensitivity is taken at a *noisy* node size, which may be far above the true one: with 2 or 3 records and eps = 1, a
+    choice differs by a factor of e^3.7 between neighbours at a noisy size of 50, of e^41 at 500 (docs/theory.md, B3).
 
     Parameters
     ----------

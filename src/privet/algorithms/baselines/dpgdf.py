@@ -42,10 +42,10 @@ class DPGDFClassifier(PrivateClassifier):
     ``variant="published"`` claims the same and costs infinity, for two reasons. It stops where a node is pure or has
     fewer than 11 records, by exact counts. And a label is drawn by an exponential mechanism with "smooth sensitivity":
     the majority has log-odds ``eps * exp(j * eps)``, where j is how far it leads, and one more record moves them by
-    ``eps * exp(j * eps) * (exp(eps) - 1)``, which has no bound: 4.7 at eps = 1 and a lead of 1, 34 at a lead of 3. (A
-    smooth sensitivity may scale additive noise, where it must not jump; in an exponent, any change is multiplied by the
-    score.) Its splits are within their budget but nearly random: the mean Gini has sensitivity 1/2 whatever the node's
-    size, so a choice between gains of a few hundredths is drowned. For two classes.
+    ``eps * exp(j * eps) * (exp(eps) - 1)``, which has no bound: at eps = 1 the minority's chance changes by a factor of
+    e^34.5 as a lead of 3 becomes one of 4 (docs/theory.md, B1). Its splits are within their budget but nearly random:
+    the mean Gini impurity is given the sensitivity 1/2 whatever the node's size, so a choice between gains of a few
+    hundredths drowns. For two classes.
 
     Parameters
     ----------
