@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import PrivateClassifier, check_choice, check_whole
+from privet.algorithms.base import PrivateClassifier, check_choice, check_whole, public_generator
 from privet.curators.base import Curator, Node
 from privet.privacy.sensitivity import CorrectCount
 from privet.schema import Categorical, Numeric, Schema
@@ -86,7 +86,8 @@ class RandomTreeClassifier(PrivateClassifier):
         return tags
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
-        plan = Drawer(curator.schema, self.categories == "subsets", self._generator()).draw(self.max_depth)
+        generator = public_generator(self.structure, self.random_state)
+        plan = Drawer(curator.schema, self.categories == "subsets", generator).draw(self.max_depth)
         grid = plan.grid(curator.schema)
         curator.grid(grid)
         tree = Tree(curator.schema)
@@ -104,16 +105,6 @@ class RandomTreeClassifier(PrivateClassifier):
         for node, choice in curator.choose(dict.fromkeys(leaves, options), CorrectCount(), budget).items():
             tree.nodes[leaves[node]].label = choice.labels[0] if choice.labels else None
         return tree.simplified()
-
-    def _generator(self) -> np.random.Generator:
-        """What the structure is drawn from: public, so any randomness will do."""
-        if self.structure is not None or self.random_state is None:
-            return np.random.default_rng(self.structure)
-        if isinstance(self.random_state, np.random.Generator):
-            return np.random.default_rng(int(self.random_state.integers(2**31)))
-        if isinstance(self.random_state, np.random.RandomState):
-            return np.random.default_rng(int(self.random_state.randint(2**31)))
-        return np.random.default_rng([1, self.random_state])  # not the numbers that the noise is made of
 
 
 @dataclass(frozen=True, eq=False)
