@@ -362,7 +362,7 @@ def test_parameters_are_set_by_name(folder):
 def test_every_classifier_can_be_chosen_by_name(folder, name):
     fitted = fit("--model", name, "--set", "max_depth=1", "--strict")
     assert fitted.exit_code == 0, fitted.output
-    assert fitted.stdout.startswith(f"{name}: depth")
+    assert fitted.stdout.startswith(f"{name}: ")
     assert run("verify", "model.json", "--strict").exit_code == 0
     assert run("predict", "model.json", "people.csv").exit_code == 0
 
