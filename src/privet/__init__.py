@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         SuLQID3Classifier,
     )
     from privet.algorithms.diprime import DiPriMeForestClassifier, DiPriMeForestRegressor
+    from privet.algorithms.private_forest_regressor import PrivateForestRegressor
     from privet.algorithms.private_tree import PrivateTreeClassifier
     from privet.algorithms.private_tree_regressor import PrivateTreeRegressor
     from privet.algorithms.privatree import PrivaTreeClassifier
@@ -49,6 +50,7 @@ _HOMES = {
     "MpcCurator": "privet.curators.mpc",
     "Numeric": "privet.schema",
     "PrivaTreeClassifier": "privet.algorithms.privatree",
+    "PrivateForestRegressor": "privet.algorithms.private_forest_regressor",
     "PrivateTreeClassifier": "privet.algorithms.private_tree",
     "PrivateTreeRegressor": "privet.algorithms.private_tree_regressor",
     "PrivetError": "privet.errors",
@@ -65,6 +67,7 @@ __all__ = [  # noqa: RUF022 - what people look for first comes first
     "PrivateTreeClassifier",
     "PrivateTreeRegressor",
     "PrivaTreeClassifier",
+    "PrivateForestRegressor",
     "TopDownClassifier",
     "SplittingClass",
     "RandomTreeClassifier",

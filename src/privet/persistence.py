@@ -26,6 +26,7 @@ LARGEST_FILE = 256 * 2**20
 MODELS = {
     "PrivateTreeClassifier": "privet.algorithms.private_tree",
     "PrivateTreeRegressor": "privet.algorithms.private_tree_regressor",
+    "PrivateForestRegressor": "privet.algorithms.private_forest_regressor",
     "TopDownClassifier": "privet.algorithms.top_down",
     "PrivaTreeClassifier": "privet.algorithms.privatree",
     "RandomTreeClassifier": "privet.algorithms.baselines.random_tree",
@@ -33,6 +34,10 @@ MODELS = {
     "DiffPID3Classifier": "privet.algorithms.baselines.diffp_id3",
     "DPGDFClassifier": "privet.algorithms.baselines.dpgdf",
     "BDPTClassifier": "privet.algorithms.baselines.bdpt",
+    "DPRFRegressor": "privet.algorithms.baselines.dp_forest",
+    "DPRFClassifier": "privet.algorithms.baselines.dp_forest",
+    "DPERTRegressor": "privet.algorithms.baselines.dp_forest",
+    "DPERTClassifier": "privet.algorithms.baselines.dp_forest",
     "DiPriMeForestClassifier": "privet.algorithms.diprime",
     "DiPriMeForestRegressor": "privet.algorithms.diprime",
 }

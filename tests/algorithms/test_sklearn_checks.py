@@ -6,6 +6,7 @@ from sklearn.utils.estimator_checks import check_dataframe_column_names_consiste
 from privet import (
     DiPriMeForestClassifier,
     DiPriMeForestRegressor,
+    PrivateForestRegressor,
     PrivateTreeClassifier,
     PrivateTreeRegressor,
     PrivaTreeClassifier,
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning
     [
         *(PrivateTreeClassifier(schema="infer", leaves=leaves) for leaves in LEAVES),
         PrivateTreeRegressor(schema="infer", epsilon=10),
+        PrivateForestRegressor(schema="infer", epsilon=10),
         DiPriMeForestClassifier(schema="infer", epsilon=100, n_trees=2, max_depth=3),
         DiPriMeForestRegressor(schema="infer", epsilon=100, n_trees=2, max_depth=3),
         *(TopDownClassifier(schema="infer", epsilon=10.0, variant=variant) for variant in ("sound", "published")),

@@ -17,7 +17,17 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.base import check_choice, check_hint, check_whole, public_generator
-from privet.algorithms.forest import ForestClassifier, ForestRegressor, PrivateForest
+from privet.algorithms.forest import (
+    ForestClassifier,
+    ForestRegressor,
+    PrivateForest,
+    Shoot,
+    average_leaves,
+    average_leaves_as_printed,
+    count_leaves,
+    split_shoots,
+    sprouts,
+)
 from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
 from privet.privacy.ledger import exact
@@ -26,28 +36,18 @@ from privet.schema import Numeric, Schema
 from privet.tree.candidates import Candidates, Split, Splits
 from privet.tree.forest import Forest
 from privet.tree.grid import Grid, public_grid
-from privet.tree.growth import Branch, branches, sprout
-from privet.tree.means import set_means
+from privet.tree.growth import Branch
 from privet.tree.multiway import Multiway
 from privet.tree.planning import SIZE_SHARE
 from privet.tree.tree import Tree
 
-CELLS = 512
-"""The public cells of a numeric feature: a median is one of their edges."""
+CELLS = 256
+"""The public cells of a numeric feature: a median is one of their edges. Trees of more than 8 levels have 1024."""
 
 MOST_SUBSETS = 10
 """So many categories are split by every subset; more are put in a random order first."""
 
 DEEPEST = 24
-
-
-@dataclass(frozen=True, eq=False)
-class Shoot:
-    """A growing end of one of the forest's trees."""
-
-    number: int
-    tree: Tree
-    branch: Branch
 
 
 @dataclass(frozen=True)
@@ -106,23 +106,19 @@ class DiPriMe(PrivateForest):
             check_whole("structure", self.structure, 0)
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
-        grid = public_grid(curator.schema, CELLS)
-        curator.grid(grid)
         depth, budget = self._depth(curator, start, budget)
+        grid = public_grid(curator.schema, CELLS if depth <= 8 else 4 * CELLS)
+        curator.grid(grid)
         roots = curator.parts(start, self.n_trees) if self.partition else curator.copies(start, self.n_trees)
         budget = budget if self.partition else budget / self.n_trees
         trees = [Tree(curator.schema) for _ in roots]
-        frontier = {
-            node: Shoot(number, tree, branch)
-            for number, (root, tree) in enumerate(zip(roots, trees))
-            for node, branch in sprout(tree, root, grid).items()
-        }
+        frontier = sprouts(trees, roots, grid)
         rho, draws = exact(self.rho), public_generator(self.structure, self.random_state)
         leaves: dict[Node, Shoot] = {}
         for _ in range(depth):
             medians = self._medians(curator, frontier, self._shares(curator, budget * rho / depth), grid, draws)
             leaves |= {node: shoot for node, shoot in frontier.items() if node not in medians}
-            frontier = _split(curator, frontier, medians, grid)
+            frontier = split_shoots(curator, frontier, medians, grid)
         self._measure(curator, leaves | frontier, budget * (1 - rho) if depth else budget, grid)
         return Forest(curator.schema, [tree.simplified() for tree in trees])
 
@@ -276,9 +272,7 @@ class DiPriMeForestClassifier(DiPriMe, ForestClassifier):
         return Fraction(1, 2)  # the exponent is halved, though the score is monotone
 
     def _measure(self, curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
-        for node, counts in curator.tally(dict.fromkeys(leaves, Tally()), budget).items():
-            shoot = leaves[node]
-            shoot.tree.nodes[shoot.branch.number].counts = tuple(int(count) for count in counts[0])
+        count_leaves(curator, leaves, budget)
 
 
 class DiPriMeForestRegressor(DiPriMe, ForestRegressor):
@@ -326,46 +320,10 @@ class DiPriMeForestRegressor(DiPriMe, ForestRegressor):
         return (high - low) ** 2 / (8 * max(abs(low), abs(high)) ** 2) if high > low else Fraction(1, 2)
 
     def _measure(self, curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
-        target = curator.schema.target
-        assert target is not None
         if self.variant == "published":
-            _measure_as_printed(curator, leaves, budget, grid, *target)
-            return
-        sums = curator.tally({node: Tally(measure="target") for node in leaves}, budget)
-        by_tree: dict[int, dict[int, np.ndarray]] = {}
-        for node, shoot in leaves.items():
-            by_tree.setdefault(shoot.number, {})[shoot.branch.number] = sums[node][0]
-        trees = {shoot.number: shoot.tree for shoot in leaves.values()}
-        for number, own in by_tree.items():
-            set_means(trees[number], own, target, noise=1 / float(budget))
-
-
-def _measure_as_printed(
-    curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid, low: float, high: float
-) -> None:
-    """Exact means with noise of scale 2B / (N eps), B the largest absolute target, in units of the fixed point."""
-    widest = 2 * max(abs(low), abs(high)) / (high - low) if high > low else 0.0
-    for node, cells in curator.peek(list(leaves)).items():
-        n, total, _ = (int(moment) for moment in cells[: grid.offsets[1]].sum(axis=0))  # each record is in one cell
-        place = 0.5
-        if n and widest:
-            scale = widest * TARGET_ONE / (n * float(budget))
-            place = float(curator.noise(np.array([total // n]), scale)[0]) / TARGET_ONE
-        leaf = leaves[node].tree.nodes[leaves[node].branch.number]
-        leaf.value = low + (high - low) * min(max(place, 0.0), 1.0)
-        leaf.weight = float(n)
-
-
-def _split(
-    curator: Curator, frontier: Mapping[Node, Shoot], chosen: Mapping[Node, Split], grid: Grid
-) -> dict[Node, Shoot]:
-    """The shoots that grow out of those that are split."""
-    grown: dict[Node, Shoot] = {}
-    for node, children in curator.split(chosen).items():
-        shoot = frontier[node]
-        ends = branches(shoot.tree, shoot.branch, chosen[node], grid)
-        grown |= {child: Shoot(shoot.number, shoot.tree, end) for child, end in zip(children, ends)}
-    return grown
+            average_leaves_as_printed(curator, leaves, budget, grid)
+        else:
+            average_leaves(curator, leaves, budget)
 
 
 def _attributes(branch: Branch, grid: Grid, wanted: int, draws: np.random.Generator) -> list[int]:

@@ -1,13 +1,23 @@
-"""What forests share: a released ``forest_``, and predictions that are means over its trees."""
+"""What forests share: a released ``forest_``, predictions that are means over its trees, leaves measured at once."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor, shares_of, values_of
+from privet.curators.base import Curator, Node, Tally
+from privet.privacy.sensitivity import TARGET_ONE
+from privet.tree.candidates import Split
 from privet.tree.forest import Forest
+from privet.tree.grid import Grid
+from privet.tree.growth import Branch, branches, sprout
+from privet.tree.means import set_means
+from privet.tree.tree import Tree
 
 
 class PrivateForest(PrivateEstimator):
@@ -45,3 +55,68 @@ class ForestRegressor(PrivateForest, PrivateRegressor):
         for tree, own in zip(self.forest_.trees, leaves.T):
             total += values_of(tree)[own]
         return total / len(self.forest_.trees)
+
+
+@dataclass(frozen=True, eq=False)
+class Shoot:
+    """A growing end of one of the forest's trees."""
+
+    number: int
+    tree: Tree
+    branch: Branch
+
+
+def sprouts(trees: Sequence[Tree], roots: Sequence[Node], grid: Grid) -> dict[Node, Shoot]:
+    """The frontier of trees that are still single leaves, one for each root."""
+    return {
+        node: Shoot(number, tree, branch)
+        for number, (root, tree) in enumerate(zip(roots, trees))
+        for node, branch in sprout(tree, root, grid).items()
+    }
+
+
+def split_shoots(
+    curator: Curator, frontier: Mapping[Node, Shoot], chosen: Mapping[Node, Split], grid: Grid
+) -> dict[Node, Shoot]:
+    """The shoots that grow out of those that are split."""
+    grown: dict[Node, Shoot] = {}
+    for node, children in curator.split(chosen).items():
+        shoot = frontier[node]
+        ends = branches(shoot.tree, shoot.branch, chosen[node], grid)
+        grown |= {child: Shoot(shoot.number, shoot.tree, end) for child, end in zip(children, ends)}
+    return grown
+
+
+def count_leaves(curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction) -> None:
+    """Noisy class counts for every leaf of every tree."""
+    for node, counts in curator.tally(dict.fromkeys(leaves, Tally()), budget).items():
+        shoot = leaves[node]
+        shoot.tree.nodes[shoot.branch.number].counts = tuple(int(count) for count in counts[0])
+
+
+def average_leaves(curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction) -> None:
+    """A noisy mean for every leaf of every tree, by two sums."""
+    assert curator.schema.target is not None
+    sums = curator.tally({node: Tally(measure="target") for node in leaves}, budget)
+    by_tree: dict[int, dict[int, np.ndarray]] = {}
+    for node, shoot in leaves.items():
+        by_tree.setdefault(shoot.number, {})[shoot.branch.number] = sums[node][0]
+    trees = {shoot.number: shoot.tree for shoot in leaves.values()}
+    for number, own in by_tree.items():
+        set_means(trees[number], own, curator.schema.target, noise=1 / float(budget))
+
+
+def average_leaves_as_printed(curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
+    """Exact means with noise of scale 2B / (N eps), B the largest absolute target: that costs infinity."""
+    assert curator.schema.target is not None
+    low, high = curator.schema.target
+    widest = 2 * max(abs(low), abs(high)) / (high - low) if high > low else 0.0
+    for node, cells in curator.peek(list(leaves)).items():
+        n, total, _ = (int(moment) for moment in cells[: grid.offsets[1]].sum(axis=0))  # each record is in one cell
+        place = 0.5
+        if n and widest:
+            scale = widest * TARGET_ONE / (n * float(budget))
+            place = float(curator.noise(np.array([total // n]), scale)[0]) / TARGET_ONE
+        leaf = leaves[node].tree.nodes[leaves[node].branch.number]
+        leaf.value = low + (high - low) * min(max(place, 0.0), 1.0)
+        leaf.weight = float(n)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -34,18 +34,27 @@ def grow_level(
     curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, level: Level
 ) -> dict[Node, Branch]:
     """Split every branch that something can still part; the others keep their share for their leaves."""
-    candidates = candidates_of(tree, frontier, splits)
-    ready = {node: options for node, options in candidates.items() if len(options)}
-    grown = {
-        node: replace(branch, saved=branch.saved + level.budget)
-        for node, branch in frontier.items()
-        if node not in ready
-    }
-    if ready:
-        answers = curator.choose(ready, level.score, level.budget)
-        choices = {node: choice.split for node, choice in answers.items() if choice.split is not None}
-        for node, children in curator.split(choices).items():
-            grown |= zip(children, branches(tree, frontier[node], choices[node], splits.grid))
+    return grow_together(curator, [tree], [frontier], splits, level)[0]
+
+
+def grow_together(
+    curator: Curator, trees: Sequence[Tree], frontiers: Sequence[Mapping[Node, Branch]], splits: Splits, level: Level
+) -> list[dict[Node, Branch]]:
+    """``grow_level`` for the frontiers of several trees, in one question to the curator."""
+    candidates = [candidates_of(tree, frontier, splits) for tree, frontier in zip(trees, frontiers)]
+    ready = {node: options for own in candidates for node, options in own.items() if len(options)}
+    answers = curator.choose(ready, level.score, level.budget) if ready else {}
+    choices = {node: choice.split for node, choice in answers.items() if choice.split is not None}
+    children = curator.split(choices)
+    grown: list[dict[Node, Branch]] = []
+    for tree, frontier in zip(trees, frontiers):
+        next_level: dict[Node, Branch] = {}
+        for node, branch in frontier.items():
+            if node in children:
+                next_level |= zip(children[node], branches(tree, branch, choices[node], splits.grid))
+            else:
+                next_level[node] = replace(branch, saved=branch.saved + level.budget)
+        grown.append(next_level)
     return grown
 
 

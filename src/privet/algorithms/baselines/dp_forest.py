@@ -1,0 +1,229 @@
+"""DP-ERT and DP-RF: the forests that DiPriMe is compared with, for classes and, as its authors did, for numbers.
+
+DP-ERT (Bojarski et al. 2014) draws its trees without looking at records and spends everything on the leaves. DP-RF
+(Patil and Singh 2014) chooses an attribute among K by the exponential mechanism and makes a child for each of its
+values, numbers in five bins. Every tree has all records and a share of the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privet.algorithms.base import check_whole, public_generator
+from privet.algorithms.baselines.random_tree import Drawer, Drawn
+from privet.algorithms.forest import (
+    ForestClassifier,
+    ForestRegressor,
+    PrivateForest,
+    Shoot,
+    average_leaves,
+    average_leaves_as_printed,
+    count_leaves,
+    split_shoots,
+    sprouts,
+)
+from privet.curators.base import Curator, Node
+from privet.privacy.sensitivity import TARGET_ONE, Gini, Score, SquaredError
+from privet.schema import Numeric, Schema
+from privet.tree.candidates import Candidates
+from privet.tree.forest import Forest
+from privet.tree.grid import Cells, Grid, even_grid
+from privet.tree.multiway import MOST_CHILDREN, Multiway, each_cell
+from privet.tree.tree import Tree
+
+DEEPEST = 24
+SPLIT_SHARE = Fraction(1, 2)
+"""The share of a DP-RF tree's budget that chooses attributes."""
+
+
+class BaselineForest(PrivateForest):
+    """What both share; see the classes for the parameters."""
+
+    def __init__(
+        self,
+        schema: Schema | str | None = None,
+        *,
+        epsilon: float = 1.0,
+        n_trees: int = 10,
+        max_depth: int = 4,
+        variant: str = "sound",
+        structure: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.n_trees = n_trees
+        self.max_depth = max_depth
+        self.variant = variant
+        self.structure = structure
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        check_whole("n_trees", self.n_trees, 1)
+        check_whole("max_depth", self.max_depth, 1, DEEPEST)
+        if self.structure is not None:
+            check_whole("structure", self.structure, 0)
+
+    def _measure(self, curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
+        if curator.schema.classes is not None:
+            count_leaves(curator, leaves, budget)
+        elif self.variant == "published":
+            average_leaves_as_printed(curator, leaves, budget, grid)
+        else:
+            average_leaves(curator, leaves, budget)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        for own in (tags.classifier_tags, tags.regressor_tags):
+            if own is not None:
+                own.poor_score = True  # random structures promise nothing on small data
+        return tags
+
+
+class DPERT(BaselineForest):
+    """Random trees; the whole budget for the leaves."""
+
+    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
+        drawer = Drawer(curator.schema, True, public_generator(self.structure, self.random_state))
+        plans = [drawer.draw(self.max_depth) for _ in range(self.n_trees)]
+        grid = _grid_of(plans, curator.schema)
+        curator.grid(grid)
+        trees = [Tree(curator.schema) for _ in plans]
+        frontier = sprouts(trees, curator.copies(start, self.n_trees), grid)
+        drawn = dict(zip(frontier, plans))
+        leaves: dict[Node, Shoot] = {}
+        while frontier:
+            leaves |= {node: shoot for node, shoot in frontier.items() if not drawn[node].children}
+            splits = {node: drawn[node].split(grid) for node in frontier if drawn[node].children}
+            grown = split_shoots(curator, frontier, splits, grid)
+            below = iter(grown)
+            drawn = {next(below): child for node in splits for child in drawn[node].children}
+            frontier = grown
+        self._measure(curator, leaves, budget / self.n_trees, grid)
+        return Forest(curator.schema, [tree.simplified() for tree in trees])
+
+
+class DPRF(BaselineForest):
+    """An attribute chosen among K on each level, a child for each of its values."""
+
+    def __init__(
+        self,
+        schema: Schema | str | None = None,
+        *,
+        epsilon: float = 1.0,
+        n_trees: int = 10,
+        max_depth: int = 3,
+        n_bins: int = 5,
+        n_candidates: int = 5,
+        variant: str = "sound",
+        structure: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_bins = n_bins
+        self.n_candidates = n_candidates
+        super().__init__(
+            schema,
+            epsilon=epsilon,
+            n_trees=n_trees,
+            max_depth=max_depth,
+            variant=variant,
+            structure=structure,
+            random_state=random_state,
+        )
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_whole("n_bins", self.n_bins, 2, MOST_CHILDREN - 1)
+        check_whole("n_candidates", self.n_candidates, 1)
+
+    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
+        grid = even_grid(curator.schema, self.n_bins)
+        curator.grid(grid)
+        draws = public_generator(self.structure, self.random_state)
+        budget = budget / self.n_trees
+        trees = [Tree(curator.schema) for _ in range(self.n_trees)]
+        frontier = sprouts(trees, curator.copies(start, self.n_trees), grid)
+        leaves: dict[Node, Shoot] = {}
+        score: Score = SquaredError(TARGET_ONE) if curator.schema.classes is None else Gini()
+        for _ in range(self.max_depth):
+            options = {node: self._options(shoot, curator.schema, grid, draws) for node, shoot in frontier.items()}
+            ready = {node: own for node, own in options.items() if len(own)}
+            leaves |= {node: shoot for node, shoot in frontier.items() if node not in ready}
+            answers = curator.choose(ready, score, budget * SPLIT_SHARE / self.max_depth, mechanism="exponential")
+            chosen = {node: choice.split for node, choice in answers.items() if choice.split is not None}
+            frontier = split_shoots(curator, frontier, chosen, grid)
+        self._measure(curator, leaves | frontier, budget * (1 - SPLIT_SHARE), grid)
+        return Forest(curator.schema, [tree.simplified() for tree in trees])
+
+    def _options(self, shoot: Shoot, schema: Schema, grid: Grid, draws: np.random.Generator) -> Candidates:
+        """Up to K attributes that were not used above, each with a child for every value."""
+        open_cells = np.add.reduceat(shoot.branch.reachable, grid.offsets[:-1], dtype=np.int64)
+        small = [cells.n_cells <= MOST_CHILDREN for cells in grid.features]
+        able = np.flatnonzero((open_cells > 1) & small)
+        drawn = draws.choice(able, size=min(self.n_candidates, len(able)), replace=False)
+        return Candidates(Multiway.of(grid, (each_cell(grid, int(f)) for f in drawn)), len(schema.classes or ()))
+
+
+def _grid_of(plans: list[Drawn], schema: Schema) -> Grid:
+    """Cells between all thresholds of all structures, no finer."""
+    grids = [plan.grid(schema) for plan in plans]
+    cells = []
+    for f, (name, feature) in enumerate(schema.features.items()):
+        if not isinstance(feature, Numeric):
+            cells.append(grids[0].features[f])
+            continue
+        own = [grid.features[f].cuts for grid in grids]
+        cuts = np.unique(np.concatenate([each for each in own if each is not None]))
+        cells.append(Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing))
+    return Grid(tuple(cells))
+
+
+_MEANS = "The noise of a leaf's mean is scaled by the exact number of its records."
+
+
+class DPERTClassifier(DPERT, ForestClassifier):
+    """Extremely random trees with noisy class counts at their leaves: DP-ERT.
+
+    Costs ``epsilon``, as its authors claim: each of ``n_trees`` trees spends its share on the counts of its leaves.
+    Worth using as the yardstick for every method that spends something on its splits.
+
+    Examples
+    --------
+    >>> from privet.datasets import load_adult
+    >>> X, y, schema = load_adult()
+    >>> model = DPERTClassifier(schema, epsilon=1).fit(X, y)
+    >>> bool(model.score(X, y) > 0.7), model.privacy_.epsilon <= 1, model.privacy_.verify()
+    (True, True, True)
+    """
+
+
+class DPERTRegressor(DPERT, ForestRegressor):
+    """Extremely random trees with noisy means: DP-ERT as DiPriMe's authors carried it over to numbers.
+
+    ``variant="sound"`` costs ``epsilon``; ``"published"`` scales a mean's noise by the exact size of its leaf, which
+    costs infinity.
+    """
+
+    _shortfall = _MEANS
+
+
+class DPRFClassifier(DPRF, ForestClassifier):
+    """Random forest with private choices among K attributes, numbers in five bins: DP-RF.
+
+    Costs ``epsilon``: half of each tree's share for the choices of a path, half for the counts of its leaf. Many
+    children make small leaves: worth using to see what binary splits gain.
+    """
+
+
+class DPRFRegressor(DPRF, ForestRegressor):
+    """DP-RF as DiPriMe's authors carried it over to numbers: attributes by squared error, means at the leaves.
+
+    ``variant="sound"`` costs ``epsilon``; ``"published"`` scales a mean's noise by the exact size of its leaf, which
+    costs infinity.
+    """
+
+    _shortfall = _MEANS

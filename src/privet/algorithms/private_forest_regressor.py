@@ -1,0 +1,113 @@
+"""Our forest for numeric targets: a few trees of joint selection that share the records and the budget.
+
+Private trees are worth their budget in depth first: averaging trees that each have a share of it beats one tree only
+where n * epsilon is large (docs/regression.md has the comparison, with boosting and disjoint parts too). So the number
+of trees follows from n * epsilon, and the forest is a single tree where that is best. The size and the middle of the
+targets are measured once, and all trees grow in one pass.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from privet.algorithms.base import check_hint, check_whole
+from privet.algorithms.forest import ForestRegressor
+from privet.algorithms.private_tree_regressor import focus, measure
+from privet.curators.base import Curator, Node, Tally
+from privet.schema import Schema
+from privet.tree.forest import Forest
+from privet.tree.grid import public_grid
+from privet.tree.growth import grow_together, sprout
+from privet.tree.planning import FOCUS_SHARE, SIZE_SHARE, plan_means
+from privet.tree.splits import public_splits
+from privet.tree.tree import Tree
+
+WORTH_A_TREE = 100_000
+"""The n * epsilon that each tree should have for itself."""
+
+MOST_TREES = 8
+
+
+class PrivateForestRegressor(ForestRegressor):
+    """A differentially private regression forest: the mean of trees by joint selection on all records.
+
+    Costs ``epsilon`` in all (pure differential privacy, add or remove one record), shared by the trees.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public ranges and categories, and the target's range. ``"infer"`` reads them off the data and voids the
+        receipt.
+    epsilon : float
+        The privacy budget.
+    n_trees : int, optional
+        How many trees; by default as many as n * epsilon supports, often one.
+    max_depth : int
+        The largest depth of a tree.
+    n_records : int, optional
+        About how many records there are, if that is public; else 2% of the budget measures the number.
+    random_state : int, optional
+        Reproducible noise for research; voids the receipt.
+
+    Attributes
+    ----------
+    forest_ : Forest
+        The public trees.
+    privacy_ : Receipt
+        What it cost and why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privet import Numeric, PrivateForestRegressor, Schema
+    >>> x = np.linspace(0, 1, 20000)[:, None]
+    >>> schema = Schema({"x": Numeric(0, 1)}, target=(-1, 1))
+    >>> model = PrivateForestRegressor(schema, epsilon=1, n_trees=2).fit(x, np.sin(6 * x[:, 0]))
+    >>> bool(model.score(x, np.sin(6 * x[:, 0])) > 0.8), model.privacy_.epsilon <= 1, model.privacy_.verify()
+    (True, True, True)
+    """
+
+    def __init__(
+        self,
+        schema: Schema | str | None = None,
+        *,
+        epsilon: float = 1.0,
+        n_trees: int | None = None,
+        max_depth: int = 10,
+        n_records: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.n_trees = n_trees
+        self.max_depth = max_depth
+        self.n_records = n_records
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        if self.n_trees is not None:
+            check_whole("n_trees", self.n_trees, 1)
+        check_whole("max_depth", self.max_depth, 1)
+        check_hint(self.n_records)
+
+    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
+        grid = public_grid(curator.schema)
+        splits = public_splits(grid)
+        curator.grid(grid)
+        left, margin, size = budget * (1 - FOCUS_SHARE), 0.0, float(self.n_records or 0)
+        if self.n_records is None:
+            share = budget * SIZE_SHARE
+            size = float(curator.tally({start: Tally(by_class=False)}, share)[start][0])
+            left, margin = left - share, 2 / float(SIZE_SHARE)
+        n_trees = self.n_trees or min(max(int(size * float(left) / WORTH_A_TREE), 1), MOST_TREES)
+        plan = plan_means(size, left / n_trees, len(splits), self.max_depth, margin)
+        trees = [Tree(curator.schema) for _ in range(n_trees)]
+        frontiers = [sprout(tree, root, grid) for tree, root in zip(trees, curator.copies(start, n_trees))]
+        if plan.levels:
+            focus(curator, start, budget * FOCUS_SHARE)
+        for level in plan.levels:
+            frontiers = grow_together(curator, trees, frontiers, splits, level)
+        for tree, frontier in zip(trees, frontiers):
+            measure(curator, tree, frontier, plan.leaf_budget)
+        return Forest(curator.schema, [tree.simplified() for tree in trees])
