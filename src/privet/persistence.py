@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from privet.errors import PrivetError
+from privet.errors import PrivetError, SchemaError
 from privet.privacy.receipt import Receipt
 from privet.schema import Schema
 from privet.tree.forest import Forest
@@ -106,6 +106,11 @@ def from_dict(data: Any) -> Any:
         raise PrivetError("This model file is not whole: a part is missing.")
     kinds: dict[str, type[Tree] | type[Forest]] = {"tree_": Tree, "forest_": Forest}
     setattr(model, cls._released, kinds[cls._released].from_dict(grown, model.schema_))
+    if model.schema_.target is not None and model.variant == "sound":
+        low, high = model.schema_.target
+        values = [node.value for node in getattr(model, cls._released).nodes if node.value is not None]
+        if not all(low <= value <= high for value in values):
+            raise SchemaError("This model predicts numbers outside the target's public range.")
     model.privacy_ = Receipt.from_dict(receipt)
     model._set_fitted()
     return model

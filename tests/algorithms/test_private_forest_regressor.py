@@ -27,7 +27,7 @@ def test_trees_share_the_budget_and_the_records():
     assert questions.count("quantile of the target") == 2
 
 
-@pytest.mark.parametrize(("n", "trees"), [(10, 1), (10**5, 1), (10**6, 4), (10**9, 8)])
+@pytest.mark.parametrize(("n", "trees"), [(10, 1), (10**6, 1), (10**7, 4), (10**9, 8)])
 def test_the_number_of_trees_follows_from_the_public_size(n, trees):
     model = PrivateForestRegressor(SCHEMA, epsilon=Fraction(1, 2), n_records=n, max_depth=1).fit(X, Y)
     assert len(model.forest_.trees) == trees

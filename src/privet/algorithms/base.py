@@ -20,7 +20,7 @@ from privet.curators.base import Curator, Node
 from privet.errors import BudgetError, PrivetError, SchemaError
 from privet.privacy.ledger import Ledger, exact
 from privet.privacy.receipt import Receipt, add_up_slack
-from privet.schema import Numeric, Schema
+from privet.schema import Numeric, Schema, nearest
 from privet.tree.tree import Tree, TreeNode
 
 if TYPE_CHECKING:
@@ -187,6 +187,38 @@ class PrivateEstimator(BaseEstimator):
             for f, (name, feature) in enumerate(self.schema_.features.items())
         }
         return np.asarray(getattr(self, self._released).apply(columns, table.n_rows))
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """How much of the gain comes from splits of each feature, by what was released alone: free."""
+        from privet.tree.importance import importances
+
+        check_is_fitted(self, self._released)
+        return importances(self._trees(), self.n_features_in_)
+
+    def partial_dependence(self, feature: str, values: Sequence[Any]) -> np.ndarray:
+        """The mean prediction (of classes: the probabilities, in their order) for each value of a feature: free.
+
+        The mean is over what the released weights say of the other features; no records are needed.
+        """
+        from privet.curators.column import encode, open_column
+        from privet.tree.importance import partial_dependence
+
+        check_is_fitted(self, self._released)
+        if feature not in self.schema_.features:
+            raise SchemaError(f"There is no feature {feature!r}{nearest(feature, self.schema_.names)}.")
+        own = self.schema_.features[feature]
+        column = (
+            np.asarray(values, dtype=float)
+            if isinstance(own, Numeric)
+            else encode(open_column(np.asarray(values, dtype=object), feature), own.values, feature)
+        )
+        curve = partial_dependence(self._trees(), self.schema_.names.index(feature), column)
+        return curve[:, 0] if self.schema_.classes is None else curve[:, np.argsort(np.array(self.schema_.classes))]
+
+    def _trees(self) -> list[Tree]:
+        grown = getattr(self, self._released)
+        return [grown] if isinstance(grown, Tree) else list(grown.trees)
 
     # -- reading and keeping ----------------------------------------------------------------------------------
 

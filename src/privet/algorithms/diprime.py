@@ -283,8 +283,8 @@ class DiPriMeForestRegressor(DiPriMe, ForestRegressor):
 
     ``variant="published"`` gives each candidate median the whole half of a level's budget, chooses attributes with the
     printed exponent, which is smaller, and adds noise to a leaf's mean that is scaled by the exact number of its
-    records: that reads exact values and costs infinity. Means are clamped to the target's range; an empty leaf predicts
-    its middle.
+    records: that reads exact values and costs infinity. Predictions may leave the target's range; an empty leaf
+    predicts its middle.
 
     Parameters are those of ``DiPriMeForestClassifier``; the schema has a target's range.
 

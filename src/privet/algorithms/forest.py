@@ -118,5 +118,5 @@ def average_leaves_as_printed(curator: Curator, leaves: Mapping[Node, Shoot], bu
             scale = widest * TARGET_ONE / (n * float(budget))
             place = float(curator.noise(np.array([total // n]), scale)[0]) / TARGET_ONE
         leaf = leaves[node].tree.nodes[leaves[node].branch.number]
-        leaf.value = low + (high - low) * min(max(place, 0.0), 1.0)
+        leaf.value = low + (high - low) * place  # not clamped: printed predictions may leave the range
         leaf.weight = float(n)

@@ -23,7 +23,7 @@ from privet.tree.planning import FOCUS_SHARE, SIZE_SHARE, plan_means
 from privet.tree.splits import public_splits
 from privet.tree.tree import Tree
 
-WORTH_A_TREE = 100_000
+WORTH_A_TREE = 1_000_000
 """The n * epsilon that each tree should have for itself."""
 
 MOST_TREES = 8

@@ -281,9 +281,8 @@ def _read_node(plain: Any, i: int, n_nodes: int, schema: Schema) -> TreeNode:
             raise ValueError("one count for each class")
     if plain.get("value") is not None:
         node.value, node.weight = _number(plain["value"]), _number(plain["weight"])
-        low, high = schema.target or (math.inf, -math.inf)
-        if not low <= node.value <= high or node.weight < 0:
-            raise ValueError("a value is in the target's range, and no weight is negative")
+        if schema.target is None or node.weight < 0:
+            raise ValueError("only numbers to predict are values, and no weight is negative")
     if (node.rule is None) == (node.label is None and node.counts is None and node.value is None):
         raise ValueError("a leaf needs a label, counts or a value, and only a leaf has them")
     return node
