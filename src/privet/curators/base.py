@@ -178,7 +178,7 @@ class Curator(ABC):
 
         Costs ``budget`` in all, shared evenly by the features. The exponential mechanism over the cuts, each weighted
         by half of the two cells beside it: of one probability with the quantile score, of several over all ordered sets
-        of cuts with the joint score, so that a probability more costs nothing extra. Answers may repeat.
+        of cuts with the joint score, so that all are paid for once. Answers may repeat.
         """
         self._cannot("quantiles")
 
