@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         SuLQID3Classifier,
     )
     from privet.algorithms.diprime import DiPriMeForestClassifier, DiPriMeForestRegressor
+    from privet.algorithms.private_forest import PrivateForestClassifier
     from privet.algorithms.private_forest_regressor import PrivateForestRegressor
     from privet.algorithms.private_tree import PrivateTreeClassifier
     from privet.algorithms.private_tree_regressor import PrivateTreeRegressor
@@ -50,6 +51,7 @@ _HOMES = {
     "MpcCurator": "privet.curators.mpc",
     "Numeric": "privet.schema",
     "PrivaTreeClassifier": "privet.algorithms.privatree",
+    "PrivateForestClassifier": "privet.algorithms.private_forest",
     "PrivateForestRegressor": "privet.algorithms.private_forest_regressor",
     "PrivateTreeClassifier": "privet.algorithms.private_tree",
     "PrivateTreeRegressor": "privet.algorithms.private_tree_regressor",
@@ -67,6 +69,7 @@ __all__ = [  # noqa: RUF022 - what people look for first comes first
     "PrivateTreeClassifier",
     "PrivateTreeRegressor",
     "PrivaTreeClassifier",
+    "PrivateForestClassifier",
     "PrivateForestRegressor",
     "TopDownClassifier",
     "SplittingClass",

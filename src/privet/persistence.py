@@ -14,6 +14,7 @@ from typing import Any
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.receipt import Receipt
 from privet.schema import Schema
+from privet.tree.additive import Additive
 from privet.tree.forest import Forest
 from privet.tree.splitting_class import SplittingClass
 from privet.tree.tree import Tree
@@ -26,6 +27,7 @@ LARGEST_FILE = 256 * 2**20
 MODELS = {
     "PrivateTreeClassifier": "privet.algorithms.private_tree",
     "PrivateTreeRegressor": "privet.algorithms.private_tree_regressor",
+    "PrivateForestClassifier": "privet.algorithms.private_forest",
     "PrivateForestRegressor": "privet.algorithms.private_forest_regressor",
     "TopDownClassifier": "privet.algorithms.top_down",
     "PrivaTreeClassifier": "privet.algorithms.privatree",
@@ -104,8 +106,7 @@ def from_dict(data: Any) -> Any:
     grown = data.get(cls._released.rstrip("_"))
     if grown is None:
         raise PrivetError("This model file is not whole: a part is missing.")
-    kinds: dict[str, type[Tree] | type[Forest]] = {"tree_": Tree, "forest_": Forest}
-    setattr(model, cls._released, kinds[cls._released].from_dict(grown, model.schema_))
+    setattr(model, cls._released, _read(grown, cls._released, model.schema_))
     if model.schema_.target is not None and model.variant == "sound":
         low, high = model.schema_.target
         values = [node.value for node in getattr(model, cls._released).nodes if node.value is not None]
@@ -114,6 +115,13 @@ def from_dict(data: Any) -> Any:
     model.privacy_ = Receipt.from_dict(receipt)
     model._set_fitted()
     return model
+
+
+def _read(grown: Any, released: str, schema: Schema) -> Tree | Forest | Additive:
+    if released == "tree_":
+        return Tree.from_dict(grown, schema)
+    boosted = isinstance(grown, dict) and "shapes" in grown
+    return Additive.from_dict(grown, schema) if boosted else Forest.from_dict(grown, schema)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:

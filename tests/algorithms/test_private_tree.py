@@ -165,7 +165,8 @@ def test_a_saved_model_holds_only_public_numbers_and_answers(problem, seed, leav
         assert node.get("label", 0) in range(len(schema.classes))
         assert set(node.get("counts", ())) <= noise.counts
     for event in saved["receipt"]["events"]:
-        assert set(event) == {"scope", "question", "mechanism", "sensitivity", "scale", "charged", "lemma"}
+        known = {"scope", "question", "mechanism", "sensitivity", "scale", "charged", "lemma", "delta", "drawn"}
+        assert set(event) == known
 
 
 # -- accurate --------------------------------------------------------------------------------------------------------

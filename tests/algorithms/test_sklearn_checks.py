@@ -6,6 +6,7 @@ from sklearn.utils.estimator_checks import check_dataframe_column_names_consiste
 from privet import (
     DiPriMeForestClassifier,
     DiPriMeForestRegressor,
+    PrivateForestClassifier,
     PrivateForestRegressor,
     PrivateTreeClassifier,
     PrivateTreeRegressor,
@@ -28,6 +29,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning
         *(PrivateTreeClassifier(schema="infer", leaves=leaves) for leaves in LEAVES),
         PrivateTreeRegressor(schema="infer", epsilon=10),
         PrivateForestRegressor(schema="infer", epsilon=10),
+        PrivateForestClassifier(schema="infer"),
+        PrivateForestClassifier(schema="infer", epsilon=30, method="boosting"),
+        PrivateForestClassifier(schema="infer", epsilon=30, delta=1e-3, method="boosting"),
         DiPriMeForestClassifier(schema="infer", epsilon=100, n_trees=2, max_depth=3),
         DiPriMeForestRegressor(schema="infer", epsilon=100, n_trees=2, max_depth=3),
         *(TopDownClassifier(schema="infer", epsilon=10.0, variant=variant) for variant in ("sound", "published")),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privet.errors import MpcError
+from privet.mpc.engine import MpcError
 
 pytest.importorskip("mpyc")
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privet.curators.base import Curator, Node
 from privet.errors import BudgetError, PrivetError, SchemaError
-from privet.privacy.ledger import Ledger, exact
+from privet.privacy.ledger import Ledger, Scope, exact
 from privet.privacy.receipt import Receipt, add_up_slack
 from privet.schema import Numeric, Schema, nearest
 from privet.tree.tree import Tree, TreeNode
@@ -67,7 +67,7 @@ class PrivateEstimator(BaseEstimator):
 
         budget = self._budget()
         noise = self._mechanisms()
-        ledger = Ledger.current() or Ledger(self._limit(budget))
+        ledger = Ledger.current() or self._ledger(budget)
         schema = self._resolved_schema(X, y)
         named = schema is not self.schema and open_frame(X) is not None
         self._fit(MemoryCurator(X, y, schema, ledger=ledger, mechanisms=noise), budget)
@@ -100,6 +100,10 @@ class PrivateEstimator(BaseEstimator):
         """What a fit may spend: a published variant has no limit but its ledger's, because its claim may not hold."""
         return math.inf if self.variant == "published" else budget
 
+    def _ledger(self, budget: Fraction) -> Ledger:
+        """The ledger of a fit that has no other."""
+        return Ledger(self._limit(budget))
+
     @classmethod
     def _check_schema(cls, schema: Schema) -> None:
         """Raise SchemaError for a schema of another task."""
@@ -114,13 +118,17 @@ class PrivateEstimator(BaseEstimator):
         start = curator.root(self._limit(budget))
         tree = self._grow(curator, start, budget)
         # All roots that were opened meanwhile, not only the first: a receipt leaves nothing out.
-        roots = curator.roots[n_roots:]
+        self.privacy_ = self._receipt(curator, curator.roots[n_roots:], budget)
+        self.schema_ = curator.schema
+        setattr(self, self._released, tree)
+        self._set_fitted()
+
+    def _receipt(self, curator: Curator, roots: Sequence[Scope], budget: Fraction) -> Receipt:
+        """What was charged to these roots."""
         paths = tuple(f"{scope.path}/" for scope in roots)
         events = tuple(event for event in curator.ledger.events if f"{event.scope}/".startswith(paths))
         spent = sum((scope.spent for scope in roots), Fraction(0))
-        self.schema_ = curator.schema
-        setattr(self, self._released, tree)
-        self.privacy_ = Receipt(
+        return Receipt(
             claimed=budget,
             spent=spent,
             delta=add_up_slack(events),
@@ -129,7 +137,6 @@ class PrivateEstimator(BaseEstimator):
             events=events,
             shortfall=self._shortfall if spent > budget else "",
         )
-        self._set_fitted()
 
     def _mechanisms(self) -> Mechanisms:
         from privet.privacy.mechanisms import mechanisms
@@ -177,6 +184,11 @@ class PrivateEstimator(BaseEstimator):
 
     def apply(self, X: Any) -> np.ndarray:
         """The leaf that each row falls into, as a number of its tree's nodes; of a forest one for each tree."""
+        columns, n_rows = self._columns(X)
+        return np.asarray(getattr(self, self._released).apply(columns, n_rows))
+
+    def _columns(self, X: Any) -> tuple[dict[int, np.ndarray], int]:
+        """A table as columns, numbers or codes of categories, by the number of their feature; and how many rows."""
         from privet.curators.table import read_table
 
         check_is_fitted(self, self._released)
@@ -186,7 +198,7 @@ class PrivateEstimator(BaseEstimator):
             f: table.numeric(name) if isinstance(feature, Numeric) else table.codes(name)
             for f, (name, feature) in enumerate(self.schema_.features.items())
         }
-        return np.asarray(getattr(self, self._released).apply(columns, table.n_rows))
+        return columns, table.n_rows
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -202,7 +214,6 @@ class PrivateEstimator(BaseEstimator):
         The mean is over what the released weights say of the other features; no records are needed.
         """
         from privet.curators.column import encode, open_column
-        from privet.tree.importance import partial_dependence
 
         check_is_fitted(self, self._released)
         if feature not in self.schema_.features:
@@ -213,8 +224,13 @@ class PrivateEstimator(BaseEstimator):
             if isinstance(own, Numeric)
             else encode(open_column(np.asarray(values, dtype=object), feature), own.values, feature)
         )
-        curve = partial_dependence(self._trees(), self.schema_.names.index(feature), column)
+        curve = self._dependence(self.schema_.names.index(feature), column)
         return curve[:, 0] if self.schema_.classes is None else curve[:, np.argsort(np.array(self.schema_.classes))]
+
+    def _dependence(self, feature: int, column: np.ndarray) -> np.ndarray:
+        from privet.tree.importance import partial_dependence
+
+        return partial_dependence(self._trees(), feature, column)
 
     def _trees(self) -> list[Tree]:
         grown = getattr(self, self._released)

@@ -8,7 +8,7 @@ records (``privet.tree.planning``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,12 +17,12 @@ from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
 from privet.privacy.sensitivity import CorrectCount
 from privet.schema import Schema
-from privet.tree.candidates import Choice, Splits
+from privet.tree.candidates import Candidates, Choice, Splits
 from privet.tree.grid import Grid, public_grid
-from privet.tree.growth import Branch, branches, candidates_of, grow_level, sprout
+from privet.tree.growth import Branch, branches, candidates_of, grow_together, sprout
 from privet.tree.planning import COUNT_SHARE, SIZE_SHARE, SPLIT_WORTH, Plan, plan_levels
 from privet.tree.splits import public_splits
-from privet.tree.tree import Tree
+from privet.tree.tree import Tree, TreeNode
 
 
 class PrivateTreeClassifier(PrivateClassifier):
@@ -93,15 +93,7 @@ class PrivateTreeClassifier(PrivateClassifier):
         curator.grid(grid)
         counts_budget = budget * COUNT_SHARE if self.leaves == "counts" else Fraction(0)
         plan = self._plan(curator, start, budget - counts_budget, splits)
-        tree = Tree(curator.schema)
-        frontier = sprout(tree, start, grid)
-        for level in plan.inner:
-            frontier = grow_level(curator, tree, frontier, splits, level)
-        last = _choose_last(curator, tree, frontier, splits if plan.joint else None, plan.last_budget)
-        leaves = _label(tree, frontier, last, grid)
-        if self.leaves == "counts":
-            _count(curator, tree, leaves, last, counts_budget)
-        return tree.simplified()
+        return grow_trees(curator, [start], splits, plan, counts_budget)[0]
 
     def _plan(self, curator: Curator, start: Node, budget: Fraction, splits: Splits) -> Plan:
         """How deep, and what each level spends: by the public hint, or by a noisy number of records."""
@@ -115,36 +107,61 @@ class PrivateTreeClassifier(PrivateClassifier):
         return plan_levels(size, budget - share, len(splits), n_classes, self.max_depth, margin)
 
 
+def grow_trees(
+    curator: Curator, starts: Sequence[Node], splits: Splits, plan: Plan, counts_budget: Fraction = Fraction(0)
+) -> list[Tree]:
+    """A tree for each start, all of them level by level together; with counts at the leaves if they have a budget."""
+    grid = splits.grid
+    trees = [Tree(curator.schema) for _ in starts]
+    frontiers = [sprout(tree, start, grid) for tree, start in zip(trees, starts)]
+    for level in plan.inner:
+        frontiers = grow_together(curator, trees, frontiers, splits, level)
+    last = _choose_last(curator, trees, frontiers, splits if plan.joint else None, plan.last_budget)
+    leaves: dict[Node, list[TreeNode]] = {}
+    for tree, frontier in zip(trees, frontiers):
+        leaves |= _label(tree, frontier, last, grid)
+    if counts_budget:
+        _count(curator, leaves, last, counts_budget)
+    return [tree.simplified() for tree in trees]
+
+
 def _choose_last(
-    curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits | None, budget: Fraction
+    curator: Curator,
+    trees: Sequence[Tree],
+    frontiers: Sequence[Mapping[Node, Branch]],
+    splits: Splits | None,
+    budget: Fraction,
 ) -> dict[Node, Choice]:
     """Choose a split with its labels, or one label, for every branch; without splits a label."""
     # Stopping counts as a few records more: a split that parts nothing off must not win because there are many such.
     worth = min(SPLIT_WORTH * float(budget), 500.0)
-    candidates = candidates_of(tree, frontier, splits, labelled=True, stop=True, stop_log_prior=worth)
-    budgets = {node: budget + branch.saved for node, branch in frontier.items()}
+    candidates: dict[Node, Candidates] = {}
+    for tree, frontier in zip(trees, frontiers):
+        candidates |= candidates_of(tree, frontier, splits, labelled=True, stop=True, stop_log_prior=worth)
+    budgets = {node: budget + branch.saved for frontier in frontiers for node, branch in frontier.items()}
     return curator.choose(candidates, CorrectCount(), budgets)
 
 
 def _label(
     tree: Tree, frontier: Mapping[Node, Branch], last: Mapping[Node, Choice], grid: Grid
-) -> dict[Node, list[int]]:
-    """Write the chosen splits and labels into the tree; the numbers of each branch's leaves."""
+) -> dict[Node, list[TreeNode]]:
+    """Write the chosen splits and labels into the tree; each branch's leaves."""
     leaves = {}
-    for node, choice in last.items():
-        ends = [frontier[node]] if choice.split is None else branches(tree, frontier[node], choice.split, grid)
+    for node, branch in frontier.items():
+        choice = last[node]
+        ends = [branch] if choice.split is None else branches(tree, branch, choice.split, grid)
         for end, label in zip(ends, choice.labels or ()):
             tree.nodes[end.number].label = label
-        leaves[node] = [end.number for end in ends]
+        leaves[node] = [tree.nodes[end.number] for end in ends]
     return leaves
 
 
 def _count(
-    curator: Curator, tree: Tree, leaves: Mapping[Node, list[int]], last: Mapping[Node, Choice], budget: Fraction
+    curator: Curator, leaves: Mapping[Node, list[TreeNode]], last: Mapping[Node, Choice], budget: Fraction
 ) -> None:
     """Noisy class counts for every leaf: those of a last split are the two rows of one table."""
     tables = {node: () if choice.split is None else (choice.split,) for node, choice in last.items()}
     counts = curator.tally({node: Tally(table) for node, table in tables.items()}, budget)
-    for node, numbers in leaves.items():
-        for number, row in zip(numbers, counts[node]):
-            tree.nodes[number].counts = tuple(int(count) for count in row)
+    for node, own in leaves.items():
+        for leaf, row in zip(own, counts[node]):
+            leaf.counts = tuple(int(count) for count in row)

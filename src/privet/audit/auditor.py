@@ -16,12 +16,12 @@ from sklearn.base import is_regressor
 
 from privet.audit.bound import CONFIDENCE, check_confidence, check_minutes, runs_needed
 from privet.audit.pair import Pair
-from privet.audit.progress import Progress
 from privet.audit.release import release_of
 from privet.audit.report import Finding, Report
 from privet.audit.search import Hunt, Search, Trial, richest, simplest, variants
 from privet.audit.statistical import jobs, no_open_ledger, statistical_bound
 from privet.errors import PrivetError
+from privet.progress import Progress
 from privet.schema import Schema
 
 _SEARCH = 0.6

@@ -14,7 +14,6 @@ from typing import Any
 from privet.audit.bound import CONFIDENCE, check_confidence, check_runs, highest, lowest, runs_needed
 from privet.audit.event import Seen, find_event, nested_events
 from privet.audit.pair import Pair, pair_of
-from privet.audit.progress import Progress
 from privet.audit.release import release_of
 from privet.audit.statistical import (
     Collector,
@@ -26,6 +25,7 @@ from privet.audit.statistical import (
     uses_workers,
 )
 from privet.errors import PrivetError
+from privet.progress import Progress
 
 _EVENTS = 16
 """So many events in each direction: more would find finer curves and leave less confidence for each."""

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from privet.audit.bound import check_confidence, check_proven, check_runs, highest, lowest
-from privet.audit.progress import Progress
 from privet.audit.release import release_of, unfitted_copy
 from privet.audit.statistical import jobs, no_open_ledger
 from privet.errors import PrivetError
+from privet.progress import Progress
 from privet.schema import Schema
 
 

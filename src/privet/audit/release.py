@@ -15,6 +15,7 @@ from privet.audit.event import comparable
 from privet.audit.pair import Pair, Table
 from privet.errors import PrivetError
 from privet.schema import Numeric, Schema
+from privet.tree.additive import Additive
 
 MOST_PROBES = 64
 
@@ -110,6 +111,14 @@ def released(model: Any) -> str:
 def tree_views(model: Any) -> dict[str, Any]:
     """The whole release, and parts of it that fewer runs can count."""
     grown = getattr(model, model._released)
+    if isinstance(grown, Additive):
+        return {
+            "release": released(model),
+            "features": tuple(bool(shape.values.any()) for shape in grown.shapes),
+            "signs": tuple(tuple(np.sign(shape.values).ravel().tolist()) for shape in grown.shapes),
+            "largest": int(max(np.abs(shape.values).max() for shape in grown.shapes)),
+            "shape": (str(model.privacy_.spent), len(model.privacy_.events)),
+        }
     nodes = grown.nodes
     rules = tuple((node.rule.feature, node.rule.cuts, node.rule.part) if node.rule else node.label for node in nodes)
     views = {

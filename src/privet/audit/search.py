@@ -21,11 +21,11 @@ from privet.audit.exact import (
     scripted_fits,
 )
 from privet.audit.pair import Pair
-from privet.audit.progress import Progress
 from privet.audit.release import release_of
 from privet.audit.report import Finding
 from privet.audit.statistical import Collector, check_comparable, count, views_of
 from privet.errors import PrivetError
+from privet.progress import Progress
 from privet.schema import Schema
 
 _KEPT = 8

@@ -33,10 +33,10 @@ from privet.audit.bound import (
 )
 from privet.audit.event import Seen, Views, check_comparable, comparable, find_event
 from privet.audit.pair import Pair, Table, pair_of
-from privet.audit.progress import Progress
 from privet.audit.release import Release as EstimatorRelease
 from privet.audit.release import release_of
 from privet.errors import PrivetError
+from privet.progress import Progress
 
 Release = Callable[[Any, Any], Any]
 ABSENT = "(absent)"

@@ -410,6 +410,9 @@ def _load(path: Path) -> Any:
 
 def _summary(model: Any) -> str:
     grown = getattr(model, model._released)
+    if hasattr(grown, "shapes"):
+        used = sum(bool(shape.values.any()) for shape in grown.shapes)
+        return f"{type(model).__name__}: boosted, {used} of {len(grown.shapes)} features"
     n_leaves = len(grown.leaves)
     trees = f"{len(grown.trees)} trees, " if hasattr(grown, "trees") else ""
     return f"{type(model).__name__}: {trees}depth {grown.depth}, {n_leaves} {'leaf' if n_leaves == 1 else 'leaves'}"

@@ -22,7 +22,7 @@ def audit_claims(paper: str | None, as_json: bool, plot: Path | None) -> bool:
     """Attack every published claim; whether all went as the proofs say."""
     with working("Loading"):
         from privet.audit.claims import CLAIMS, diffprivlib
-        from privet.audit.progress import Progress
+        from privet.progress import Progress
 
         why_not = diffprivlib.unavailable()
     entries = [*CLAIMS, *(() if why_not else diffprivlib.CLAIMS)]

@@ -119,7 +119,10 @@ class CentralCurator(Curator):
         """The exact targets, in the schema's range whatever the focus."""
 
     def _gradients(self, nodes: Sequence[Node], output: int, features: Sequence[int] | None = None) -> np.ndarray:
-        """Exact sums of ``gradient_pairs``, int64 of shape (nodes, cells, 2); of some features, in their order."""
+        """Exact sums of ``gradient_pairs`` over the cells of some features, in their order: int64, (nodes, cells, 2).
+
+        Of all features, the gradients alone: (nodes, cells, 1).
+        """
         self._cannot("advance")
 
     def _advance(self, node: Node, feature: int, values: np.ndarray, output: int) -> None:

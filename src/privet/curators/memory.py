@@ -250,13 +250,14 @@ class MemoryCurator(CentralCurator):
         pairs = self._pairs(self._fit_of(nodes[0]), output)
         rows, starts = self._rows([self._held[node] for node in nodes])
         if features is None:
+            pairs = np.ascontiguousarray(pairs[:, :1])
             pieces = [(block.cells, grid.offsets[block.features]) for block in self._blocks if len(block.features)]
             n_cells = grid.n_cells
         else:
             offsets = np.concatenate([[0], np.cumsum([grid.features[f].n_cells for f in features], dtype=np.int64)])
             pieces = [(self._column(f)[:, None], offsets[i : i + 1]) for i, f in enumerate(features)]
             n_cells = int(offsets[-1])
-        sums = np.zeros((len(nodes), n_cells, 2), dtype=np.int64)
+        sums = np.zeros((len(nodes), n_cells, pairs.shape[1]), dtype=np.int64)
         for cells, places in pieces:
             kernels.sums(cells, places, n_cells, pairs, rows, starts, sums)
         return sums

@@ -16,9 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from privet.errors import MpcError
+from privet.errors import PrivetError
 
 LinearMap = Callable[[np.ndarray], np.ndarray]
+
+
+class MpcError(PrivetError):
+    """The joint computation cannot go on; nothing that was not released leaves it."""
 
 
 @dataclass(frozen=True, eq=False)

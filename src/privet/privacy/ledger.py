@@ -312,11 +312,15 @@ class Ledger:
 
 
 def _charge(scope: Scope, event: Event, undo: list[tuple[Scope, Amount, Amount]]) -> None:
+    spent = scope.spent + event.charged
+    if scope._parent is not None and scope.limit == math.inf and spent <= scope._parent._groups[scope._group]:
+        scope._raise_to(spent, undo)  # a sibling has spent as much already, so nothing changes above
+        return
     left = scope.remaining
     if event.charged > left:
         in_rho = " in rho" if scope.currency == "rho" else ""
         raise BudgetError(f"{event.question} would cost {show(event.charged)}{in_rho} where {show(left)} is left.")
-    scope._raise_to(scope.spent + event.charged, undo)
+    scope._raise_to(spent, undo)
 
 
 def checked_delta(delta: Fraction | float | str) -> Fraction:

@@ -6,19 +6,61 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from privet.privacy.ledger import show
 from privet.privacy.receipt import Amount, Receipt
+from privet.privacy.sensitivity import GRADIENT_ONE
 from privet.schema import Categorical, Numeric, Schema
+from privet.tree.additive import Additive
 from privet.tree.forest import Forest
 from privet.tree.tree import Rule, Tree, TreeNode
 
 
-def rules_text(released: Tree | Forest) -> str:
-    """A tree's rules, or those of a forest's trees, one after the other."""
+def rules_text(released: Tree | Forest | Additive) -> str:
+    """A tree's rules, or those of a forest's trees, one after the other; or what each feature adds to the scores."""
     if isinstance(released, Tree):
         return tree_text(released)
+    if isinstance(released, Additive):
+        return additive_text(released)
     n = len(released.trees)
     return "\n\n".join(f"tree {i} of {n}\n{tree_text(tree)}" for i, tree in enumerate(released.trees, start=1))
+
+
+def additive_text(boosted: Additive) -> str:
+    """What each feature adds to the logarithm of the odds, neighbouring cells that add the same together."""
+    classes = boosted.schema.classes or ()
+    outputs = classes[1:] if boosted.n_outputs == 1 else classes
+    lines = [f"adds to the log-odds of {', '.join(map(str, outputs))}"]
+    order = sorted(range(len(boosted.shapes)), key=lambda f: -boosted.importances[f])
+    for f in order:
+        shape = boosted.shapes[f]
+        if not shape.values.any():
+            continue
+        part = np.unique(shape.values, axis=0, return_inverse=True)[1]
+        if shape.cuts is not None:  # runs of equal cells, rather than all equal ones
+            changes = np.any(np.diff(shape.values[: len(shape.cuts) + 1], axis=0) != 0, axis=1)
+            runs = np.concatenate([[0], np.cumsum(changes)])
+            part = np.concatenate([runs, np.arange(len(shape.values) - len(runs)) + runs[-1] + 1])
+        lines.append(f"{boosted.schema.names[f]} (importance {boosted.importances[f]:.3f})")
+        for p in range(int(part.max()) + 1):
+            cells = np.flatnonzero(part == p)
+            adds = ", ".join(f"{value / GRADIENT_ONE:+.3f}" for value in shape.values[cells[0]])
+            lines.append(f"|   {_cells_text(boosted, f, cells)}: {adds}")
+    return "\n".join(lines)
+
+
+def _cells_text(boosted: Additive, f: int, cells: np.ndarray) -> str:
+    """The condition for being in these cells, which are neighbours if the feature is a number."""
+    name, cuts = boosted.schema.names[f], boosted.shapes[f].cuts
+    feature = boosted.schema.features[name]
+    if isinstance(feature, Categorical):
+        return _category_text(name, feature, [int(cell) for cell in cells])
+    ends = [cut for cut in (cells[0] - 1, cells[-1]) if 0 <= cut < len(cuts or ())]
+    part = bytes(int(cells[0] > 0 and i == 1) or int(cells[0] == 0 and i == 0) for i in range(len(ends) + 1))
+    if cells[0] > len(cuts or ()):
+        return f"{name} is missing"
+    return _number_text(name, feature, Rule(f, tuple((cuts or ())[i] for i in ends), part + b"\0" * feature.missing), 1)
 
 
 def tree_text(tree: Tree) -> str:

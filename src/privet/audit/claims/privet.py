@@ -89,5 +89,9 @@ def sound_estimators(epsilon: float) -> dict[str, Any]:
         **{name: kind(epsilon=epsilon) for name, kind in classes.items()},
         # A random structure is public: it is fixed, so that probabilities can be computed.
         "RandomTreeClassifier": classes["RandomTreeClassifier"](epsilon=epsilon, structure=0),
+        "PrivateForestClassifier-boosting": classes["PrivateForestClassifier"](epsilon=epsilon, method="boosting"),
+        "PrivateForestClassifier-parts": classes["PrivateForestClassifier"](
+            epsilon=epsilon, method="trees", n_trees=2, max_depth=2
+        ),
         "PrivateTreeClassifier-counts": classes["PrivateTreeClassifier"](epsilon=epsilon, leaves="counts"),
     }

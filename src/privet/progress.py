@@ -1,4 +1,4 @@
-"""How far an audit is: a bar on stderr where that is a terminal, or a function of the caller's."""
+"""How far a long piece of work is: a bar on stderr where that is a terminal, or a function of the caller's."""
 
 from __future__ import annotations
 

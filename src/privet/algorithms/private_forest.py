@@ -1,0 +1,249 @@
+"""Our ensemble: private boosting, one feature at a time, or trees by joint selection on disjoint parts of the records.
+
+Boosting starts from even odds. Each round chooses one feature, over random public partitions of all of them, by the
+gradients of the logistic loss that are left in its cells; measures these gradients, with their Hessians, cell by cell;
+and adds one damped Newton step to every record's score, behind the curtain. A record is in one cell, so a round costs
+one choice and one sum whatever the number of cells. With little data one tree is better: labels that are chosen need
+far fewer records than gradients that are summed. Which of the two is grown follows from a public or measured number of
+records (``privet.tree.rounds``); docs/forests.md has the comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from privet.algorithms.base import check_choice, check_hint, check_whole
+from privet.algorithms.forest import ForestClassifier
+from privet.algorithms.private_tree import grow_trees
+from privet.curators.base import Curator, Node, Step, Tally
+from privet.errors import BudgetError, PrivetError
+from privet.privacy.ledger import Ledger, Scope, checked_delta
+from privet.privacy.receipt import Receipt, spending
+from privet.privacy.sensitivity import GRADIENT_ONE, GradientNorm
+from privet.privacy.zcdp import rho_of, rho_within
+from privet.progress import Progress
+from privet.schema import Schema
+from privet.tree.additive import Additive
+from privet.tree.candidates import Candidates
+from privet.tree.forest import Forest
+from privet.tree.grid import public_grid
+from privet.tree.planning import COUNT_SHARE, SIZE_SHARE, plan_levels
+from privet.tree.rounds import CELLS, LARGEST_MOVE, RIDGE, WORTHWHILE, partitions, plan_rounds, signal
+from privet.tree.splits import public_splits
+
+METHODS = ("auto", "boosting", "trees")
+
+PART_CELLS = 32
+"""The most cells of a numeric feature where trees share the records: each has too few of them for finer cuts."""
+
+MOST_COUNTS = 2**27
+"""So many 64-bit counts, a gigabyte, are held at once: trees beyond that grow one batch after another."""
+
+
+class PrivateForestClassifier(ForestClassifier):
+    """The best private ensemble that we know for a given budget, for two or more classes.
+
+    Costs ``epsilon`` in all (pure differential privacy, add or remove one record) or, with ``delta``, is
+    (epsilon, delta)-differentially private, accounted by zCDP: more accurate from about n * epsilon = 1,000 on.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
+    epsilon : float
+        The privacy budget.
+    delta : float, optional
+        The probability with which the promise of ``epsilon`` may fail: far below one over the number of records, such
+        as 1e-6. Left out, it is 0.
+    method : "auto", "boosting" or "trees"
+        ``"boosting"`` has real probabilities. ``"trees"`` grows trees as ``PrivateTreeClassifier`` does, always with a
+        pure epsilon. ``"auto"`` boosts where that is expected to be more accurate than one tree.
+    n_trees : int
+        How many trees ``"trees"`` grows, each on a disjoint part of the records; one is the most accurate.
+    max_depth : int
+        The largest depth of these trees.
+    n_records : int, optional
+        About how many records there are, if that is public. A planning hint, never compared with the data; without it
+        2% of the budget measures the number.
+    progress : bool or callable, optional
+        Whether to show how far a fit is; by default where stderr is a terminal. A function is given (share, note).
+    random_state : int, optional
+        Reproducible noise for research; voids the receipt.
+
+    Attributes
+    ----------
+    forest_ : Additive or Forest
+        What was released: a function of each feature, or trees.
+    feature_importances_ : ndarray
+        How much each feature matters, as shares: from released numbers only.
+    privacy_ : Receipt
+        What it cost and why.
+
+    Examples
+    --------
+    >>> from privet.datasets import load_adult
+    >>> X, y, schema = load_adult()
+    >>> model = PrivateForestClassifier(schema=schema, epsilon=1, delta=1e-6).fit(X, y)
+    >>> bool(model.score(X, y) > 0.83), model.privacy_.epsilon <= 1, model.privacy_.verify()
+    (True, True, True)
+    """
+
+    forest_: Any
+
+    def __init__(
+        self,
+        schema: Schema | str | None = None,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        method: str = "auto",
+        n_trees: int = 1,
+        max_depth: int = 4,
+        n_records: int | None = None,
+        progress: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.delta = delta
+        self.method = method
+        self.n_trees = n_trees
+        self.max_depth = max_depth
+        self.n_records = n_records
+        self.progress = progress
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        check_choice("method", self.method, METHODS)
+        check_whole("n_trees", self.n_trees, 1)
+        check_whole("max_depth", self.max_depth, 1)
+        check_hint(self.n_records)
+        if self.delta is not None:
+            rho_within(Fraction(str(float(self.epsilon))), checked_delta(self.delta))
+        if self.n_trees > 1 and self.method == "boosting":
+            raise PrivetError("n_trees is for method='trees': how often boosting goes round follows from the records.")
+
+    def _ledger(self, budget: Fraction) -> Ledger:
+        # The limits are the fit's own scopes': a tree that is grown after all may spend epsilon as it is.
+        return super()._ledger(budget) if self.delta is None else Ledger(float("inf"), delta=self.delta)
+
+    # -- growing ------------------------------------------------------------------------------------------------------
+
+    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Additive | Forest:
+        if self.delta is not None and not curator.ledger.delta:
+            raise BudgetError(
+                "This ledger adds up pure epsilons. Open it with a delta, Ledger(total, delta=...), or leave the "
+                "model's delta out."
+            )
+        size_budget = Fraction(0)
+        n_records = self.n_records
+        if n_records is None:
+            size_budget = budget * SIZE_SHARE
+            n_records = int(curator.tally({start: Tally(by_class=False)}, size_budget)[start][0])
+        if self.delta is None:
+            currency, left, node = "epsilon", budget - size_budget, start
+        else:
+            limit = rho_within(budget, checked_delta(self.delta))
+            currency, left = "rho", limit - rho_of("geometric", size_budget)
+        worthwhile = self.n_trees == 1 and signal(n_records, left, currency) >= WORTHWHILE[currency]
+        boosts = self.method == "boosting" or (self.method == "auto" and worthwhile)
+        if not boosts or len(curator.schema.classes or ()) < 2:
+            # Two noise scales: a noisy number must not buy a depth that the true one would not.
+            margin = 0.0 if self.n_records is not None else 2 / float(SIZE_SHARE)
+            return self._parts(curator, start, budget - size_budget, n_records, margin)
+        if currency == "rho":
+            node = curator.root(left, "rho")
+        return self._boost(curator, node, left, n_records)
+
+    def _boost(self, curator: Curator, start: Node, budget: Fraction, n_records: float) -> Additive:
+        currency, n_classes = start.scope.currency, len(curator.schema.classes or ())
+        grid = public_grid(curator.schema)
+        curator.grid(grid)
+        plan = plan_rounds(n_records, budget, currency, n_classes)
+        mechanism = "permute_and_flip" if currency == "epsilon" else "exponential"
+        ridge = RIDGE / signal(1, plan.tally_budget, currency)
+        boosted = Additive.flat(curator.schema, grid)
+        drawn = partitions(grid, CELLS[currency], seed=0)
+        with Progress(self.progress, "boosting", len(plan.outputs)) as bar:
+            for output, candidates in zip(plan.outputs, drawn):
+                options = {start: Candidates(candidates, n_classes)}
+                score = GradientNorm(output)
+                split = curator.choose(options, score, plan.choice_budget, mechanism=mechanism)[start].split
+                assert split is not None
+                asked = {start: Tally((split,), measure="gradient", output=output)}
+                sums = curator.tally(asked, plan.tally_budget)[start]
+                values = _newton(sums, ridge)
+                curator.advance({start: Step(split, tuple(values.tolist()), output)})
+                boosted.add(split, values, sums[:, 1] / GRADIENT_ONE, output)
+                bar.advance(1)
+        return boosted
+
+    def _parts(self, curator: Curator, start: Node, budget: Fraction, n_records: float, margin: float) -> Forest:
+        n_classes = len(curator.schema.classes or ())
+        grid = public_grid(curator.schema, None if self.n_trees == 1 else PART_CELLS)
+        splits = public_splits(grid)
+        curator.grid(grid)
+        counts_budget = budget * COUNT_SHARE if self.n_trees > 1 else Fraction(0)
+        each = n_records / self.n_trees
+        plan = plan_levels(each, budget - counts_budget, len(splits), n_classes, self.max_depth, margin / self.n_trees)
+        starts = curator.parts(start, self.n_trees) if self.n_trees > 1 else [start]
+        at_once = max(1, MOST_COUNTS // (2 ** len(plan.inner) * splits.grid.n_cells * n_classes))
+        trees = []
+        with Progress(self.progress, "growing", self.n_trees) as bar:
+            for first in range(0, self.n_trees, at_once):
+                batch = starts[first : first + at_once]
+                trees += grow_trees(curator, batch, splits, plan, counts_budget)
+                bar.advance(len(batch))
+        return Forest(curator.schema, trees)
+
+    def _receipt(self, curator: Curator, roots: Sequence[Scope], budget: Fraction) -> Receipt:
+        receipt = super()._receipt(curator, roots, budget)
+        if all(scope.currency == "epsilon" for scope in roots):
+            return receipt
+        pure = tuple(f"{scope.path}/" for scope in roots if scope.currency == "epsilon")
+        events = tuple(event.in_rho() if f"{event.scope}/".startswith(pure) else event for event in receipt.events)
+        delta = checked_delta(self.delta or 0)
+        return Receipt(
+            claimed=budget,
+            spent=spending(events, delta),
+            delta=delta,
+            at_delta=delta,
+            void=receipt.void,
+            trust=receipt.trust,
+            events=events,
+        )
+
+    # -- prediction: post-processing of what was released, free -------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The chance of each class: by the boosted odds, or the mean of the trees' leaves.
+
+        Columns are in the order of ``classes_``. A single tree chooses labels: its probabilities are 0 and 1.
+        """
+        check_is_fitted(self, "forest_")
+        if isinstance(self.forest_, Forest):
+            return super().predict_proba(X)
+        columns, n_rows = self._columns(X)
+        return self.forest_.probabilities(columns, n_rows)[:, np.argsort(np.array(self.schema_.classes))]
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """How much each feature matters, as shares of one, by what was released alone: free."""
+        check_is_fitted(self, "forest_")
+        return self.forest_.importances if isinstance(self.forest_, Additive) else super().feature_importances_
+
+    def _dependence(self, feature: int, column: np.ndarray) -> np.ndarray:
+        boosted = isinstance(self.forest_, Additive)
+        return self.forest_.dependence(feature, column) if boosted else super()._dependence(feature, column)
+
+
+def _newton(sums: np.ndarray, ridge: float) -> np.ndarray:
+    """A damped Newton step for each part, from its noisy gradient and Hessian: whole numbers of 1 / GRADIENT_ONE."""
+    gradient, hessian = sums[:, 0] / GRADIENT_ONE, np.maximum(sums[:, 1] / GRADIENT_ONE, 0)
+    step = np.clip(-gradient / (hessian + ridge), -LARGEST_MOVE, LARGEST_MOVE)
+    return np.rint(step * GRADIENT_ONE).astype(np.int64)

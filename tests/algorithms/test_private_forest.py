@@ -1,0 +1,239 @@
+"""The ensemble: accurate, pure or with a delta as asked, readable, and made of released numbers alone."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import privet
+from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateForestClassifier, Schema
+from privet.errors import BudgetError, PrivetError, SchemaError
+from privet.tree.additive import Additive
+from privet.tree.forest import Forest
+
+SCHEMA = Schema(
+    {"x": Numeric(0, 10), "when": Numeric(0, 5, missing=True), "town": Categorical(["a", "b", "c"])},
+    classes=["no", "yes"],
+    label="y",
+)
+
+
+def table(n=4_000, n_classes=2, seed=0):
+    """The first feature and the town decide, with some noise; the second says nothing."""
+    rng = np.random.default_rng(seed)
+    x, when, town = rng.uniform(0, 10, n), rng.uniform(0, 5, n), rng.integers(3, size=n)
+    when[rng.random(n) < 0.1] = np.nan
+    score = x - 5 + 2 * (town == 2) + rng.normal(0, 1, n)
+    labels = np.digitize(score, [0] if n_classes == 2 else [-2, 2])
+    X = np.empty((n, 3), dtype=object)
+    X[:, 0], X[:, 1], X[:, 2] = x, when, np.array(["a", "b", "c"])[town]
+    return X, np.array(["no", "yes", "often"])[labels]
+
+
+THREE = Schema(dict(SCHEMA.features), classes=["no", "yes", "often"], label="y")
+X, Y = table()
+
+
+def forest(**options):
+    return PrivateForestClassifier(SCHEMA, **{"epsilon": 5, "random_state": 1, "progress": False, **options})
+
+
+# -- accuracy and method ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"delta": 1e-6}, {"method": "trees"}, {"method": "trees", "n_trees": 5}])
+def test_it_learns(options):
+    model = forest(**options).fit(X, Y)
+    assert model.score(*table(seed=1)) > 0.83  # noise in the labels: about 0.88 is the most
+
+
+def test_boosting_has_probabilities_that_rank():
+    model = forest(method="boosting", delta=1e-6).fit(X, Y)
+    other, labels = table(seed=1)
+    chances = model.predict_proba(other)
+    assert np.allclose(chances.sum(axis=1), 1)
+    assert roc_auc_score(labels == "yes", chances[:, 1]) > 0.93
+    assert (model.predict(other) == model.classes_[chances.argmax(axis=1)]).all()
+
+
+def test_three_classes_are_boosted_in_turns():
+    rows, labels = table(n_classes=3)
+    model = PrivateForestClassifier(THREE, epsilon=20, method="boosting", random_state=0, progress=False)
+    model.fit(rows, labels)
+    assert model.score(*table(n_classes=3, seed=1)) > 0.75
+    assert model.forest_.n_outputs == 3
+    # The columns are those of classes_, sorted, whatever the schema's order.
+    assert model.classes_.tolist() == ["no", "often", "yes"]
+    assert (model.predict(rows) == model.classes_[model.predict_proba(rows).argmax(axis=1)]).all()
+
+
+@pytest.mark.parametrize(
+    ("n_records", "epsilon", "delta", "kind"),
+    [
+        (1_000, 1, None, Forest),
+        (100_000, 1, None, Additive),
+        (1_000, 1, 1e-6, Forest),
+        (10_000, 1, 1e-6, Additive),
+    ],
+)
+def test_the_method_follows_from_the_public_number_of_records(n_records, epsilon, delta, kind):
+    model = forest(epsilon=epsilon, delta=delta, n_records=n_records).fit(X[:200], Y[:200])
+    assert isinstance(model.forest_, kind)
+
+
+def test_several_trees_are_trees_whatever_the_number_of_records():
+    assert len(forest(n_trees=3, n_records=10**6).fit(X, Y).forest_.trees) == 3
+
+
+# -- what it costs ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "boosting"}, {"method": "trees", "n_trees": 4}])
+def test_without_a_delta_it_is_pure_and_spends_its_epsilon(options):
+    receipt = PrivateForestClassifier(SCHEMA, epsilon=0.7, progress=False, **options).fit(X, Y).privacy_
+    assert receipt.verify()
+    assert (receipt.epsilon, receipt.delta) == (Fraction(7, 10), 0)
+    assert all(event.mechanism != "gaussian" for event in receipt.events)
+
+
+def test_with_a_delta_boosting_says_so_and_verifies():
+    receipt = (
+        PrivateForestClassifier(SCHEMA, epsilon=0.7, delta=1e-6, method="boosting", progress=False).fit(X, Y).privacy_
+    )
+    assert receipt.verify()
+    assert Fraction(699, 1000) < receipt.epsilon <= Fraction(7, 10)
+    assert receipt.delta == Fraction(1, 10**6)
+    assert receipt.events[0].mechanism == "geometric"  # the number of records, measured in epsilon
+    assert {event.mechanism for event in receipt.events[1:]} == {"exponential", "gaussian"}
+    assert "delta 1e-06" in str(receipt)
+
+
+def test_a_tree_that_is_grown_although_a_delta_was_allowed_is_pure():
+    receipt = forest(delta=1e-6, method="trees", random_state=None, epsilon=0.7).fit(X, Y).privacy_
+    assert receipt.verify()
+    assert (receipt.epsilon, receipt.delta) == (Fraction(7, 10), 0)
+
+
+def test_a_ledger_with_a_delta_is_shared_by_boosting_and_trees():
+    with Ledger(1, delta=1e-6) as ledger:
+        forest(epsilon=0.5, delta=1e-6, method="boosting", random_state=None).fit(X, Y)
+        after_boosting = ledger.spent
+        forest(epsilon=0.1, method="trees", random_state=None).fit(X, Y)
+    assert Fraction(1, 2) > after_boosting > Fraction(49, 100)
+    assert after_boosting < ledger.spent < Fraction(6, 10)
+    with ledger, pytest.raises(BudgetError):
+        forest(epsilon=1, delta=1e-6, method="boosting").fit(X, Y)
+
+
+def test_a_ledger_without_a_delta_refuses_one_before_anything_is_spent():
+    with Ledger(1) as ledger, pytest.raises(BudgetError, match="delta"):
+        forest(epsilon=0.5, delta=1e-6).fit(X, Y)
+    assert ledger.spent == 0
+
+
+def test_a_curator_with_a_ledger_of_its_own_is_charged():
+    curator = MemoryCurator(X, Y, SCHEMA, ledger=Ledger(1, delta=1e-5))
+    model = PrivateForestClassifier(epsilon=1, delta=1e-5, method="boosting", progress=False).fit_curator(curator)
+    assert model.privacy_.verify()
+    assert curator.ledger.spent == model.privacy_.epsilon
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "bagging"},
+        {"n_trees": 0},
+        {"max_depth": 0},
+        {"n_records": -1},
+        {"delta": 0},
+        {"delta": 1.5},
+        {"epsilon": 0},
+        {"method": "boosting", "n_trees": 2},
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused_before_anything_is_spent(options):
+    with Ledger(10) as ledger, pytest.raises((PrivetError, BudgetError)):
+        forest(**options).fit(X, Y)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"delta": 1e-6}, {"n_trees": 3}])
+@pytest.mark.parametrize("method", ["auto", "boosting", "trees"])
+def test_no_records_and_absent_classes_are_fitted(options, method):
+    if method == "boosting" and "n_trees" in options:
+        return
+    model = forest(method=method, **options).fit(X[:0], Y[:0])
+    assert set(model.predict(X[:5])) <= {"no", "yes"}
+    only = Y == "yes"
+    assert forest(method=method, **options).fit(X[only], Y[only]).predict(X[:5]).shape == (5,)
+
+
+# -- reading and keeping ------------------------------------------------------------------------------------------
+
+
+KINDS = [
+    {"method": "boosting"},
+    {"method": "boosting", "delta": 1e-6},
+    {"method": "trees", "n_trees": 3},
+    {"method": "trees"},
+]
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_a_saved_model_predicts_the_same(options, tmp_path):
+    model = forest(**options).fit(X, Y)
+    model.save(tmp_path / "model.json")
+    again = privet.load(tmp_path / "model.json")
+    assert (again.predict_proba(X) == model.predict_proba(X)).all()
+    assert again.privacy_ == model.privacy_
+    assert again.export_text() == model.export_text()
+    assert np.allclose(again.feature_importances_, model.feature_importances_)
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_importances_find_the_feature_that_decides(options):
+    importances = forest(**options).fit(X, Y).feature_importances_
+    assert importances.argmax() == 0
+    assert importances.sum() == pytest.approx(1)
+    assert importances[1] < 0.15
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_partial_dependence_rises_where_the_class_becomes_likely(options):
+    model = forest(**options).fit(X, Y)
+    chances = model.partial_dependence("x", np.linspace(0, 10, 101))
+    assert np.allclose(chances.sum(axis=1), 1)
+    assert chances[-10:, 1].mean() > chances[:10, 1].mean() + 0.3
+    chances = model.partial_dependence("town", ["a", "c", "elsewhere"])
+    assert chances[1, 1] >= chances[0, 1]
+    with pytest.raises(SchemaError, match="no feature"):
+        model.partial_dependence("nothing", [1])
+
+
+def test_the_text_says_what_each_feature_adds():
+    text = forest(method="boosting").fit(X, Y).export_text()
+    assert text.startswith("adds to the log-odds of yes\nx (importance")
+    assert "town is c: +" in text
+
+
+def test_progress_is_told():
+    seen = []
+    forest(method="boosting", progress=lambda share, note: seen.append(share)).fit(X, Y)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1
+
+
+def test_a_seed_makes_the_same_model_again_and_voids_the_receipt():
+    one, other = (forest(delta=1e-6, random_state=3).fit(X, Y) for _ in range(2))
+    assert (one.predict_proba(X) == other.predict_proba(X)).all()
+    assert one.privacy_.epsilon == math.inf
+
+
+def test_missing_and_unlisted_values_are_predicted():
+    rows = np.array([[1.0, np.nan, "somewhere"], [9.0, 2.0, "c"]], dtype=object)
+    for options in KINDS:
+        assert forest(**options).fit(X, Y).predict(rows).tolist() == ["no", "yes"]
