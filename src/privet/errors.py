@@ -23,3 +23,7 @@ class ReceiptError(PrivetError):
 
 class CapabilityError(PrivetError):
     """This curator cannot answer this question; the message names one that can."""
+
+
+class MpcError(PrivetError):
+    """A joint computation has ended early; nothing that was not released has left it."""

@@ -16,8 +16,7 @@ from privet.curators.base import Tally
 from privet.curators.memory import MemoryCurator
 from privet.curators.mpc import MpcCurator, Owners
 from privet.curators.owner import Owner
-from privet.errors import BudgetError, CapabilityError, LeakError, SchemaError
-from privet.mpc.engine import MpcError
+from privet.errors import BudgetError, CapabilityError, LeakError, MpcError, SchemaError
 from privet.mpc.loopback import run_threads
 from privet.mpc.mesh import QueueLine, Queues
 from privet.privacy.cut import CutMechanisms

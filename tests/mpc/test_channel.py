@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from privet.errors import MpcError
 from privet.mpc.certificates import fingerprint, make_certificate
 from privet.mpc.channel import Channel, Identity, Listener, connect, wait_all
-from privet.mpc.engine import MpcError
 from privet.mpc.links import Inbox
 
 

@@ -3,7 +3,7 @@
 import pytest
 from server_programs import dies, keys_and_costs, program, stalls
 
-from privet.mpc.engine import MpcError
+from privet.errors import MpcError
 from privet.mpc.loopback import run_three, run_three_mpyc
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privet.mpc.engine import MpcError
+from privet.errors import MpcError
 
 pytest.importorskip("mpyc")
 

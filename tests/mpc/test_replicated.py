@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import chi2
 
+from privet.errors import MpcError
 from privet.mpc.deal import deal
-from privet.mpc.engine import MpcError
 from privet.mpc.loopback import run_threads
 from privet.mpc.mesh import Queues
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from privet.mpc.engine import MpcError
+from privet.errors import MpcError
 from privet.mpc.streams import MOST_BYTES, PURPOSES, Streams, fresh_key
 
 

@@ -6,7 +6,7 @@ from scipy.stats import chi2, chisquare, nbinom
 
 pytest.importorskip("cryptography")
 
-from privet.mpc.engine import MpcError
+from privet.errors import MpcError
 from privet.mpc.loopback import run_threads
 from privet.privacy.cut import CutMechanisms
 from privet.privacy.joint import JointMechanisms, SeededCoins

@@ -18,9 +18,8 @@ import numpy as np
 
 from privet.curators.base import Node
 from privet.curators.memory import MemoryCurator
-from privet.errors import SchemaError
+from privet.errors import MpcError, SchemaError
 from privet.mpc.deal import deal
-from privet.mpc.engine import MpcError
 from privet.privacy.ledger import Ledger
 from privet.schema import Schema
 from privet.tree.candidates import Split

@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from privet.mpc.engine import MpcError
+from privet.errors import MpcError
 
 _SIGNS = x509.KeyUsage(
     digital_signature=True,

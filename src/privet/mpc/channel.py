@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from privet.errors import MpcError
 from privet.mpc.certificates import fingerprint
-from privet.mpc.engine import MpcError
 
 LENGTH_BYTES = 8
 MOST_BYTES = 2**33

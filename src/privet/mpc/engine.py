@@ -16,13 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from privet.errors import PrivetError
+from privet.errors import MpcError
 
 LinearMap = Callable[[np.ndarray], np.ndarray]
-
-
-class MpcError(PrivetError):
-    """The joint computation cannot go on; nothing that was not released leaves it."""
 
 
 @dataclass(frozen=True, eq=False)

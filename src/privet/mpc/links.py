@@ -12,8 +12,8 @@ import threading
 from collections import defaultdict
 from collections.abc import Sequence
 
+from privet.errors import MpcError
 from privet.mpc.channel import Channel, Identity, connect
-from privet.mpc.engine import MpcError
 from privet.mpc.mesh import PARTIES, Mesh
 
 SHORT = 2**15

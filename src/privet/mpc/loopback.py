@@ -15,9 +15,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from privet.errors import MpcError
 from privet.mpc.certificates import make_certificate
 from privet.mpc.channel import Identity, Listener
-from privet.mpc.engine import Engine, MpcError
+from privet.mpc.engine import Engine
 from privet.mpc.links import Inbox, join, mpyc_name, server_name
 from privet.mpc.mesh import PARTIES, Mesh, Queues
 from privet.mpc.replicated import ReplicatedEngine

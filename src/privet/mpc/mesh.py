@@ -14,7 +14,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from privet.mpc.engine import MpcError
+from privet.errors import MpcError
 
 PARTIES = 3
 DIGEST_BYTES = 32

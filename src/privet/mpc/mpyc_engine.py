@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from privet.errors import MpcError
 from privet.mpc.channel import Identity
-from privet.mpc.engine import Bits, Engine, LinearMap, MpcError, Secret
+from privet.mpc.engine import Bits, Engine, LinearMap, Secret
 from privet.mpc.mesh import PARTIES
 
 INTEGER_BITS = 64

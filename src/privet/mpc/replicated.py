@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from privet.errors import MpcError
 from privet.mpc.binary import BinaryShares
-from privet.mpc.engine import LinearMap, MpcError, Secret
+from privet.mpc.engine import LinearMap, Secret
 from privet.mpc.mesh import DIGEST_BYTES, Mesh
 from privet.mpc.streams import KEY_BYTES, Streams, fresh_key
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from privet.errors import PrivetError
+from privet.errors import MpcError, PrivetError
 from privet.mpc.channel import Channel, Listener, connect, wait_all
 from privet.mpc.config import TRAINER, Config
-from privet.mpc.engine import Engine, MpcError
+from privet.mpc.engine import Engine
 from privet.mpc.links import Inbox, join, server_name
 from privet.mpc.mesh import PARTIES
 

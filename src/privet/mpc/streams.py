@@ -7,7 +7,7 @@ import secrets
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-from privet.mpc.engine import MpcError
+from privet.errors import MpcError
 
 KEY_BYTES = 32
 MOST_BYTES = 2**37  # a stream has 2^32 blocks of 64 bytes; half of them is more than any use needs
