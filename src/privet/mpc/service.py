@@ -28,6 +28,9 @@ from privet.mpc.mesh import PARTIES
 MOST_JOB = 2**20
 RUN_BYTES = 16
 
+TO_CONNECT = 60.0
+"""Owners have at least so many seconds to start and connect, however short the time to answer is."""
+
 Progress = Callable[[str], None]
 
 
@@ -80,7 +83,9 @@ class Server:
             lines = []
             for name in sorted(self.config.owners):
                 self._progress(f"waiting for owner {name}")
-                lines.append(stack.enter_context(self._inbox.newest(_owner(name), self.config.timeout)))
+                lines.append(
+                    stack.enter_context(self._inbox.newest(_owner(name), max(self.config.timeout, TO_CONNECT)))
+                )
             engine = self._engine(run, stack)
             engine.agree(job)
             started = time.perf_counter(), time.process_time()
