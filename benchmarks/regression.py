@@ -90,7 +90,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def show(runs: list[dict[str, Any]]) -> None:
-    """The tables, as Markdown: means with standard errors, in thousandths."""
+    """The tables, as Markdown: means with standard errors, in thousandths, and the number of splits."""
     names = [name for name in DEPTHS if any(r["set"] == name for r in runs)]
     printed = published()
     for epsilon in sorted({r["epsilon"] for r in runs}, reverse=True):
@@ -101,12 +101,28 @@ def show(runs: list[dict[str, Any]]) -> None:
             cells = []
             for name in names:
                 own = [r["mse"] for r in runs if (r["set"], r["method"], r["epsilon"]) == (name, method, epsilon)]
-                cells.append(_cell(np.mean(own), np.std(own, ddof=1) / math.sqrt(len(own))) if len(own) > 1 else "")
+                error = np.std(own, ddof=1) / math.sqrt(len(own)) if len(own) > 1 else math.nan
+                cells.append(f"{_cell(np.mean(own), error)} ({len(own)})" if len(own) > 1 else "")
                 cells.append(_cell(*printed[method, name]) if (method, name) in printed and epsilon == 10 else "")
             if any(cells):
                 print(f"| {method} | " + " | ".join(cells) + " |")
         constants = [np.mean([r["constant"] for r in runs if r["set"] == name]) for name in names]
         print("| the mean, not private | " + " | ".join(f"{1000 * c:.2f} | " for c in constants) + "|")
+        gains = [gain(runs, name, epsilon) for name in names]
+        print(
+            f"\nPrivateTreeRegressor below DiPriMe sound, on the splits that both have: "
+            f"{', '.join(f'{name} {own:.1%}' for name, own in zip(names, gains))}; on average {np.mean(gains):.1%}."
+        )
+
+
+def gain(runs: list[dict[str, Any]], name: str, epsilon: float) -> float:
+    """How much lower our tree's error is than that of DiPriMe, sound, with a random attribute."""
+    ours, theirs = (
+        {r["seed"]: r["mse"] for r in runs if (r["set"], r["method"], r["epsilon"]) == (name, method, epsilon)}
+        for method in ("PrivateTreeRegressor", "DiPriMe sound")
+    )
+    both = ours.keys() & theirs.keys()
+    return 1 - sum(ours[seed] for seed in both) / sum(theirs[seed] for seed in both) if both else math.nan
 
 
 def _cell(mean: float, error: float) -> str:

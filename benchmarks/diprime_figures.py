@@ -1,0 +1,104 @@
+"""DiPriMe's Figures 2 and 3: accuracy on banknote by epsilon, and how much of wall_robot's data is in each leaf.
+
+    make diprime-figures
+    python benchmarks/diprime_figures.py --seeds 20
+
+Noise is seeded; the plots go to docs/.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import shared_data
+
+DOCS = Path(__file__).parents[1] / "docs"
+EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+
+
+def methods(depth: int, binned: int) -> dict[str, Callable[[Any, float], Any]]:
+    from privet import DiPriMeForestClassifier
+    from privet.algorithms.baselines import DPERTClassifier, DPRFClassifier
+
+    def diprime(attribute: str) -> Callable[[Any, float], Any]:
+        return lambda schema, epsilon: DiPriMeForestClassifier(
+            schema, epsilon=epsilon, attribute=attribute, max_depth=depth
+        )
+
+    return {
+        "DiPriMe": diprime("random"),
+        "DiPriMeExp": diprime("exp"),
+        "DiPriMeFlip": diprime("flip"),
+        "DP-ERT": lambda schema, epsilon: DPERTClassifier(schema, epsilon=epsilon, max_depth=depth),
+        "DP-RF": lambda schema, epsilon: DPRFClassifier(schema, epsilon=epsilon, max_depth=binned),
+    }
+
+
+def banknote(seeds: int) -> None:
+    """Figure 2: depth 5, ten trees, 90/10 splits; sound variants."""
+    import matplotlib.pyplot as plt
+
+    data = shared_data.load("banknote")
+    fig, ax = plt.subplots(figsize=(6.5, 4))
+    print("| method | " + " | ".join(f"eps {epsilon:g}" for epsilon in EPSILONS) + " |")
+    for name, make in methods(5, 3).items():
+        scores = np.empty((len(EPSILONS), seeds))
+        for i, epsilon in enumerate(EPSILONS):
+            for seed in range(seeds):
+                order = np.random.default_rng(seed).permutation(len(data.y))
+                train, test = np.split(order, [len(order) * 9 // 10])
+                model = make(data.schema, epsilon).set_params(random_state=seed)
+                model.fit(data.X.iloc[train], data.y.iloc[train])
+                scores[i, seed] = model.score(data.X.iloc[test], data.y.iloc[test])
+        mean, error = scores.mean(axis=1), scores.std(axis=1, ddof=1) / np.sqrt(seeds)
+        ax.errorbar(EPSILONS, mean, error, marker="o", markersize=3, capsize=2, label=name)
+        print(f"| {name} | " + " | ".join(f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error)) + " |", flush=True)
+    ax.set(xscale="log", xlabel="epsilon", ylabel="accuracy", title="banknote, ten trees, sound variants")
+    ax.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
+    ax.legend()
+    fig.tight_layout()
+    fig.savefig(DOCS / "diprime-banknote.png", dpi=150)
+
+
+def wall_robot() -> None:
+    """Figure 3: the share of all records in each leaf, over the leaves of ten trees; epsilon 10, depth 4."""
+    import matplotlib.pyplot as plt
+
+    data = shared_data.load("wall_robot")
+    fig, ax = plt.subplots(figsize=(6.5, 4))
+    for name, make in methods(4, 3).items():
+        model = make(data.schema, 10.0).set_params(random_state=0).fit(data.X, data.y)
+        shares = []
+        for tree, leaves in zip(model.forest_.trees, model.apply(data.X).T):
+            shares += [(leaves == leaf).mean() for leaf in tree.leaves]
+        ax.plot(np.sort(shares), (np.arange(len(shares)) + 1) / len(shares), label=name)
+        print(f"{name}: {len(shares) / 10:.0f} leaves a tree, half of them with less than {np.median(shares):.4f}")
+    ax.set(
+        xlabel="share of the records in a leaf (log scale beyond 0.001)",
+        ylabel="share of the leaves with at most that",
+        title="wall_robot, epsilon 10",
+    )
+    ax.set_xscale("symlog", linthresh=1e-3)
+    ax.set_xlim(0, 1)
+    ax.legend(loc="lower right")
+    fig.tight_layout()
+    fig.savefig(DOCS / "diprime-occupancy.png", dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20)
+    asked = parser.parse_args()
+    if not shared_data.available():
+        raise SystemExit(f"skipped: there are no shared data in {shared_data.SHARED}")
+    wall_robot()
+    banknote(asked.seeds)
+
+
+if __name__ == "__main__":
+    main()
