@@ -5,8 +5,9 @@ import pytest
 
 from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
 from privet.audit import Pair, bound_of_laws, exact_bound, exact_bound_of
-from privet.audit.exact import loss, outputs, transcripts
+from privet.audit.exact import TooManyTranscripts, loss, outputs, transcripts
 from privet.errors import PrivetError
+from privet.privacy.sensitivity import JointQuantiles
 
 
 def test_probabilities_of_all_transcripts_add_up_to_one():
@@ -169,3 +170,15 @@ def test_a_pair_without_a_schema_is_refused():
     pair = Pair((np.ones((2, 1)), ["n", "y"]), (np.ones((1, 1)), ["n"]))
     with pytest.raises(PrivetError, match="schema"):
         exact_bound(PrivateTreeClassifier(), pair)
+
+
+def test_joint_quantiles_are_answers_too_and_too_many_sets_of_them_are_seen_at_once():
+    def run(n_cuts):
+        score, weights = JointQuantiles((1, 1, 1)), np.ones(n_cuts)
+        return lambda mechanisms: mechanisms.joint_quantiles(np.ones(n_cuts + 1, dtype=int), score, weights, 2.0)
+
+    law = transcripts(run(4))
+    assert len(law) == 10  # pairs of four cuts, in order, repeats allowed
+    assert np.logaddexp.reduce(list(law.values())) == pytest.approx(0, abs=1e-12)
+    with pytest.raises(TooManyTranscripts, match="coarser grid"):
+        transcripts(run(10**5))

@@ -103,6 +103,12 @@ class ScriptedMechanisms:
     def joint_quantiles(
         self, counts: np.ndarray, score: JointQuantiles, weights: np.ndarray, scale: float
     ) -> list[int]:
+        points = len(score.spacings) - 1
+        if math.comb(len(weights) + points - 1, points) > MOST:  # seen before they are listed: there may be 10^16
+            raise TooManyTranscripts(
+                f"{points} quantiles on {len(weights)} cuts can fall in more than {MOST} ways: use a coarser grid, "
+                "fewer quantiles, or the statistical engine."
+            )
         cuts, law = log_joint_quantiles(counts, score, weights, scale)
         return list(cuts[self._answer(law)])
 
