@@ -123,9 +123,11 @@ def test_progress_is_told(search_only):
 # -- real fits on two of the worst ------------------------------------------------------------------------------------
 
 
-def test_a_rich_and_a_simple_pair_are_confirmed_within_the_time_and_the_chance_to_be_wrong(monkeypatch):
-    bound = Bound(0.9, 1.0, "exact", "", 1, 1.0)
-    rich, simple = (Finding(bound, PAIR, Stranger(), 0.9, outputs) for outputs in (50, 2))
+def test_a_rich_and_a_plain_pair_are_confirmed_within_the_time_and_the_chance_to_be_wrong(monkeypatch):
+    rich, plain = (
+        Finding(Bound(0.9, 1.0, "exact", "", 1, 1.0, chance=chance), PAIR, Stranger(), 0.9, outputs)
+        for outputs, chance in ((50, 0.01), (2, 0.5))
+    )
     until, chances = [], []
 
     def counted(finding, end, sure, *_):
@@ -137,16 +139,18 @@ def test_a_rich_and_a_simple_pair_are_confirmed_within_the_time_and_the_chance_t
     now = [0.0]
     monkeypatch.setattr(auditor.time, "monotonic", lambda: now[-1])
     monkeypatch.setattr(auditor, "_counted", counted)
-    found, why = auditor._confirmed([simple, rich], 60.0, SURE, 1, None)
+    found, why = auditor._confirmed([plain, rich], 60.0, SURE, 1, None)
     assert [one.outputs for one in found] == [50, 2]
     assert until == [30.0, 60.0]
     assert sum(chances) <= 1 - SURE
     assert why == ""
 
 
-def test_time_that_is_too_short_for_two_pairs_goes_to_the_simple_one(monkeypatch):
+def test_time_that_is_too_short_for_two_pairs_goes_to_the_plain_one(monkeypatch):
     bound = Bound(0.9, 1.0, "exact", "", 1, 1.0)
-    some = [Finding(bound, PAIR, Stranger(seconds=0.1), 0.9, outputs) for outputs in (50, 2)]
+    some = [
+        Finding(replace(bound, chance=1 / outputs), PAIR, Stranger(seconds=0.1), 0.9, outputs) for outputs in (50, 2)
+    ]
     slept = []
     monkeypatch.setattr(auditor.time, "sleep", slept.append)
     monkeypatch.setattr(auditor.time, "monotonic", lambda: sum(slept))

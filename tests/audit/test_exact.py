@@ -137,6 +137,16 @@ def test_laws_are_compared_output_by_output():
     assert "output is b" in bound.event
 
 
+def test_how_often_the_loss_shows_is_said():
+    even, often, rare = np.log(0.25), np.log(0.4), np.log(0.1)
+    law = {"a": even, "b": even, "c": even, "d": even}
+    bound = bound_of_laws(law, {"a": rare, "b": rare, "c": often, "d": often})
+    assert bound.epsilon == pytest.approx(np.log(2.5))
+    assert bound.chance == pytest.approx(0.5)
+    assert bound_of_laws(law, law).chance == 0
+    assert bound_of_laws({"a": 0.0}, {"b": 0.0}).chance == 1
+
+
 def test_an_output_that_only_one_table_has_is_infinite():
     assert bound_of_laws({"a": 0.0}, {"b": 0.0}).epsilon == np.inf
 

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from privet import Categorical, PrivateTreeClassifier, Schema
-from privet.audit import Finding, Pair, audit, search
-from privet.audit.search import NO_TIME, TOO_LARGE, Hunt, Trial, richest, simplest, variants
+from privet.audit import Bound, Finding, Pair, audit, search
+from privet.audit.search import NO_TIME, TOO_LARGE, Hunt, Trial, plainest, richest, variants
 
 SURE = 1 - 1e-8
 
@@ -54,10 +54,13 @@ def test_a_pair_counts_once(search_only):
     assert report.worst.pairs == 1
 
 
-def test_of_pairs_that_lose_about_the_same_those_with_most_and_with_fewest_outputs_are_confirmed():
-    some = [Finding(None, None, None, *seen) for seen in ((0.95, 2), (1.0, 2), (0.97, 12), (0.98, 5), (0.5, 90))]
+def test_of_pairs_that_lose_about_the_same_one_with_many_outputs_and_one_that_shows_often_are_confirmed():
+    def finding(guess, outputs, chance):
+        return Finding(Bound(guess, 1.0, "exact", "", 1, 1.0, chance=chance), None, None, guess, outputs)
+
+    some = [finding(0.95, 2, 0.5), finding(1.0, 2, 0.5), finding(0.97, 12, 0.1), finding(0.5, 90, 1.0)]
     assert richest(some) is some[2]
-    assert simplest(some) is some[1]
+    assert plainest(some) is some[1]
 
 
 def test_the_hill_climb_starts_from_many_kinds():

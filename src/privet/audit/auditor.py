@@ -18,7 +18,7 @@ from privet.audit.bound import CONFIDENCE, check_confidence, check_minutes, runs
 from privet.audit.pair import Pair
 from privet.audit.release import release_of
 from privet.audit.report import Finding, Report
-from privet.audit.search import Hunt, Search, Trial, richest, simplest, variants
+from privet.audit.search import Hunt, Search, Trial, plainest, richest, variants
 from privet.audit.statistical import jobs, no_open_ledger, statistical_bound
 from privet.errors import PrivetError
 from privet.progress import Progress
@@ -150,10 +150,10 @@ def _confirmed(
     """Real fits on two of the worst pairs, as many as time allows; or why there are none.
 
     The one with most outputs exercises most of the estimator, but many outputs are each rare, and rare events take
-    many runs. The one with fewest shows what it loses in few. Time is shared evenly; what is too short for the first
-    is the second's.
+    many runs. The one whose loss shows most often takes few. Time is shared evenly; what is too short for the first is
+    the second's.
     """
-    first, second = richest(findings), simplest(findings)
+    first, second = richest(findings), plainest(findings)
     chosen = [first] if first is second else [first, second]
     confirmed: list[Finding] = []
     reasons: list[str] = []

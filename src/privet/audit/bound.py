@@ -41,7 +41,8 @@ class Bound:
     ``event`` says what was seen to happen more often on one table than on the other, ``runs`` how many fits on each
     table stand behind it, ``proven`` what was promised. ``reach`` is the largest bound that so many runs could have
     shown: a bound near it means that more runs might show more. ``pairs`` is how many pairs of tables were tried
-    together, all of which the confidence covers.
+    together, all of which the confidence covers. ``chance`` is how likely something as telling is, or nearly so, on the
+    table where it is likelier: what a bound says of rare events is as true, but few runs would not see it.
     """
 
     epsilon: float
@@ -53,6 +54,7 @@ class Bound:
     delta: float = 0.0
     pairs: int = 1
     reach: float = math.inf
+    chance: float = 1.0
 
     @property
     def violated(self) -> bool:

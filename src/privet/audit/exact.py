@@ -39,6 +39,9 @@ MOST = 100_000
 
 _HOPELESS = 4
 
+NEARLY = 0.9
+"""An event is nearly as telling as another from this share of its loss on."""
+
 FINE = 2.0**10
 """From this noise scale on a noisy number is a fixed-point sum."""
 
@@ -270,15 +273,19 @@ def bound_of_laws(
         raise PrivetError("Both laws are empty: give the log-probability of every output.")
     worst = max([*one, *other], key=lambda output: _tilt(one, other, output))
     p, q = one.get(worst, -math.inf), other.get(worst, -math.inf)
+    epsilon = _tilt(one, other, worst)
+    here, there = (one, other) if p > q else (other, one)
+    telling = (here[o] for o in here if here[o] > there.get(o, -math.inf) and _tilt(one, other, o) >= NEARLY * epsilon)
     text = str(worst)
     text = text if len(text) <= 160 else text[:157] + "..."
     return Bound(
-        epsilon=_tilt(one, other, worst),
+        epsilon=epsilon,
         confidence=1.0,
         engine="exact",
         event=f"output is {text} (probability {math.exp(p):.4g} on table 'one', {math.exp(q):.4g} on 'other')",
         runs=runs,
         proven=proven,
+        chance=float(np.exp(np.logaddexp.reduce([-math.inf, *telling]))),
     )
 
 

@@ -306,8 +306,8 @@ def richest(findings: Sequence[Finding]) -> Finding:
     return max(findings, key=lambda finding: interest(finding.guess, finding.outputs, best))
 
 
-def simplest(findings: Sequence[Finding]) -> Finding:
-    """Of guesses close to the best one that with the fewest outputs; of equal ones the largest guess."""
+def plainest(findings: Sequence[Finding]) -> Finding:
+    """Of guesses close to the best one that whose loss shows most often; of equal ones the largest guess."""
     best = max(finding.guess for finding in findings)
     close = [finding for finding in findings if finding.guess >= _CLOSE * best]
-    return min(close, key=lambda finding: (finding.outputs, -finding.guess))
+    return max(close, key=lambda finding: (finding.bound.chance, finding.guess))

@@ -182,6 +182,7 @@ def count(halves: Halves, alpha: float, confidence: float, delta: float, proven:
         proven=proven,
         delta=delta,
         reach=reach(min(n_one, n_other), 1 - alpha, delta),
+        chance=hits_one / n_one,
     )
 
 
