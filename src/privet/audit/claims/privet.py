@@ -79,19 +79,20 @@ CLAIMS = (
 )
 
 
+# Ways to make a registered class that are audited beside, or instead of, the way it comes.
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    # A random structure is public: it is fixed, so that probabilities can be computed.
+    "RandomTreeClassifier": ("RandomTreeClassifier", {"structure": 0}),
+    "PrivateForestClassifier-boosting": ("PrivateForestClassifier", {"method": "boosting"}),
+    "PrivateForestClassifier-parts": ("PrivateForestClassifier", {"method": "trees", "n_trees": 2, "max_depth": 2}),
+    "PrivateTreeClassifier-counts": ("PrivateTreeClassifier", {"leaves": "counts"}),
+}
+
+
 def sound_estimators(epsilon: float) -> dict[str, Any]:
     """Every estimator of the project that promises ``epsilon``, by the name that ``privet audit`` knows."""
     from privet.persistence import MODELS, model_class
 
-    classes = {name: model_class(name) for name in MODELS}
-    return {
-        # As they come: every registered class is sound by default.
-        **{name: kind(epsilon=epsilon) for name, kind in classes.items()},
-        # A random structure is public: it is fixed, so that probabilities can be computed.
-        "RandomTreeClassifier": classes["RandomTreeClassifier"](epsilon=epsilon, structure=0),
-        "PrivateForestClassifier-boosting": classes["PrivateForestClassifier"](epsilon=epsilon, method="boosting"),
-        "PrivateForestClassifier-parts": classes["PrivateForestClassifier"](
-            epsilon=epsilon, method="trees", n_trees=2, max_depth=2
-        ),
-        "PrivateTreeClassifier-counts": classes["PrivateTreeClassifier"](epsilon=epsilon, leaves="counts"),
-    }
+    registered: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in MODELS}  # sound as they come
+    asked = registered | {name: made for name, made in VARIANTS.items() if made[0] in MODELS}
+    return {name: model_class(kind)(epsilon=epsilon, **params) for name, (kind, params) in asked.items()}
