@@ -57,7 +57,7 @@ class Town:
                 text += f'party = {i}\nepsilon = 3\nmost_records = 1000\nengine = "{engine}"\ntimeout = {timeout}\n'
                 text += servers + owners + '[trainer]\ncertificate = "trainer.crt"\n'
             else:
-                text += "timeout = 120\n" + servers  # to wait for servers that start
+                text += "timeout = 60\n" + servers  # to wait for servers that start
             (folder / f"{name}.toml").write_text(text)
         self.tables = [records(60, 1), records(90, 2)]
         for name, table in zip(OWNERS, self.tables):
@@ -150,7 +150,7 @@ def test_a_killed_or_stalled_server_ends_the_run_for_everybody_and_a_new_one_wor
     trainer = town.start("train", "trainer.toml", "--epsilon", "1", "-o", "model.json", "--set", "max_depth=40")
     _read_until(trainer, "choosing")
     servers[1].send_signal(how)
-    ended([trainer, servers[0], servers[2], *owners], code=1)
+    ended([trainer, servers[0], servers[2], *owners], code=1, within=300)
     assert not (town.folder / "model.json").exists()
     servers[1].kill()
     time.sleep(0.1)
