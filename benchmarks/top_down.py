@@ -39,7 +39,7 @@ SETS = {"adult": 10, "bank_full": 10, "skin": 32, "kddcup99_10pct": 10, "mnist":
 EPSILONS = tuple(2.0**k for k in range(-3, 10))
 NOT_PRIVATE = 1e12
 SHARES = (0.01, 0.1)
-LEAF_SHARES = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
+LEAF_SHARES = (0.0001, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
 FEW = (0.125, 1.0, 8.0, 64.0, 512.0)
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -148,11 +148,12 @@ def measure(wanted: list[Setting], seeds: int) -> Iterator[tuple[Setting, list[f
 Results = dict[Setting, tuple[float, float]]
 
 
-def write(path: Path, found: Iterator[tuple[Setting, list[float]]]) -> None:
+def write(path: Path, found: Iterator[tuple[Setting, list[float]]], mode: str) -> None:
     """One line for each setting, as it comes: mean, standard error, number of seeds."""
-    with path.open("w", newline="") as file:
+    with path.open(mode, newline="") as file:
         out = csv.writer(file)
-        out.writerow([*(field.name for field in fields(Setting)), "accuracy", "error", "seeds"])
+        if mode == "w":
+            out.writerow([*(field.name for field in fields(Setting)), "accuracy", "error", "seeds"])
         for setting, runs in found:
             error = np.std(runs, ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else 0.0
             out.writerow([*asdict(setting).values(), f"{np.mean(runs):.5f}", f"{error:.5f}", len(runs)])
@@ -210,6 +211,9 @@ def draw(results: Results, prefix: str) -> None:
             for budget, dashes in (("decay", "-"), ("uniform", ":")):
                 points = {share: Setting(name, epsilon, budget, share) for share in LEAF_SHARES}
                 curve(axis, results, points, color=colour, linestyle=dashes, label=f"{budget}, epsilon {epsilon:g}")
+        axis.set_xscale("logit")
+        axis.minorticks_off()
+        axis.set_xticks([0.001, 0.01, 0.1, 0.5, 0.9, 0.99], ["0.001", "0.01", "0.1", "0.5", "0.9", "0.99"], fontsize=7)
         axis.set_xlabel("share of the budget for leaves")
     axes[0].legend(fontsize=6)
     figure.savefig(f"{prefix}_leaf_share.png", dpi=130)
@@ -271,16 +275,20 @@ def print_tables(results: Results) -> None:
             f"{s:g}: {cell(Setting(name, 1.0, 'decay', s))}" for s in (LEAF_SHARES[0], best, LEAF_SHARES[-1])
         )
         print(f"| {name} | " + " | ".join(pairs) + f" | {at} |")
-    print("\n| data set, epsilon 1 | " + " | ".join(f"{share:g} of the records" for share in (*SHARES, 1.0)) + " |")
+    print("\n| data set, epsilon | " + " | ".join(f"{share:g} of the records" for share in (*SHARES, 1.0)) + " |")
     print("|---|" + "---|" * (len(SHARES) + 1))
     for name in names:
-        print(f"| {name} | " + " | ".join(cell(Setting(name, 1.0, data_share=s)) for s in (*SHARES, 1.0)) + " |")
+        for e in (0.5, 8.0):
+            print(
+                f"| {name}, {e:g} | " + " | ".join(cell(Setting(name, e, data_share=s)) for s in (*SHARES, 1.0)) + " |"
+            )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--sets", nargs="*", choices=list(SETS), default=list(SETS))
+    parser.add_argument("--resume", action="store_true", help="keep the numbers that are there, and measure the others")
     parser.add_argument("--draw", action="store_true", help="draw from the numbers that are there")
     parser.add_argument("--output", type=Path, default=DOCS / "top_down", help="prefix of the files that are written")
     args = parser.parse_args()
@@ -288,7 +296,9 @@ def main() -> None:
     if not args.draw:
         if not available():
             sys.exit("The shared data sets are not here: put them in ../shared or set PRIVET_SHARED.")
-        write(numbers, measure(settings(args.sets), args.seeds))
+        known = read(numbers) if args.resume and numbers.exists() else {}
+        wanted = [setting for setting in settings(args.sets) if setting not in known]
+        write(numbers, measure(wanted, args.seeds), "a" if known else "w")
     results = read(numbers)
     draw(results, str(args.output))
     print_tables(results)
