@@ -19,7 +19,7 @@ def main() -> None:
         print(f"{runs:8,}  {np.median(found):.2f}")
     print("counted runs to show more than epsilon, at confidence 1 - 1e-6 and at 0.95")
     for epsilon in (0, 1, 2, 3, 5, 8):
-        print(f"{epsilon:8}  {runs_needed(epsilon):,}  {runs_needed(epsilon, 0.95):,}")
+        print(f"{epsilon:8}  {runs_needed(epsilon):,}  {runs_needed(epsilon, 0.05):,}")
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def test_the_runs_needed_are_the_fewest_that_reach(epsilon):
 
 def test_a_confidence_of_one_is_refused():
     with pytest.raises(PrivetError, match="below 1"):
-        runs_needed(1.0, confidence=1.0)
+        runs_needed(1.0, alpha=0.0)
 
 
 @pytest.mark.parametrize("kwargs", [{"epsilon": -1.0}, {"epsilon": math.nan}, {"delta": 1.0}, {"delta": -0.1}])

@@ -1,5 +1,8 @@
 """The exact engine knows the truth: its losses are those of mechanisms whose loss is known."""
 
+import math
+import secrets
+
 import numpy as np
 import pytest
 
@@ -192,3 +195,50 @@ def test_joint_quantiles_are_answers_too_and_too_many_sets_of_them_are_seen_at_o
     assert np.logaddexp.reduce(list(law.values())) == pytest.approx(0, abs=1e-12)
     with pytest.raises(TooManyTranscripts, match="coarser grid"):
         transcripts(run(10**5))
+
+
+def test_a_run_with_coins_of_its_own_is_refused_before_it_is_called_a_violation():
+    def run(mechanisms):
+        mechanisms.select("exponential", [np.zeros(2, int)], [1.0])
+        return secrets.randbits(64)
+
+    with pytest.raises(PrivetError, match="something else than its mechanisms"):
+        exact_bound_of(run, run, proven=1.0)
+
+
+def asks_after_a_cut_number(value):
+    """A noisy count, and a choice that follows from whether it was far out: cut answers make that look likely."""
+
+    def run(mechanisms):
+        noisy = int(mechanisms.geometric(np.array([value]), 2.0)[0])
+        gap = 8 * value if noisy >= 6 else 0
+        return mechanisms.select("exponential", [np.array([0, gap])], [8.0])[0] if noisy >= 6 else -1
+
+    return run
+
+
+def test_what_follows_from_cut_answers_is_counted_against_a_finding():
+    runs = asks_after_a_cut_number(0), asks_after_a_cut_number(1)
+    bound = exact_bound_of(*runs, proven=0.01, window=(-2, 6), most=12)
+    assert bound.suspected > bound.epsilon
+    wide = exact_bound_of(*runs, proven=None, window=(-60, 60))
+    assert bound.epsilon <= wide.epsilon + 1e-9
+
+
+class FailsOnALonelyRecord(PrivateTreeClassifier):
+    def fit_curator(self, curator):
+        if len(curator._labels) == 1:
+            raise ValueError("too few")
+        return super().fit_curator(curator)
+
+
+def test_that_a_fit_fails_on_one_table_alone_is_an_output():
+    schema = Schema({"f": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
+    two, one = (np.array([["a"], ["b"]]), np.array(["n", "y"])), (np.array([["a"]]), np.array(["n"]))
+    bound = exact_bound(FailsOnALonelyRecord(epsilon=1.0, n_records=1, max_depth=1), Pair(two, one, schema))
+    assert bound.epsilon == math.inf
+    assert "ValueError" in bound.event
+    none = np.empty((0, 1), dtype=object), np.empty(0, dtype=object)
+    both_fail = FailsOnALonelyRecord(epsilon=1.0, n_records=1, max_depth=0)
+    with pytest.raises(PrivetError):
+        exact_bound(both_fail, Pair(one, none, schema))

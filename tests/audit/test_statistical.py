@@ -13,6 +13,8 @@ from privet import Categorical, Ledger, PrivateTreeClassifier, Schema
 from privet.audit import Pair, bound_of_samples, release_of, runs_needed, statistical_bound
 from privet.audit import statistical as engine
 from privet.audit.curve import curve_of_samples, privacy_curve
+from privet.audit.event import Seen
+from privet.audit.statistical import Halves, check_noise_is_fresh, count
 from privet.errors import PrivetError
 from privet.privacy.mechanisms import SecureMechanisms, SeededMechanisms
 
@@ -320,3 +322,55 @@ def test_runs_that_all_give_the_same_say_so():
     bound = statistical_bound(lambda X, y: "same", PAIR, runs=1000, n_jobs=1)
     assert bound.epsilon == 0
     assert "same output" in bound.event
+
+
+def test_what_a_release_does_to_its_table_is_not_seen_by_the_next_run():
+    rows = np.arange(6.0)[::-1].reshape(-1, 1).copy()
+    pair = Pair((rows, np.zeros(6, int)), (rows[:-1], np.zeros(5, int)))
+
+    def sorts_in_place(X, y):
+        first = float(X[0, 0])
+        X.sort(axis=0)
+        return first
+
+    bound = statistical_bound(sorts_in_place, pair, runs=200, n_jobs=1)
+    assert bound.epsilon == 0
+    assert pair.one[0].ravel().tolist() == rows.ravel().tolist()
+
+
+def test_a_generator_in_a_closure_is_refused_however_rarely_it_shows():
+    rng = np.random.default_rng()
+
+    def rarely(X, y):
+        return bool(rng.random() < 1e-4)
+
+    pair = Pair(([[1]], [0]), ([[1], [2]], [0, 1]))
+    with pytest.raises(PrivetError, match="generator"):
+        check_noise_is_fresh(rarely, pair)
+
+
+@pytest.mark.parametrize("n", [256, 500])
+def test_few_runs_of_continuous_numbers_tell_far_apart_tables_apart(n):
+    # Disjoint but for a chance of exp(-5000); of the runs that count, all are right with a chance of more than 1 - 1e-6
+    # unless fewer than a fifth of them lies beyond the first or last edge that was found: less than 1e-8.
+    rng = np.random.default_rng()
+    bound = bound_of_samples(rng.laplace(0, 0.01, n), rng.laplace(100, 0.01, n))
+    assert bound.epsilon > 0.5 * bound.reach
+
+
+def test_a_number_that_comes_up_again_among_continuous_ones_is_seen():
+    # 0.02 of the runs are exactly 3 on one table, exactly 4 on the other: about 400 hits of 20,000, against none.
+    # Fewer than 200, which would halve the bound, have a chance below 1e-20.
+    rng = np.random.default_rng()
+    noise = rng.laplace(0, 1, (2, 40_000))
+    atoms = rng.random((2, 40_000)) < 0.02
+    one, other = (np.where(atoms[i], 3.0 + i, noise[i]) for i in (0, 1))
+    bound = bound_of_samples(one, other)
+    assert bound.epsilon > 2
+    assert "is 3" in bound.event or "is 4" in bound.event
+
+
+def test_confidences_next_to_one_are_not_rounded_to_certainty():
+    rng = np.random.default_rng()
+    halves = Halves(*({"output": Seen.of(rng.integers(0, 2, 500))} for _ in range(4)))
+    assert count(halves, 1e-30, 0.999999, 0.0, 1.0).epsilon == 0

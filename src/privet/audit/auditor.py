@@ -15,7 +15,7 @@ from typing import Any
 from sklearn.base import is_regressor
 
 from privet.audit.bound import CONFIDENCE, check_confidence, check_minutes, runs_needed
-from privet.audit.pair import Pair
+from privet.audit.pair import Pair, fresh
 from privet.audit.release import release_of
 from privet.audit.report import Finding, Report
 from privet.audit.search import Hunt, Search, Trial, plainest, richest, variants
@@ -132,7 +132,7 @@ def _warm_up(estimator: Any, pair: Pair) -> float:
     """One fit before the clock runs: what is imported and compiled then is no part of an audit. Its seconds."""
     start = time.monotonic()
     with suppress(Exception):  # said later, with the pair that it was about
-        release_of(estimator, pair)(*pair.one)
+        release_of(estimator, pair)(*fresh(pair.one))
     return time.monotonic() - start
 
 
@@ -180,10 +180,10 @@ def _counted(worst: Finding, until: float, sure: float, n_jobs: int | None, bar:
     pair, delta = worst.pair, worst.bound.delta
     before = time.monotonic()
     release = release_of(worst.estimator, pair)
-    release(*pair.other)
+    release(*fresh(pair.other))
     seconds = max(1e-6, time.monotonic() - before)
     left = until - time.monotonic() - 6 * seconds  # the engine begins with a few fits that it does not count
-    needed = 2 * runs_needed(0.0, sure, delta)
+    needed = 2 * runs_needed(0.0, 1 - sure, delta)
     possible = max(0, int(left * jobs(n_jobs) / (2 * seconds)))
     if possible < needed:
         raise PrivetError(

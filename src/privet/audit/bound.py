@@ -42,7 +42,8 @@ class Bound:
     table stand behind it, ``proven`` what was promised. ``reach`` is the largest bound that so many runs could have
     shown: a bound near it means that more runs might show more. ``pairs`` is how many pairs of tables were tried
     together, all of which the confidence covers. ``chance`` is how likely something as telling is, or nearly so, on the
-    table where it is likelier: what a bound says of rare events is as true, but few runs would not see it.
+    table where it is likelier: what a bound says of rare events is as true, but few runs would not see it. ``suspected``
+    is what the loss would be if answers that were cut to be computed had been those (``exact_bound``); it claims nothing.
     """
 
     epsilon: float
@@ -55,6 +56,7 @@ class Bound:
     pairs: int = 1
     reach: float = math.inf
     chance: float = 1.0
+    suspected: float = 0.0
 
     @property
     def violated(self) -> bool:
@@ -117,20 +119,22 @@ def log_odds(hits: Any, runs: int, others: Any, other_runs: int, alpha: float, d
         return np.log(above) - np.log(highest(others, other_runs, alpha / 2))
 
 
-def reach(runs: int, confidence: float = CONFIDENCE, delta: float = 0.0) -> float:
+def reach(runs: int, alpha: float = 1 - CONFIDENCE, delta: float = 0.0) -> float:
     """The largest bound that ``runs`` counted runs on each table can show: all of them here, none there.
+
+    ``alpha`` is the chance to be wrong, and not a confidence: one minus a very small number is one.
 
     >>> round(reach(10_000), 2)
     6.53
     """
-    check_confidence(confidence)
+    check_alpha(alpha)
     check_delta(delta)
     if not runs >= 0:
         raise PrivetError(f"runs must be at least 0; got {runs!r}.")
-    return max(0.0, float(log_odds(runs, runs, 0, runs, 1 - confidence, delta))) if runs > 0 else 0.0
+    return max(0.0, float(log_odds(runs, runs, 0, runs, alpha, delta))) if runs > 0 else 0.0
 
 
-def runs_needed(epsilon: float, confidence: float = CONFIDENCE, delta: float = 0.0) -> int:
+def runs_needed(epsilon: float, alpha: float = 1 - CONFIDENCE, delta: float = 0.0) -> int:
     """How many counted runs on each table it takes to show a bound above ``epsilon``, at the very least.
 
     An event that is not certain on one table and impossible on the other takes more.
@@ -138,24 +142,29 @@ def runs_needed(epsilon: float, confidence: float = CONFIDENCE, delta: float = 0
     >>> runs_needed(0.0), runs_needed(1.0), runs_needed(5.0)
     (21, 47, 2161)
     """
-    check_confidence(confidence)
+    check_alpha(alpha)
     check_delta(delta)
     if not epsilon >= 0:
         raise PrivetError(f"epsilon must be at least 0; got {epsilon!r}.")
     few, many = 0, 1
-    while reach(many, confidence, delta) <= epsilon:
+    while reach(many, alpha, delta) <= epsilon:
         few, many = many, 2 * many
         if many > 2**60:
             raise PrivetError("No number of runs can show this: choose a smaller epsilon or delta.")
     while many - few > 1:
         middle = (few + many) // 2
-        few, many = (few, middle) if reach(middle, confidence, delta) > epsilon else (middle, many)
+        few, many = (few, middle) if reach(middle, alpha, delta) > epsilon else (middle, many)
     return many
 
 
 def check_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
         raise PrivetError(f"confidence is a probability below 1, such as 0.999999; got {confidence!r}.")
+
+
+def check_alpha(alpha: float) -> None:
+    if not 0 < alpha < 1:
+        raise PrivetError(f"alpha is a chance to be wrong, above 0 and below 1, such as 1e-6; got {alpha!r}.")
 
 
 def check_delta(delta: float) -> None:

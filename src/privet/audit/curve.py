@@ -123,6 +123,6 @@ def _curve(halves: Halves, confidence: float, runs: int) -> Curve:
 
 
 def _enough(runs: int, confidence: float) -> None:
-    needed = 2 * runs_needed(0.0, 1 - (1 - confidence) / (2 * _EVENTS))
+    needed = 2 * runs_needed(0.0, (1 - confidence) / (2 * _EVENTS))
     if runs < needed:
         raise PrivetError(f"{runs} runs on each table are too few for any curve: at least {needed} are needed.")

@@ -23,6 +23,14 @@ from privet.errors import PrivetError
 MOST_CELLS = 256
 """Numbers with more different values than this are put into as many intervals."""
 
+_RUNS_EACH = 8
+"""About so many runs an interval has, if there are fewer runs than that takes."""
+
+_ATOM = 8
+"""A number that comes up so often, and so many times as often as others do on average, has a cell of its own."""
+
+_MOST_ATOMS = 64
+
 
 @dataclass(frozen=True, eq=False)
 class Seen:
@@ -51,6 +59,11 @@ class Seen:
 
     def only(self, fits: Callable[[Any], bool]) -> Seen:
         """The values that fit."""
+        if fits is _is_number and isinstance(self.values, np.ndarray) and self.values.dtype.kind in "iu":
+            return self if self.values.ndim == 1 else Seen([], self.counts[:0])
+        if fits is _is_number and isinstance(self.values, np.ndarray) and self.values.dtype.kind == "f":
+            known = ~np.isnan(self.values) if self.values.ndim == 1 else np.zeros(len(self.values), dtype=bool)
+            return Seen(self.values[known], self.counts[known])
         kept = [i for i, value in enumerate(self.values) if fits(comparable(value))]
         return Seen([comparable(self.values[i]) for i in kept], self.counts[kept])
 
@@ -112,7 +125,8 @@ class Intervals(Cells):
     def __init__(self, values: np.ndarray, counts: np.ndarray) -> None:
         order = np.argsort(values)
         share = np.cumsum(counts[order]) / counts.sum()
-        at = np.searchsorted(share, np.arange(1, MOST_CELLS) / MOST_CELLS)
+        n = int(np.clip(counts.sum() / _RUNS_EACH, 2, MOST_CELLS))
+        at = np.searchsorted(share, np.arange(1, n) / n)
         self.edges = np.unique(values[order][at])
         self.n = len(self.edges) + 1
 
@@ -258,34 +272,65 @@ def nested_events(one: Views, other: Views, view: str, here: str, most: int) -> 
 
 
 def cells_of(one: Seen, other: Seen) -> Cells:
-    """How to tell outputs apart: one by one if there are few, numbers by intervals, vectors by regions."""
-    if len(one.values) + len(other.values) <= MOST_CELLS:
-        return Cells([comparable(value) for value in [*one.values, *other.values]])
+    """How to tell outputs apart: one by one if they come up again and again, numbers by intervals, vectors by regions.
+
+    Numbers that are nearly all different would not be seen again, however few they are.
+    """
     arrays = [seen.values for seen in (one, other) if isinstance(seen.values, np.ndarray)]
-    if len(arrays) == 2 and arrays[0].ndim == arrays[1].ndim == 1:
-        return _intervals(one, other) or Cells([comparable(value) for value in np.concatenate(arrays)])
-    if len(arrays) == 2 and arrays[0].shape[1:] == arrays[1].shape[1:] and max(map(len, arrays)) > MOST_CELLS:
-        return Regions(one, other)
+    if len(arrays) == 2 and arrays[0].shape[1:] == arrays[1].shape[1:]:
+        if arrays[0].ndim == 1 and np.isfinite(np.concatenate(arrays)).all() and not _atoms(one, other):
+            few = _come_again(one, other)
+            return Cells([comparable(v) for v in np.concatenate(arrays)]) if few else _intervals(one, other)
+        if arrays[0].ndim == 2 and not _come_again(one, other):
+            return Regions(one, other)
     values = [comparable(value) for value in [*one.values, *other.values]]
     widths = Counter(len(value) for value in values if isinstance(value, tuple) and _is_vector(value, len(value)))
     width = widths.most_common(1)[0][0] if widths else 0
-    for fits in (_is_number, partial(_is_vector, width=width)):
+    for fits, atoms in ((_is_number, _atoms(one, other)), (partial(_is_vector, width=width), frozenset())):
+        fits = partial(_fits_but, fits, atoms)
         inside_one, inside_other = one.only(fits), other.only(fits)
-        if len({comparable(value) for value in [*inside_one.values, *inside_other.values]}) > MOST_CELLS:
-            cells = (
-                Regions(inside_one, inside_other) if fits is not _is_number else _intervals(inside_one, inside_other)
-            )
-            others = [value for value in values if not fits(value)]
-            if cells is not None:
-                return Mixed(fits, cells, Cells(others))
+        if inside_one.runs + inside_other.runs and not _come_again(inside_one, inside_other):
+            cells = _intervals(inside_one, inside_other) if fits.args[0] is _is_number else None
+            return Mixed(fits, cells or Regions(inside_one, inside_other), Cells([v for v in values if not fits(v)]))
     return Cells(values)
 
 
-def _intervals(one: Seen, other: Seen) -> Intervals | None:
-    """None if there are few different numbers."""
+def _come_again(one: Seen, other: Seen) -> bool:
+    """Whether the different values are few, and most runs gave one that others gave as well."""
+    _, counts = _together(one, other)
+    return len(counts) <= MOST_CELLS and 2 * int((counts == 1).sum()) <= int(counts.sum())
+
+
+def _atoms(one: Seen, other: Seen) -> frozenset[Any]:
+    """Numbers that come up far more often than their neighbours could."""
+    values, counts = _together(one.only(_is_number), other.only(_is_number))
+    if not len(counts):
+        return frozenset()
+    often = np.flatnonzero(counts >= max(_ATOM, _ATOM * counts.mean()))
+    often = often[np.argsort(counts[often])][-_MOST_ATOMS:]
+    return frozenset(comparable(values[i]) for i in often.tolist())
+
+
+def _together(one: Seen, other: Seen) -> tuple[Sequence[Any], np.ndarray]:
+    """The different values of both tables, and how often each came up."""
+    counts = np.concatenate([one.counts, other.counts])
+    a, b = one.values, other.values
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape[1:] == b.shape[1:]:
+        values, numbers = np.unique(np.concatenate([a, b]), axis=0, return_inverse=True)
+        return list(values), np.bincount(numbers.ravel(), counts, len(values)).astype(np.int64)
+    joint: Counter[Any] = Counter()
+    for value, n in zip([*one.values, *other.values], counts.tolist()):
+        joint[comparable(value)] += n
+    return list(joint), np.fromiter(joint.values(), dtype=np.int64, count=len(joint))
+
+
+def _fits_but(fits: Callable[[Any], bool], atoms: frozenset[Any], value: Any) -> bool:
+    return fits(value) and value not in atoms
+
+
+def _intervals(one: Seen, other: Seen) -> Intervals:
     numbers = np.concatenate([np.asarray(one.values, dtype=float), np.asarray(other.values, dtype=float)])
-    few = len(np.unique(numbers)) <= MOST_CELLS
-    return None if few else Intervals(numbers, np.concatenate([one.counts, other.counts]))
+    return Intervals(numbers, np.concatenate([one.counts, other.counts]))
 
 
 def comparable(value: Any) -> Hashable:
@@ -334,6 +379,10 @@ def _counted(outputs: Any) -> Counter[Any]:
         raise
 
 
+class IncomparableError(PrivetError):
+    """What is released cannot be compared."""
+
+
 def check_comparable(value: Any) -> None:
     """Raise if two runs with the same output would not count as the same, and say what to return instead."""
     if isinstance(value, tuple):
@@ -345,8 +394,10 @@ def check_comparable(value: Any) -> None:
     try:
         hash(value)
     except TypeError:
-        raise PrivetError(f"What is released ({kind.__name__}) cannot be compared: it has no hash. {instead}") from None
+        raise IncomparableError(
+            f"What is released ({kind.__name__}) cannot be compared: it has no hash. {instead}"
+        ) from None
     if kind.__eq__ is object.__eq__ and value is not None:
-        raise PrivetError(
+        raise IncomparableError(
             f"What is released ({kind.__name__}) cannot be compared: it is equal to nothing but itself. {instead}"
         )

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from privet.audit.bound import Bound, check_proven, exceeds
 from privet.audit.event import comparable
-from privet.audit.pair import Pair, pair_of
+from privet.audit.pair import Pair, fresh, pair_of
 from privet.errors import PrivetError
 from privet.privacy.laws import (
     log_exponential,
@@ -59,6 +60,7 @@ class ScriptedMechanisms:
     asks nothing more that depends on such a number, the cut is post-processing and can only hide loss. Where later
     questions depend on it, this is another algorithm, the one that is run with cut answers: what is computed is exact
     for that one, and near the truth only as far as answers beyond the window are rare.
+    ``unsure`` says that it happened: something was asked after an answer at an end of the window.
     Draws that stay behind the curtain (which part a record belongs to) are scripted as well, but are no answers.
     ``known`` are the laws of the first answers, from an earlier run that was given the same ones: the scores that they
     follow from are then not asked for again.
@@ -74,6 +76,8 @@ class ScriptedMechanisms:
         self.laws: list[np.ndarray] = []
         self.hidden: set[int] = set()
         self.cut = False
+        self.unsure = False
+        self._at_end = False
 
     @property
     def generator(self) -> Any:
@@ -97,6 +101,7 @@ class ScriptedMechanisms:
         return answer
 
     def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
+        self.unsure |= self._at_end
         start = len(self.answers)
         laws = self._known[start : start + len(scales)]
         if len(laws) < len(scales):
@@ -106,6 +111,7 @@ class ScriptedMechanisms:
     def joint_quantiles(
         self, counts: np.ndarray, score: JointQuantiles, weights: np.ndarray, scale: float
     ) -> list[int]:
+        self.unsure |= self._at_end
         points = len(score.spacings) - 1
         if math.comb(len(weights) + points - 1, points) > MOST:  # seen before they are listed: there may be 10^16
             raise TooManyTranscripts(
@@ -117,11 +123,13 @@ class ScriptedMechanisms:
 
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
         low, high = self._window
+        self.unsure |= self._at_end
         self.cut = self.cut or values.size > 0
         # Fixed-point sums have so many values that only whole records of them are told apart, rounded down.
         unit = TARGET_ONE if scale >= FINE else 1
         laws = (_cut_geometric(int(value), scale, low, high, unit) for value in values.flat)
         noisy = [unit * (low + self._answer(law)) for law in laws]
+        self._at_end |= not {unit * low, unit * high}.isdisjoint(noisy)
         return np.array(noisy, dtype=np.int64).reshape(values.shape)
 
     def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
@@ -185,10 +193,10 @@ def exact_bound(
     """The largest loss over everything that an estimator of this project can release on a pair: a fact.
 
     For tiny data: every sequence of private answers is followed, ``most`` at the most. Noisy numbers are cut to
-    ``window``: the fact is about the estimator that is run with cut answers. What is lost by that may hide some loss,
-    and where later questions depend on cut answers it may add some. So if the loss is more than ``proven``, it is
-    computed again with a window twice as wide, and that is what is reported; if there are too many transcripts for
-    that, the event says which window it is about.
+    ``window``, which may hide some loss and, where later questions depend on a cut answer, may add some. So if the loss
+    is more than ``proven``, it is computed again with a window twice as wide, if that can be done, and all that
+    followed from a cut answer is then counted against the finding: taken off where the output is likely, added where it
+    is not. What is reported as more than ``proven`` is so.
     """
     if proven is None:
         proven = getattr(estimator, "epsilon", None)
@@ -196,7 +204,10 @@ def exact_bound(
 
 
 def scripted_fits(estimator: Any, pair: Pair) -> tuple[Run, Run]:
-    """For each table of a pair a function of mechanisms that fits on it and returns all that is released."""
+    """For each table of a pair a function of mechanisms that fits on it and returns all that is released.
+
+    That a fit fails is an output as well, unless it fails on both tables alike.
+    """
     from privet.audit.release import release_of, released
 
     if not hasattr(estimator, "fit_curator"):
@@ -215,13 +226,22 @@ def scripted_fits(estimator: Any, pair: Pair) -> tuple[Run, Run]:
             from privet.curators.memory import MemoryCurator
             from privet.privacy.ledger import Ledger
 
-            X, y = table
-            curator = MemoryCurator(X, y, schema, ledger=Ledger(math.inf), mechanisms=mechanisms)
-            return released(estimator.fit_curator(curator))
+            try:
+                curator = MemoryCurator(*fresh(table), schema, ledger=Ledger(math.inf), mechanisms=mechanisms)
+                return released(estimator.fit_curator(curator))
+            except TooManyTranscripts:
+                raise
+            except Exception as error:
+                errors.append(error)
+                return f"an error: {type(error).__name__}"
 
         return fit
 
-    return run(pair.one), run(pair.other)
+    errors: list[Exception] = []
+    fits = run(pair.one), run(pair.other)
+    if all(fit(ScriptedMechanisms((), WINDOW)).startswith("an error") for fit in fits):
+        raise errors[0]  # refused as it stands: nothing to tell the tables apart
+    return fits
 
 
 def exact_bound_of(
@@ -234,29 +254,81 @@ def exact_bound_of(
         raise PrivetError(f"A window is two whole numbers, the lower first; got {window!r}.")
     if not most > 0:
         raise PrivetError(f"most must be greater than zero; got {most!r}.")
-    bound, cut = _bound_within(run_one, run_other, proven, window, most)
-    if proven is None or not cut or not exceeds(bound.epsilon, proven):
+    tables = _tables(run_one, run_other, window, most)
+    bound = _bound_of_tables(tables, proven)
+    if proven is not None and not exceeds(bound.epsilon, proven):
         return bound
-    more = (high - low + 1) // 2
-    try:
-        wider = (low - more, high + more)
-        return _bound_within(run_one, run_other, proven, wider, min(_HOPELESS * most, max(most, MOST)))[0]
-    except TooManyTranscripts:
-        return replace(bound, event=f"{bound.event}, with noisy numbers cut to {low} to {high}")
+    if any(table.cut for table in tables) and proven is not None:
+        more = (high - low + 1) // 2
+        with suppress(TooManyTranscripts):
+            window = (low - more, high + more)
+            tables = _tables(run_one, run_other, window, min(_HOPELESS * most, max(most, MOST)))
+        bound = _bound_of_tables(tables, proven)
+    _check_repeats((run_one, run_other), tables, window)
+    if not any(table.unsure for table in tables):
+        return bound
+    sure = max(_sure_loss(*tables), _sure_loss(*reversed(tables)), 0.0)
+    told = (
+        f", with noisy numbers cut to {window[0]} to {window[1]}: {bound.epsilon:.4g} if what follows from that counts"
+    )
+    return replace(bound, epsilon=sure, suspected=bound.epsilon, event=bound.event + told)
 
 
-def _bound_within(run_one: Run, run_other: Run, proven: float | None, window: Window, most: int) -> tuple[Bound, bool]:
-    """The bound with answers cut to a window, and whether there were any to cut."""
-    cut = False
+@dataclass
+class _Table:
+    """The law of the outputs on one table.
 
-    def noted(run: Run) -> Iterator[tuple[Any, float]]:
-        nonlocal cut
+    ``unsure`` is the log-probability of what followed from cut answers, by output; the rest of an output is certain.
+    """
+
+    law: dict[Any, float]
+    unsure: dict[Any, float]
+    cut: bool
+    runs: int
+
+
+def _tables(run_one: Run, run_other: Run, window: Window, most: int) -> tuple[_Table, _Table]:
+    def table(run: Run) -> _Table:
+        found, cut = [], False
         for mechanisms, p, output in _every_run(run, window, most):
+            found.append((comparable(output), p, mechanisms.unsure))
             cut = cut or mechanisms.cut
-            yield comparable(output), p
+        law = _law((output, p) for output, p, _ in found)
+        return _Table(law, _law((output, p) for output, p, unsure in found if unsure), cut, len(found))
 
-    one, other = _law(noted(run_one)), _law(noted(run_other))
-    return bound_of_laws(one, other, proven=proven, runs=len(one) + len(other)), cut
+    return table(run_one), table(run_other)
+
+
+def _bound_of_tables(tables: tuple[_Table, _Table], proven: float | None) -> Bound:
+    return bound_of_laws(*(table.law for table in tables), proven=proven, runs=sum(len(table.law) for table in tables))
+
+
+def _sure_loss(here: _Table, there: _Table) -> float:
+    """The loss of the worst output if nothing that followed from cut answers led to it here, and all of it there."""
+    beyond = math.exp(np.logaddexp.reduce(list(there.unsure.values()))) if there.unsure else 0.0
+    worst = -math.inf
+    for output, log_p in here.law.items():
+        p = math.exp(log_p) - math.exp(here.unsure.get(output, -math.inf))
+        q = math.exp(there.law.get(output, -math.inf)) - math.exp(there.unsure.get(output, -math.inf)) + beyond
+        if p > 1e-12:  # below that, a difference of floats may be rounding
+            worst = max(worst, math.log(p / q) if q > 1e-15 else math.inf)
+    return worst
+
+
+_REPEATS = 64
+"""So many runs are repeated before a violation is reported."""
+
+
+def _check_repeats(runs: tuple[Run, Run], tables: tuple[_Table, _Table], window: Window) -> None:
+    """Raise unless all is the same once more: whatever else a run draws from would look like a difference of tables."""
+    for run, table in zip(runs, tables):
+        for _ in range(1 + _REPEATS // table.runs):
+            again = _law((comparable(output), p) for _, p, output in _every_run(run, window, table.runs))
+            if again != table.law:
+                raise PrivetError(
+                    "A run drew from something else than its mechanisms: it cannot be audited exactly. Use "
+                    "statistical_bound."
+                )
 
 
 def bound_of_laws(
@@ -271,11 +343,14 @@ def bound_of_laws(
     check_proven(proven)
     if not one and not other:
         raise PrivetError("Both laws are empty: give the log-probability of every output.")
-    worst = max([*one, *other], key=lambda output: _tilt(one, other, output))
-    p, q = one.get(worst, -math.inf), other.get(worst, -math.inf)
+    # Of outputs that tell as much, that which happens most.
+    worst = max(
+        [*one, *other], key=lambda output: (_tilt(one, other, output), max(_at(one, output), _at(other, output)))
+    )
+    p, q = _at(one, worst), _at(other, worst)
     epsilon = _tilt(one, other, worst)
     here, there = (one, other) if p > q else (other, one)
-    telling = (here[o] for o in here if here[o] > there.get(o, -math.inf) and _tilt(one, other, o) >= NEARLY * epsilon)
+    telling = (here[o] for o in here if here[o] > _at(there, o) and _tilt(one, other, o) >= NEARLY * epsilon)
     text = str(worst)
     text = text if len(text) <= 160 else text[:157] + "..."
     return Bound(
@@ -291,8 +366,12 @@ def bound_of_laws(
 
 def _tilt(one: dict[Any, float], other: dict[Any, float], outcome: Any) -> float:
     """The absolute log-ratio of an outcome's probabilities; one that a law does not list is impossible there."""
-    p, q = one.get(outcome, -math.inf), other.get(outcome, -math.inf)
+    p, q = _at(one, outcome), _at(other, outcome)
     return 0.0 if p == q else abs(p - q)
+
+
+def _at(law: dict[Any, float], outcome: Any) -> float:
+    return law.get(outcome, -math.inf)
 
 
 def _every_run(run: Run, window: Window, most: int) -> Iterator[tuple[ScriptedMechanisms, float, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -130,6 +131,17 @@ def pair_of(pair: Any) -> Pair:
     if isinstance(pair, list | tuple) and len(pair) == 2:
         return Pair(*pair)
     raise PrivetError(f"An audit needs a Pair of two tables (X, y); got {type(pair).__name__}.")
+
+
+def fresh(table: Table) -> Table:
+    """A copy of a table: what an estimator does to its data in one run must not be seen in the next."""
+    return _copied(table[0]), _copied(table[1])
+
+
+def _copied(values: Any) -> Any:
+    if isinstance(values, list | tuple):
+        return deepcopy(values)
+    return values.copy() if hasattr(values, "copy") else values  # tables of Arrow and Polars cannot be changed
 
 
 def table_of(pair: Pair, which: str) -> Table:

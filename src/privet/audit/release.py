@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 
 from privet.audit.event import comparable
-from privet.audit.pair import Pair, Table
+from privet.audit.pair import Pair, Table, fresh
 from privet.errors import PrivetError
 from privet.schema import Numeric, Schema
 from privet.tree.additive import Additive
 
 MOST_PROBES = 64
+
+FAILED = "error"
+"""The view of a fit that failed."""
 
 
 def release_of(estimator: Any, pair: Pair | None = None, *, probe: Any = None) -> Release:
@@ -75,7 +78,12 @@ class Release:
     probe: Any
 
     def __call__(self, X: Any, y: Any) -> dict[str, Any]:
-        return self._views(unfitted_copy(self.estimator), X, y)
+        if self.probe is not None:
+            return self._views(unfitted_copy(self.estimator), X, y)
+        try:
+            return self._views(unfitted_copy(self.estimator), X, y)
+        except Exception as error:  # ours must not fail on tables that fit their schema: that it did, the world sees
+            return {"release": f"an error: {type(error).__name__}", FAILED: str(error)}
 
     def _views(self, model: Any, X: Any, y: Any) -> dict[str, Any]:
         model = model.fit(X, y)
@@ -86,15 +94,15 @@ class Release:
         if _is_ours(self.estimator):
             return
         model = unfitted_copy(self.estimator)
-        again = [self._views(model, *table) for _ in range(4)]
+        again = [self._views(model, *fresh(table)) for _ in range(4)]
         if all(views == again[0] for views in again):
             return
-        again += [self._views(model, *table) for _ in range(12)]
+        again += [self._views(model, *fresh(table)) for _ in range(12)]
         # Half of them or more are unlike the commonest, so that fits with noise of their own could hardly all agree.
         if 2 * Counter(repr(views) for views in again).most_common(1)[0][1] > len(again):
             return
-        first = self(*table)
-        if all(self(*table) == first for _ in range(24)):
+        first = self(*fresh(table))
+        if all(self(*fresh(table)) == first for _ in range(24)):
             raise PrivetError(
                 f"Fits of fresh copies of {type(self.estimator).__name__} all give the same, while fits of one object "
                 "differ: it carries the state of a random generator, which is copied with it, so runs say nothing "
@@ -130,6 +138,11 @@ def tree_views(model: Any) -> dict[str, Any]:
     counts = [node.counts for node in nodes if node.counts is not None]
     if counts:
         views["total counts"] = tuple(int(sum(column)) for column in zip(*counts))
+    for what in ("value", "weight"):
+        numbers = [float(number) for node in nodes if (number := getattr(node, what)) is not None]
+        if numbers:
+            views |= {f"{what} of every leaf": tuple(numbers), f"first leaf's {what}": numbers[0]}
+            views[f"total {what}"] = sum(numbers)
     return views
 
 

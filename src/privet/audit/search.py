@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from privet.audit.drafts import Draft, mutated, random_draft
+from privet.audit.event import IncomparableError
 from privet.audit.exact import (
     Run,
     ScriptedMechanisms,
@@ -23,7 +24,7 @@ from privet.audit.exact import (
 from privet.audit.pair import Pair
 from privet.audit.release import release_of
 from privet.audit.report import Finding
-from privet.audit.statistical import Collector, check_comparable, count, views_of
+from privet.audit.statistical import Collector, count, first_runs, run_once
 from privet.errors import PrivetError
 from privet.progress import Progress
 from privet.schema import Schema
@@ -89,6 +90,8 @@ class Trial:
             if isinstance(found, Skip) and (always or number % _COUNTED == 0):
                 return self._count(estimator, pair, number, until)
             return found
+        except IncomparableError:
+            raise  # no other pair would help
         except PrivetError as error:
             return Skip(REFUSED, f"{type(error).__name__}: {error}")
         except Exception as error:  # a stranger's estimator may refuse small or one-sided data in any way it likes
@@ -109,16 +112,17 @@ class Trial:
             except _TimeIsUp:
                 return Skip(NO_TIME)
             outputs = bound.runs // 2
-            return Finding(bound, pair, estimator, bound.epsilon, outputs, window=window, most=_TRANSCRIPTS)
+            return Finding(
+                bound, pair, estimator, max(bound.epsilon, bound.suspected), outputs, window=window, most=_TRANSCRIPTS
+            )
         return Skip(TOO_LARGE)
 
     def _count(self, estimator: Any, pair: Pair, number: int, until: float) -> Finding | Skip:
         release = release_of(estimator, pair)
-        for table in (pair.one, pair.other):
-            start = time.monotonic()
-            for value in views_of(release(*table)).values():
-                check_comparable(value)
-            seconds = max(1e-6, time.monotonic() - start)
+        first_runs(release, pair)
+        start = time.monotonic()
+        run_once(release, pair.other)
+        seconds = max(1e-6, time.monotonic() - start)
         worth = min(_SCREEN, max(2 * _LEAST_SCREEN, int(self.each / (4 * seconds))))
         screen = min(worth, int((until - time.monotonic()) / (4 * seconds)))
         if screen < _LEAST_SCREEN:
@@ -249,7 +253,7 @@ class Search:
                 continue
             pair = tasks[i][0]  # the caller's own, not a worker's copy
             what = _identity(pair)
-            if what in self._seen:
+            if what in self._seen and not found.bound.violated:
                 continue
             self._seen.add(what)
             self.findings.append(replace(found, pair=pair))

@@ -32,9 +32,9 @@ from privet.audit.bound import (
     runs_needed,
 )
 from privet.audit.event import Seen, Views, check_comparable, comparable, find_event
-from privet.audit.pair import Pair, Table, pair_of
+from privet.audit.pair import Pair, Table, fresh, pair_of
+from privet.audit.release import FAILED, release_of
 from privet.audit.release import Release as EstimatorRelease
-from privet.audit.release import release_of
 from privet.errors import PrivetError
 from privet.progress import Progress
 
@@ -175,13 +175,13 @@ def count(halves: Halves, alpha: float, confidence: float, delta: float, proven:
         epsilon=max(0.0, odds),
         confidence=confidence,
         engine="statistical",
-        event="every run on both tables gave the same output"
+        event=f"every run on both tables gave the same {event.view}"
         if same
         else event.describe((hits_one, hits_other), (n_one, n_other)),
         runs=next(iter(halves.find_one.values())).runs + min(n_one, n_other),
         proven=proven,
         delta=delta,
-        reach=reach(min(n_one, n_other), 1 - alpha, delta),
+        reach=reach(min(n_one, n_other), alpha, delta),
         chance=hits_one / n_one,
     )
 
@@ -192,7 +192,7 @@ def plan_looks(runs: int, shares: Shares, alpha: float, delta: float, proven: fl
     spare = 0.0
     for i, (share, weight) in enumerate(shares):
         n, last = int(runs * share), i == len(shares) - 1
-        useful = reach(n // 2, 1 - alpha * weight, delta) > (proven or 0.0)
+        useful = reach(n // 2, alpha * weight, delta) > (proven or 0.0)
         if last or useful:
             looks.append(Look(n, alpha * (weight + spare if last else weight)))
         else:
@@ -202,10 +202,10 @@ def plan_looks(runs: int, shares: Shares, alpha: float, delta: float, proven: fl
 
 def _enough(look: Look, delta: float, runs: int, seconds_each: float | None) -> None:
     """Raise if no outcome of so many runs could give a bound above zero, and say how many could."""
-    if reach(look.runs // 2, 1 - look.alpha, delta) > 0:
+    if reach(look.runs // 2, look.alpha, delta) > 0:
         return
-    needed = math.ceil(2 * runs_needed(0.0, 1 - look.alpha, delta) * max(1.0, runs / max(look.runs, 1)))
-    one = 2 * runs_needed(1.0, 1 - look.alpha, delta)
+    needed = math.ceil(2 * runs_needed(0.0, look.alpha, delta) * max(1.0, runs / max(look.runs, 1)))
+    one = 2 * runs_needed(1.0, look.alpha, delta)
     time_needed = "" if seconds_each is None else f", about {max(0.1, needed * seconds_each / 60):.1f} minutes"
     raise PrivetError(
         f"{runs} runs on each table are too few for any bound at this confidence: at least {needed} are needed"
@@ -216,15 +216,12 @@ def _enough(look: Look, delta: float, runs: int, seconds_each: float | None) -> 
 def pilot(release: Release, pair: Pair, least: int = 3, seconds: float = 0.5) -> float:
     """Run a few times on each table: how long one run takes, and whether its output can be compared at all."""
     seen: dict[str, set[Any]] = {"one": set(), "other": set()}
-    for name in seen:
-        views = views_of(release(*getattr(pair, name)))  # the first run also compiles and imports
-        for value in views.values():
-            check_comparable(value)
+    for name, views in zip(seen, first_runs(release, pair)):  # they also compile and import
         seen[name].add(tuple(views.items()))
     start, n = time.perf_counter(), 0
     while n < least or time.perf_counter() - start < seconds:
         name = "one" if n % 2 else "other"
-        views = views_of(release(*getattr(pair, name)))
+        views = run_once(release, getattr(pair, name))
         if len(seen[name]) < 2:
             _count_one(seen[name], views)
         n += 1
@@ -241,6 +238,22 @@ def _count_one(outputs: set[Any], views: dict[str, Any]) -> None:
         for value in views.values():
             check_comparable(value)
         raise
+
+
+def first_runs(release: Release, pair: Pair) -> list[dict[str, Any]]:
+    """A run on each table, checked: it can be compared, and does not fail on both."""
+    both = [run_once(release, table) for table in (pair.one, pair.other)]
+    for views in both:
+        for value in views.values():
+            check_comparable(value)
+    if all(FAILED in views for views in both):
+        raise PrivetError(f"It fails on both tables: {both[0][FAILED]}")
+    return both
+
+
+def run_once(release: Release, table: Table) -> dict[str, Any]:
+    """What is seen of one run, on a table of its own."""
+    return views_of(release(*fresh(table)))
 
 
 def views_of(output: Any) -> dict[str, Any]:
@@ -269,9 +282,20 @@ def check_noise_is_fresh(release: Release, pair: Pair, runs: int = 16 * _SAME) -
             f"The release cannot be sent to other processes ({error}): use n_jobs=1, or a function of a module."
         ) from error
     table, last, changes = pair.one, None, 0
+    run_once(one, table)  # what a first call imports or keeps is no generator
+    run_once(other, table)
+    before = reduction.dumps(one)
+    run_once(one, table)
+    run_once(other, table)
+    if reduction.dumps(one) != before:
+        raise PrivetError(
+            "The release changes with every call: it carries its own generator, or something else that counts. Workers "
+            "would start from the same state and repeat each other's runs. Draw from fresh randomness of the operating "
+            "system in each call, such as np.random.default_rng(), or use n_jobs=1."
+        )
     for n in range(min(16 * _SAME, max(_SAME, runs // 8))):
-        output = views_of(one(*table))
-        if views_of(other(*table)) != output:
+        output = run_once(one, table)
+        if run_once(other, table) != output:
             return
         changes += n > 0 and output != last
         last = output
@@ -366,7 +390,7 @@ def run_many(release: Release, table: Table, n: int) -> dict[str, Counter[Any]]:
     """How often each output of each view came up in ``n`` runs."""
     counts: dict[str, Counter[Any]] = {}
     for _ in range(n):
-        for view, value in views_of(release(*table)).items():
+        for view, value in run_once(release, table).items():
             try:
                 counts.setdefault(view, Counter())[value] += 1
             except TypeError:
