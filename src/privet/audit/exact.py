@@ -260,9 +260,10 @@ def exact_bound_of(
         return bound
     if any(table.cut for table in tables) and proven is not None:
         more = (high - low + 1) // 2
+        wider = (low - more, high + more)
         with suppress(TooManyTranscripts):
-            window = (low - more, high + more)
-            tables = _tables(run_one, run_other, window, min(_HOPELESS * most, max(most, MOST)))
+            tables = _tables(run_one, run_other, wider, min(_HOPELESS * most, max(most, MOST)))
+            window = wider
         bound = _bound_of_tables(tables, proven)
     _check_repeats((run_one, run_other), tables, window)
     if not any(table.unsure for table in tables):
