@@ -42,8 +42,9 @@ class Bound:
     table stand behind it, ``proven`` what was promised. ``reach`` is the largest bound that so many runs could have
     shown: a bound near it means that more runs might show more. ``pairs`` is how many pairs of tables were tried
     together, all of which the confidence covers. ``chance`` is how likely something as telling is, or nearly so, on the
-    table where it is likelier: what a bound says of rare events is as true, but few runs would not see it. ``suspected``
-    is what the loss would be if answers that were cut to be computed had been those (``exact_bound``); it claims nothing.
+    table where it is likelier: what a bound says of rare events is as true, but few runs would not see it.
+    ``suspected`` is what the loss would be if answers that were cut to be computed had been those (``exact_bound``); it
+    claims nothing.
     """
 
     epsilon: float
