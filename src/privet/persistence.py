@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from fractions import Fraction
@@ -78,6 +79,11 @@ def _plain(value: Any) -> Any:
     return float(value) if isinstance(value, Real) else value
 
 
+def _can_be_saved(name: str, value: Any) -> bool:
+    number = isinstance(value, Real) and math.isfinite(value)
+    return name in ("schema", "random_state") or value is None or isinstance(value, str) or number
+
+
 def from_dict(data: Any) -> Any:
     """The model that ``to_dict`` described, checked: a malformed one is an error, whatever it says."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
@@ -130,8 +136,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     try:
         text = json.dumps(to_dict(model), indent=1, allow_nan=False)
     except (TypeError, ValueError):
+        odd = [name for name, value in model.get_params(deep=False).items() if not _can_be_saved(name, value)]
         raise PrivetError(
-            "A parameter of this model is neither a finite number nor text: it cannot be saved."
+            f"This model cannot be saved: {', '.join(odd) or 'a parameter'} is neither a finite number nor text."
         ) from None
     if not path.parent.is_dir():
         raise PrivetError(f"The folder {path.parent} does not exist. Make it first.")

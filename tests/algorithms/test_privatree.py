@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from privet import (
+    BudgetError,
     Categorical,
     Ledger,
     MemoryCurator,
@@ -436,3 +437,41 @@ def test_the_same_seed_gives_the_same_model():
     assert one.tree_ == again.tree_
     assert one.privacy_.void
     assert mechanisms(5).reproducible
+
+
+@pytest.mark.parametrize(
+    "odd", [{"quantile_share": 0}, {"quantile_share": False}, {"leaf_share": 0.7, "quantile_share": 0.3}]
+)
+def test_shares_that_leave_nothing_are_refused_before_anything_is_spent(odd):
+    with Ledger(1.0) as ledger:
+        with pytest.raises(PrivetError, match="leaf_share"):
+            PrivaTreeClassifier(NUMPY_SCHEMA, epsilon=0.5, **odd).fit(np.zeros((4, 1)), ["n", "y", "n", "y"])
+        assert ledger.spent == 0
+
+
+def test_a_budget_too_small_for_labels_is_refused_before_anything_is_spent():
+    with Ledger(1.0) as ledger:
+        with pytest.raises(BudgetError, match="too small"):
+            PrivaTreeClassifier(NUMPY_SCHEMA, epsilon=1e-10, n_records=1e20).fit(np.zeros((4, 1)), ["n", "y", "n", "y"])
+        assert ledger.spent == 0
+
+
+def test_numbers_of_numpy_mean_what_they_say():
+    X, y = np.zeros((4, 1)), ["n", "y", "n", "y"]
+    odd = {"max_depth": np.int8(9), "n_bins": np.int16(4), "n_records": np.float32(45_000)}
+    plain = {"max_depth": 9, "n_bins": 4, "n_records": 45_000}
+    costs = [
+        [event.charged for event in PrivaTreeClassifier(NUMPY_SCHEMA, random_state=0, **each).fit(X, y).privacy_.events]
+        for each in (odd, plain)
+    ]
+    assert costs[0] == costs[1]
+
+
+def test_a_published_variant_says_why_a_ledger_with_a_total_refuses_it():
+    with Ledger(100.0) as ledger:
+        with pytest.raises(BudgetError, match="published"):
+            PrivaTreeClassifier(NUMPY_SCHEMA, variant="published").fit(np.zeros((2, 1)), ["n", "y"])
+        assert ledger.spent == 0
+
+
+NUMPY_SCHEMA = Schema({"a": Numeric(0, 1)}, classes=["n", "y"])

@@ -324,3 +324,16 @@ def test_it_is_saved_and_loaded_with_its_splitting_class(tmp_path):
     assert (again.predict(X) == fitted.predict(X)).all()
     with pytest.raises(PrivetError, match="cannot be saved"):
         model(budget=lambda depth: Fraction(1, 2**depth)).fit(X, y).save(tmp_path / "n.json")
+
+
+def test_numbers_of_numpy_and_halves_in_floats_are_taken_as_they_are_meant():
+    schema = Schema({"a": Numeric(0, 1)}, classes=["n", "y"])
+    model = TopDownClassifier(schema, epsilon=1.0, max_nodes=np.int64(5), budget="uniform", max_depth=np.int8(3))
+    assert model.fit(np.zeros((4, 1)), ["n", "y", "n", "y"]).privacy_.verify()
+    halves = TopDownClassifier(schema, epsilon=1.0, budget=lambda depth: 0.5**depth)
+    assert halves.fit(np.zeros((4, 1)), ["n", "y", "n", "y"]).privacy_.epsilon <= 1
+    with pytest.raises(PrivetError, match="budget"):
+        halves.save("/tmp/never-written.json")
+    for odd in ({"criterion": ["gini"]}, {"split": ["rnm"]}, {"budget": ["decay"]}):
+        with pytest.raises(PrivetError, match="must be"):
+            TopDownClassifier(schema, **odd).fit(np.zeros((2, 1)), ["n", "y"])

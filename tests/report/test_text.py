@@ -81,8 +81,9 @@ def test_what_adds_up_is_not_called_parallel(curator):
     curator.tally(dict.fromkeys(curator.copies(root, 3), Tally()), Fraction(1, 10))
     assert text_of(curator, root).endswith("tally: geometric, tally(1), 3 times")
     curator.quantiles(root, [0], [Fraction(1, 4), Fraction(3, 4)], Fraction(1, 5))
-    assert text_of(curator, root).endswith("0.1   quantile: exponential, quantile(3/4)")
-    curator.quantiles(root, [0], [Fraction(3, 4)], Fraction(1, 10))
+    assert text_of(curator, root).endswith("0.2   joint quantiles: exponential, joint quantiles(1/4)")
+    for _ in range(2):
+        curator.quantiles(root, [0], [Fraction(3, 4)], Fraction(1, 10))
     assert text_of(curator, root).endswith("quantile(3/4), 2 times")
 
 

@@ -69,6 +69,7 @@ class PrivateEstimator(BaseEstimator):
         noise = self._mechanisms()
         ledger = Ledger.current() or self._ledger(budget)
         schema = self._resolved_schema(X, y)
+        self._check_schema(schema)
         named = schema is not self.schema and open_frame(X) is not None
         self._fit(MemoryCurator(X, y, schema, ledger=ledger, mechanisms=noise), budget)
         self._fitted_names = schema.names if named else None
@@ -114,6 +115,11 @@ class PrivateEstimator(BaseEstimator):
 
     def _fit(self, curator: Curator, budget: Fraction) -> None:
         self._check_schema(curator.schema)
+        if self._limit(budget) == math.inf and curator.ledger.remaining < math.inf:
+            raise BudgetError(
+                "A published variant may cost more than it claims, so a ledger with a total refuses it. Fit it outside "
+                "of that, in Ledger(math.inf), or take variant='sound'."
+            )
         n_roots = len(curator.roots)
         start = curator.root(self._limit(budget))
         tree = self._grow(curator, start, budget)
@@ -329,16 +335,19 @@ def check_whole(name: str, value: Any, least: int = 1, most: float = math.inf) -
         raise PrivetError(f"{name} must be a whole number {within}; got {value!r}.")
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Raise unless a parameter is one of the words that it may be."""
-    if value not in choices:
+    if not any(value is choice or (isinstance(choice, str) and value == choice) for choice in choices):
         raise PrivetError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
 def check_hint(hint: Any) -> None:
     """Raise unless ``n_records`` is left out or a number that a float holds."""
-    number = isinstance(hint, Real) and not isinstance(hint, bool)
-    if hint is not None and not (number and 0 <= hint <= 1e300):
+    if hint is not None and not (is_number(hint) and 0 <= float(hint) <= 1e300):
         raise PrivetError(f"n_records is about how many records there are, a number from 0 on; got {hint!r}.")
 
 

@@ -13,15 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import PrivateClassifier
+from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
 from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
 from privet.privacy.ledger import exact
+from privet.privacy.mechanisms import selection_scale
 from privet.privacy.sensitivity import CorrectCount
 from privet.schema import Numeric, Schema
 from privet.tree.candidates import Candidates, Split
@@ -107,7 +107,7 @@ class PrivaTreeClassifier(PrivateClassifier):
 
     _shortfall = (
         "A record is in the histogram of every feature, so the features' costs add up; the paper takes them for "
-        "parallel. Stopping at pure nodes, where it is on, tells exact data."
+        "parallel. Stopping at pure nodes and exact quantiles, where they are on, tell exact data."
     )
 
     def __init__(
@@ -140,17 +140,16 @@ class PrivaTreeClassifier(PrivateClassifier):
         self.random_state = random_state
 
     def _check_params(self) -> None:
-        _check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
-        _check_whole("n_bins", self.n_bins, 2, MOST_BINS)
-        if self.bins not in BINS:
-            raise PrivetError(f"bins must be one of {', '.join(map(repr, BINS))}; got {self.bins!r}.")
-        if not (_is_number(self.max_leaf_error) and 0 < self.max_leaf_error < 1):
+        check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
+        check_whole("n_bins", self.n_bins, 2, MOST_BINS)
+        check_choice("bins", self.bins, BINS)
+        check_choice("early_stop", self.early_stop, (None, True, False))
+        if not (is_number(self.max_leaf_error) and 0 < self.max_leaf_error < 1):
             raise PrivetError(f"max_leaf_error must be between 0 and 1; got {self.max_leaf_error!r}.")
-        hint = self.n_records
-        if hint is not None and not (_is_number(hint) and 0 <= hint <= 1e300):
-            raise PrivetError(f"n_records is about how many records there are, a number from 0 on; got {hint!r}.")
-        leaf, quantiles = (0.5 if self.leaf_share is None else self.leaf_share), (self.quantile_share or 0)
-        if not (_is_number(leaf) and _is_number(quantiles) and 0 < leaf < 1 and 0 <= quantiles < 1 - leaf):
+        check_hint(self.n_records)
+        given = [share for share in (self.leaf_share, self.quantile_share) if share is not None]
+        # Exactly, as the shares are taken later: 0.7 and 0.3 are below 1 together only as floats.
+        if not (all(is_number(share) and 0 < share < 1 for share in given) and self._given_in_all() < 1):
             raise PrivetError(
                 "leaf_share (up to 1/2 if it is not given) and quantile_share are parts of the budget: above 0, and "
                 f"below 1 together; got {self.leaf_share!r} and {self.quantile_share!r}."
@@ -161,6 +160,10 @@ class PrivaTreeClassifier(PrivateClassifier):
             raise PrivetError("early_stop tells exact data: only variant='published' has it.")
         if self.variant == "sound" and self.bins == "exact":
             raise PrivetError("bins='exact' reads exact quantiles: only variant='published' has it.")
+
+    def _given_in_all(self) -> Fraction:
+        leaf = Fraction(1, 2) if self.leaf_share is None else exact(self.leaf_share)
+        return leaf if self.quantile_share is None else leaf + exact(self.quantile_share)
 
     @property
     def _stops(self) -> bool:
@@ -199,7 +202,7 @@ class PrivaTreeClassifier(PrivateClassifier):
     def _size(self, curator: Curator, start: Node, grid: Grid, budget: Fraction) -> tuple[Fraction, Fraction]:
         """About how many records there are, for Eq. 7, and what is left of the budget."""
         if self.leaf_share is not None or self.n_records is not None:
-            return Fraction(self.n_records or 0), budget
+            return Fraction(float(self.n_records or 0)), budget
         if self._stops:
             return Fraction(int(_class_counts(curator.peek([start])[start], grid).sum())), budget
         share = budget * SIZE_SHARE
@@ -207,21 +210,22 @@ class PrivaTreeClassifier(PrivateClassifier):
 
     def _shares(self, grid: Grid, n_classes: int, size: Fraction, budget: Fraction) -> Shares:
         """Eq. 7 to 10, or the user's shares."""
-        sound = self.variant == "sound"
+        sound, depth = self.variant == "sound", int(self.max_depth)
         # Permute-and-flip on counts costs half of what the paper pays for it: counts never fall.
         price = 1 if sound else 2
         if self.leaf_share is not None:
             leaf = budget * exact(self.leaf_share)
         else:
             records = max(size, Fraction(1)) * exact(self.max_leaf_error)
-            needed = price * 2**self.max_depth * worst_label_error(n_classes) / records
+            needed = price * 2**depth * worst_label_error(n_classes) / records
             leaf = min(budget / 2, max(needed, budget * LEAST_LEAF_SHARE))
         # Every feature pays in the sound variant; the published one takes them for parallel.
         each = (budget - leaf) / (max(1, len(_parted(grid))) if sound else 1)
-        quantiles = each / (1 + self.max_depth) if self.bins == "quantile" else Fraction(0)
+        quantiles = each / (1 + depth) if self.bins == "quantile" else Fraction(0)
         if self.quantile_share is not None:
             quantiles = each * budget * exact(self.quantile_share) / (budget - leaf)
-        return Shares(quantiles, (each - quantiles) / self.max_depth, each / self.max_depth, leaf / price)
+        selection_scale(CorrectCount().sensitivity, leaf / price)  # refused now, not when all the rest is spent
+        return Shares(quantiles, (each - quantiles) / depth, each / depth, leaf / price)
 
     def _tables(self, curator: Curator, start: Node, grid: Grid, shares: Shares) -> dict[int, Split]:
         """For each feature that has several cells, the bin of each of them."""
@@ -233,7 +237,7 @@ class PrivaTreeClassifier(PrivateClassifier):
         elif self.bins == "exact":
             chosen = _exact_quantiles(curator.peek([start])[start], grid, numeric, self.n_bins)
         else:
-            probs = [Fraction(k, self.n_bins) for k in range(1, self.n_bins)]
+            probs = [Fraction(k, self.n_bins) for k in range(1, int(self.n_bins))]
             chosen = curator.quantiles(start, numeric, probs, shares.quantiles * len(numeric))
         return {f: Split(f, _bins(grid.features[f], chosen.get(f, ())).astype(np.uint8).tobytes()) for f in features}
 
@@ -356,12 +360,3 @@ def weighted_gini(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         impure += n - (counts.astype(float) ** 2).sum(axis=-1) / np.maximum(n, 1)
     n = left.sum(axis=-1) + right.sum(axis=-1)
     return np.where(n > 0, np.round(impure / np.maximum(n, 1), 12), 1.0)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _check_whole(name: str, value: Any, low: int, high: int) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not low <= value <= high:
-        raise PrivetError(f"{name} must be a whole number from {low} to {high}; got {value!r}.")

@@ -8,6 +8,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
+from privet.algorithms.base import check_whole, is_number
 from privet.algorithms.top_down import shares
 from privet.errors import PrivetError
 from privet.privacy.ledger import exact
@@ -59,8 +60,7 @@ def sample_size(
     """
     _check(error=error, delta=delta, advantage=advantage)
     for name, value in {"functions": functions, "entities": entities, "max_nodes": max_nodes}.items():
-        if isinstance(value, bool) or value != int(value) or value < 1:
-            raise PrivetError(f"{name} must be a whole number of at least 1; got {value!r}.")
+        check_whole(name, value)
     if split not in ("rnm", "noisy_counts"):
         raise PrivetError(f"split must be 'rnm' or 'noisy_counts'; got {split!r}.")
     b = min(shares(budget, max_nodes))
@@ -69,7 +69,7 @@ def sample_size(
     with localcontext(prec=50):
         alpha, smallest = _decimal(exact(epsilon)), _decimal(exact(epsilon) * b / 2)
         err, d, gamma = (_decimal(exact(value)) for value in (error, delta, advantage))
-        m, k, h = Decimal(max_nodes), Decimal(entities), Decimal(functions)
+        m, k, h = (Decimal(int(value)) for value in (max_nodes, entities, functions))
         zeta = gamma**2 * err / (48 * m * _lg(2 / err))
         weights = (8 * k * m / d).ln() * 2 * k / (zeta * smallest)
         leaves = (4 * k * (m + 1) / d).ln() * 8 * k * (m + 1) / (err * alpha)
@@ -86,7 +86,7 @@ def sample_size(
 def _check(**rates: float) -> None:
     for name, value in rates.items():
         most = 0.5 if name == "advantage" else 1
-        if not 0 < value <= most:
+        if not (is_number(value) and 0 < value <= most):
             raise PrivetError(f"{name} must be above 0 and at most {most:g}; got {value!r}.")
 
 

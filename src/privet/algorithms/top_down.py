@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import PrivateClassifier
+from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
 from privet.curators.base import Curator, Node, Tally
 from privet.curators.central import left_counts
 from privet.errors import PrivetError, SchemaError
@@ -91,7 +91,7 @@ class TopDownClassifier(PrivateClassifier):
         their scores by up to 1 + ln(n) and 2 sqrt(n), against 2. ``n`` there is the public number below.
     budget : "decay", "uniform" or a function
         The share of the splits' budget that a node at depth 1, 2, ... may spend: half as much at each depth,
-        1 / max_nodes, or a function of the depth whose values add up to at most 1.
+        1 / max_nodes, or a function of the depth whose values add up to at most 1 (such a model cannot be saved).
     leaf_share : float
         The share of the whole budget that labels the leaves.
     error, min_gain : float
@@ -164,29 +164,24 @@ class TopDownClassifier(PrivateClassifier):
         self.random_state = random_state
 
     def _check_params(self) -> None:
-        if not _whole(self.max_nodes, 1, MOST_NODES):
-            raise PrivetError(f"max_nodes must be a whole number from 1 to {MOST_NODES:,}; got {self.max_nodes!r}.")
-        if self.max_depth is not None and not _whole(self.max_depth, 1):
-            raise PrivetError(f"max_depth must be None or a whole number of at least 1; got {self.max_depth!r}.")
-        if self.criterion not in CRITERIA:
-            raise PrivetError(f"criterion must be one of {', '.join(map(repr, CRITERIA))}; got {self.criterion!r}.")
-        if self.split not in MECHANISMS:
-            raise PrivetError(f"split must be one of {', '.join(map(repr, MECHANISMS))}; got {self.split!r}.")
+        check_whole("max_nodes", self.max_nodes, 1, MOST_NODES)
+        if self.max_depth is not None:
+            check_whole("max_depth", self.max_depth)
+        check_choice("criterion", self.criterion, tuple(CRITERIA))
+        check_choice("split", self.split, tuple(MECHANISMS))
         if self.variant == "published" and self.split != "rnm":
             raise PrivetError("The published variant is the paper's, with split='rnm'.")
-        if not (_number(self.leaf_share) and 0 < self.leaf_share < 1):
+        if not (is_number(self.leaf_share) and 0 < self.leaf_share < 1):
             raise PrivetError(f"leaf_share must lie between 0 and 1; got {self.leaf_share!r}.")
-        if not (_number(self.error) and 0 <= self.error <= 1):
+        if not (is_number(self.error) and 0 <= self.error <= 1):
             raise PrivetError(f"error must lie between 0 and 1; got {self.error!r}.")
-        if not (_number(self.min_gain) and math.isfinite(self.min_gain)):
+        if not (is_number(self.min_gain) and math.isfinite(self.min_gain)):
             raise PrivetError(f"min_gain must be a number, such as 0.01; got {self.min_gain!r}.")
-        if not (isinstance(self.splitting_class, SplittingClass) or _whole(self.splitting_class, 1)):
+        if not (isinstance(self.splitting_class, SplittingClass) or _is_whole(self.splitting_class)):
             raise PrivetError(
                 f"splitting_class is a number of thresholds or a SplittingClass; got {self.splitting_class!r}."
             )
-        hint = self.n_records
-        if hint is not None and not (_number(hint) and 0 <= hint <= 1e300):
-            raise PrivetError(f"n_records is about how many records there are, a number from 0 on; got {hint!r}.")
+        check_hint(self.n_records)
         shares(self.budget, self.max_nodes)
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
@@ -200,7 +195,7 @@ class TopDownClassifier(PrivateClassifier):
         kind = _Published if self.variant == "published" else _Sound
         private_split = kind(self, curator, functions, start, budget)
         tree = Tree(curator.schema)
-        leaves = grow_best_first(curator, tree, start, functions.grid, private_split, self.max_nodes)
+        leaves = grow_best_first(curator, tree, start, functions.grid, private_split, int(self.max_nodes))
         labels = curator.choose(
             {node: Candidates(None, n_classes, labelled=True, stop=True) for node in leaves},
             CorrectCount(),
@@ -345,24 +340,27 @@ def selection_score(criterion: str, size: int) -> Score:
 
 def shares(budget: str | Callable[[int], Any], max_nodes: int) -> list[Fraction]:
     """B(1), ..., B(max_nodes): exact, none negative, together at most 1."""
+    max_nodes = int(max_nodes)
     if callable(budget):
         values = [_share(budget(depth)) for depth in range(1, max_nodes + 1)]
-    elif budget in BUDGETS:
+    elif isinstance(budget, str) and budget in BUDGETS:
         values = [BUDGETS[budget](depth, max_nodes) for depth in range(1, max_nodes + 1)]
     else:
         raise PrivetError(f"budget must be 'decay', 'uniform' or a function of the depth; got {budget!r}.")
-    if min(values) < 0 or sum(values) > 1:
-        raise PrivetError("The shares that budget gives to depths 1 to max_nodes must not be negative nor exceed 1.")
+    together = sum(values, Fraction(0))
+    if 1 < together <= 1 + Fraction(1, 10**9):  # what was meant to be 1, in floats
+        values = [value / together for value in values]
+    elif min(values) < 0 or together > 1:
+        raise PrivetError(
+            "The shares that budget gives to depths 1 to max_nodes must not be negative, nor exceed 1 together; they "
+            f"add up to {float(together):.6g}."
+        )
     return values
 
 
 def _share(value: Any) -> Fraction:
-    return Fraction(0) if _number(value) and value == 0 else exact(value, "a share of the budget")
+    return Fraction(0) if is_number(value) and value == 0 else exact(value, "a share of the budget")
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-
-
-def _whole(value: Any, low: int, high: float = math.inf) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) <= high
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1

@@ -24,6 +24,9 @@ from privet.tree.growth import Branch, branches, candidates_of, sprout
 from privet.tree.splits import single_splits
 from privet.tree.tree import Tree
 
+MOST_DEPTH = 16
+"""Deeper trees of so many children would not end, and records do not reach that far."""
+
 FEWEST = 2
 """Fewer records are not split."""
 
@@ -95,7 +98,7 @@ class BDPTClassifier(PrivateClassifier):
         self.random_state = random_state
 
     def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth, 1)
+        check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
         check_whole("n_bins", self.n_bins, 2, 256)
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:

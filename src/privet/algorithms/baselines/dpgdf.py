@@ -24,6 +24,9 @@ from privet.tree.planning import Level
 from privet.tree.splits import single_splits
 from privet.tree.tree import Tree
 
+MOST_DEPTH = 16
+"""Deeper trees of so many children would not end, and records do not reach that far."""
+
 FEWEST = 11
 """The published tree does not split fewer records."""
 
@@ -94,7 +97,7 @@ class DPGDFClassifier(PrivateClassifier):
         self.random_state = random_state
 
     def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth, 1)
+        check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
         check_whole("n_bins", self.n_bins, 0, 256)
 
     @classmethod
