@@ -79,11 +79,6 @@ def test_a_measured_size_is_within_the_budget_too():
     assert worst_loss("one category", 1, max_nodes=1, n_records=None) <= 8 + 1e-9
 
 
-@pytest.mark.slow
-def test_no_transcript_of_two_splits_with_two_classes_is_more_than_epsilon_apart():
-    assert worst_loss("two categories", 1, max_nodes=2) <= 8 + 1e-9
-
-
 def test_the_search_would_catch_twice_the_budget():
     class Careless(TopDownClassifier):
         def _grow(self, curator, start, budget):
