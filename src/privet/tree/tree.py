@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -242,7 +241,8 @@ class Reach:
         inside = (parts == part) & self._open.get(rule.feature, True)
         if not inside.any():
             return None
-        reach = copy(self)
+        reach = Reach.__new__(Reach)
+        reach._cuts = self._cuts
         reach._open = {**self._open, rule.feature: inside}
         return reach
 
