@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc clean
+.PHONY: ensemble regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -31,6 +31,9 @@ ablation: $(VENV)/bench
 	$(BIN)/python benchmarks/ablation.py
 
 # DiPriMe's Table 1 beside our regressors (hours; it can be stopped and taken up again), and its Figures 2 and 3.
+ensemble: $(VENV)/bench
+	$(BIN)/python benchmarks/ensemble.py
+
 regression: $(VENV)/bench
 	$(BIN)/python benchmarks/regression.py
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from privet import Categorical, Numeric, Schema
 from privet.tree.grid import public_grid
-from privet.tree.rounds import MOST_ROUNDS, partitions, plan_rounds
+from privet.tree.rounds import MOST_ROUNDS, partitions, pays_off, plan_rounds
 
 GRID = public_grid(
     Schema(
@@ -66,3 +66,11 @@ def test_partitions_are_the_same_for_everyone():
     one, other = ([o.splits for o in islice(partitions(GRID, 8, seed=0), 3)] for _ in range(2))
     assert one == other
     assert one[0] != one[1]
+
+
+def test_several_classes_need_more_records_before_boosting_pays_off():
+    budget = Fraction(1)
+    assert pays_off(20_000, budget, "epsilon", 2)
+    assert not pays_off(20_000, budget, "epsilon", 4)
+    assert not pays_off(1_000, budget, "epsilon", 2)
+    assert not pays_off(-50, budget, "rho", 2)  # a noisy number of records may be negative

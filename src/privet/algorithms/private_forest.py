@@ -33,7 +33,7 @@ from privet.tree.candidates import Candidates
 from privet.tree.forest import Forest
 from privet.tree.grid import public_grid
 from privet.tree.planning import COUNT_SHARE, SIZE_SHARE, plan_levels
-from privet.tree.rounds import CELLS, LARGEST_MOVE, RIDGE, WORTHWHILE, partitions, plan_rounds, signal
+from privet.tree.rounds import CELLS, LARGEST_MOVE, RIDGE, partitions, pays_off, plan_rounds, signal
 from privet.tree.splits import public_splits
 
 METHODS = ("auto", "boosting", "trees")
@@ -150,9 +150,10 @@ class PrivateForestClassifier(ForestClassifier):
         else:
             limit = rho_within(budget, checked_delta(self.delta))
             currency, left = "rho", limit - rho_of("geometric", size_budget)
-        worthwhile = self.n_trees == 1 and signal(n_records, left, currency) >= WORTHWHILE[currency]
-        boosts = self.method == "boosting" or (self.method == "auto" and worthwhile)
-        if not boosts or len(curator.schema.classes or ()) < 2:
+        n_classes = len(curator.schema.classes or ())
+        auto = self.method == "auto" and self.n_trees == 1 and pays_off(n_records, left, currency, n_classes)
+        boosts = self.method == "boosting" or auto
+        if not boosts or n_classes < 2:
             # Two noise scales: a noisy number must not buy a depth that the true one would not.
             margin = 0.0 if self.n_records is not None else 2 / float(SIZE_SHARE)
             return self._parts(curator, start, budget - size_budget, n_records, margin)

@@ -39,7 +39,7 @@ CELLS = {"epsilon": 16, "rho": 8}
 """The most parts of a partition: with a delta there are more rounds, whose different cuts add up to finer ones."""
 
 WORTHWHILE = {"epsilon": 5_000.0, "rho": 400.0}
-"""The signal from which boosting is expected to beat one tree: see ``signal``."""
+"""The signal, for each score to be boosted, from which that is expected to beat one tree."""
 
 
 def signal(n_records: float, budget: Fraction, currency: str) -> float:
@@ -47,6 +47,12 @@ def signal(n_records: float, budget: Fraction, currency: str) -> float:
     if currency == "epsilon":
         return n_records * float(budget) / math.sqrt(2)
     return n_records * float(ratio_for("gaussian", budget))
+
+
+def pays_off(n_records: float, budget: Fraction, currency: str, n_classes: int) -> bool:
+    """Whether boosting is expected to be more accurate than one tree: several classes share the rounds."""
+    n_scores = 1 if n_classes <= 2 else n_classes
+    return signal(n_records, budget, currency) / n_scores >= WORTHWHILE[currency]
 
 
 @dataclass(frozen=True)
