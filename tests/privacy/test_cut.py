@@ -14,6 +14,7 @@ from privet.privacy.cut import (
     DIGITS,
     CutMechanisms,
     Drawn,
+    _winner,
     check_law,
     cut_bits,
     cut_choice,
@@ -89,6 +90,33 @@ def test_the_delta_of_a_choice_holds_for_every_gap_and_order(scale, bits):
             laws = winner_law(here, noise, order), winner_law(here + changes, noise, order)
             found = max(found, worst(*laws, 1 / scale))
     assert stated / 3.1 <= found <= stated  # a third: rarely are all candidates at their worst at once
+
+
+class Tried:
+    """A public generator that draws this list of candidates."""
+
+    def __init__(self, tried):
+        self.tried = np.array(tried)
+
+    def integers(self, k, size):
+        return self.tried
+
+
+@pytest.mark.parametrize(("scale", "bits"), [(1.0, 1), (1.5, 2)])
+def test_the_delta_of_the_exponential_mechanism_holds_for_whoever_knows_which_candidates_were_tried(scale, bits):
+    """For every public list of three tries, every gap and every change by one record."""
+    noise = geometric_law(scale, bits)
+    stated = float(Drawn("cut", bits, 3, 2).delta("exponential", Fraction(1), scale))
+
+    def law(scores, tried):
+        found = np.zeros(2)
+        for values in product(range(2**bits), repeat=3):
+            winner = _winner("exponential", np.array(scores), np.array(values), Tried(tried))
+            found[winner] += noise[list(values)].prod()
+        return found
+
+    for tried, gap, (one, other) in product(product((0, 1), repeat=3), range(4), product((0, 1), repeat=2)):
+        assert worst(law([0, gap], tried), law([one, gap + other], tried), 1 / scale) <= stated
 
 
 def test_stated_deltas_are_negligible_for_real_questions():

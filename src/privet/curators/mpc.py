@@ -40,7 +40,7 @@ from privet.tree.candidates import Candidates, Split
 from privet.tree.grid import Grid
 
 MOST_SHARED = 4_000_000
-"""Candidates of one question: their noise takes some gigabytes of messages."""
+"""Numbers drawn for one choice, at least one for each candidate: they take some gigabytes of messages."""
 
 
 class Owners:
@@ -185,12 +185,15 @@ class MpcCurator(CentralCurator):
 
     def _choice_event(self, event: Event, options: Candidates, score: Score) -> Event:
         check_joint(score)
-        if len(options) > MOST_SHARED:
-            raise LeakError(f"On secret shares a choice has at most {MOST_SHARED:,} candidates.")
+        drawn = self._joint.drawn_choice(event.mechanism, len(options), event.scale)
+        if drawn.draws > MOST_SHARED:
+            raise LeakError(
+                f"On secret shares a choice draws at most {MOST_SHARED:,} numbers, and {event.mechanism} of "
+                f"{len(options):,} candidates draws {drawn.draws:,}. Offer fewer, or choose by permute_and_flip."
+            )
         low, high = self._scale_range(options, score, event.scale)
         self._engine.need(score_bits(score, self._most))
         self._engine.need(self._joint.key_bits(event.mechanism, [high - low], [len(options)], [event.scale]))
-        drawn = self._joint.drawn_choice(event.mechanism, len(options), event.scale)
         return replace(event, drawn=str(drawn), delta=drawn.delta(event.mechanism, event.sensitivity, event.scale))
 
     def _scale_range(self, options: Candidates, score: Score, scale: float) -> tuple[int, int]:

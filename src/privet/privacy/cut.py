@@ -44,7 +44,7 @@ def cut_bits(scale: float, draws: int = 1) -> int:
 
 
 def tries(candidates: int) -> int:
-    """How often the exponential mechanism tries: all fail with a chance of at most 2^-64."""
+    """How often the exponential mechanism tries: one of them never is with a chance of at most 2^-64."""
     return math.ceil(SURE_BITS * math.log(2) * candidates) if candidates > 1 else 1
 
 
@@ -108,12 +108,11 @@ class Drawn:
         rho, at worst. P - e^epsilon P' is at most (e^epsilon - 1) c / (1 - c), also where t + rho is beyond the cut.
         Add this up over the candidates.
 
-        *Exponential mechanism.* It tries candidates at random until one is accepted. Another law by at most c for each
-        number, and the chance (1 - 1/K)^tries that all fail: what moves the law by tau in total variation costs
-        (1 + e^epsilon) tau.
+        *Exponential mechanism.* The same over tries instead of candidates (``entrants``), whichever of them were
+        drawn: add up over the tries.
 
         *Rounded chances* move each coin by at most 2^-(DIGITS + 1), counted twice to cover the rounding of the
-        thresholds themselves: total variation again.
+        thresholds themselves: what moves the law by tau in total variation costs (1 + e^epsilon) tau.
 
         *Dealt noise* is exact up to the cut, where no number is expected to arrive, and 2^-100 for a sampler that
         decides by so many digits: total variation.
@@ -128,11 +127,9 @@ class Drawn:
             if self.law == "dealt":
                 moved += self.draws * (c + Decimal(2) ** -100)
                 cut = Decimal(0)
-            elif mechanism == "exponential":
-                moved += self.draws * c + (1 - 1 / Decimal(self.candidates)) ** self.draws
-                cut = Decimal(0)
             else:
-                cut = self.candidates * (grown - 1) * c / (1 - c)
+                contestants = self.draws if mechanism == "exponential" else self.candidates
+                cut = contestants * (grown - 1) * c / (1 - c)
             delta = (cut + (1 + grown) * moved) * (1 + Decimal(10) ** -40)
             return min(Fraction(1), Fraction(math.ceil(delta * DELTA_UNIT) + 1, DELTA_UNIT))
 
@@ -194,14 +191,23 @@ class CutMechanisms:
 
 
 def _winner(mechanism: str, scores: np.ndarray, noise: np.ndarray, public: np.random.Generator) -> int:
-    k = len(scores)
-    if mechanism == "exponential":
-        tried = public.integers(k, size=len(noise))
-        return int(tried[np.argmax(noise >= scores.max() - scores[tried])])
+    taking_part = entrants(mechanism, len(scores), len(noise), public)
     if mechanism == "report_noisy_max":
-        noise = noise[:k] - noise[k:]
-    order = public.permutation(k)
-    return int(order[np.argmax((scores + noise)[order])])
+        noise = noise[: len(scores)] - noise[len(scores) :]
+    return int(taking_part[np.argmax(scores[taking_part] + noise)])
+
+
+def entrants(mechanism: str, candidates: int, draws: int, public: np.random.Generator) -> np.ndarray:
+    """Who takes part in a choice, in a public order that breaks ties: the largest score plus noise wins.
+
+    For the exponential mechanism these are ``tries``: candidates drawn evenly, over and over, each with noise of its
+    own. Permute-and-flip over them visits them in a random order and takes the first whose coin exp(-gap / scale) comes
+    up; that is how the exponential mechanism is drawn by rejection, unless the best candidate is not among the tries.
+    What matters more: whoever knows the tries and sees which one won sees permute-and-flip over a public list, in which
+    candidates come several times, and that is private (docs/theory.md, L1). If instead the first accepted try won, a
+    winner would tell whoever knows the order that no candidate tried before it was the best.
+    """
+    return public.integers(candidates, size=draws) if mechanism == "exponential" else public.permutation(candidates)
 
 
 def coin_chunks(drawn: Sequence[Drawn], scales: Sequence[float]) -> Iterator[np.ndarray]:

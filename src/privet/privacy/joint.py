@@ -5,14 +5,13 @@ is opened is the private answer alone: the number of the winner, or a count with
 ``cut.py``. Algorithms 12 and 13 of paper 003 (Laplace and exponential mechanism in MPC) are ``geometric`` and the
 exponential ``select``, with two repairs: no logarithm or exponential is computed in fixed point, whose rounding voids a
 proof, because geometric coins have the exact chances; and the printed scan of algorithm 13, which compares with the
-scores instead of the cumulated weights and returns the last candidate that fits, is a search for the first try that is
-accepted.
+scores instead of the cumulated weights and returns the last candidate that fits, is a choice among tries
+(``cut.entrants``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +26,7 @@ from privet.privacy.cut import (
     cut_bits,
     cut_choice,
     cut_tally,
+    entrants,
     generator_coins,
     seed_of,
 )
@@ -94,14 +94,9 @@ class JointMechanisms:
 
     def key_bits(self, mechanism: str, spans: Sequence[int], sizes: Sequence[int], scales: Sequence[float]) -> int:
         """How many bits the comparisons of a choice need: public, from the sizes and the spans of the scores."""
-        widest = 1
-        for span, size, scale in zip(spans, sizes, scales):
-            drawn = self.drawn_choice(mechanism, size, scale)
-            if mechanism == "exponential":
-                widest = max(widest, 2 * drawn.draws.bit_length(), max(span, 1 << drawn.bits).bit_length())
-            else:
-                widest = max(widest, (span + 2 * _most(drawn)).bit_length())
-        return widest + _number_bits(sizes) + 2
+        drawn = [self.drawn_choice(mechanism, *each) for each in zip(sizes, scales)]
+        widest = max((span + 2 * _most(each)).bit_length() for span, each in zip(spans, drawn))
+        return widest + _number_bits(mechanism, drawn) + 2
 
     # -- choices -----------------------------------------------------------------------------------------------------
 
@@ -115,8 +110,9 @@ class JointMechanisms:
     ) -> list[int]:
         """For each vector of scores, each in public between low and low + span, the number of the winner.
 
-        Winners are opened, all at once, and nothing else is. Candidates get keys whose largest is the winner's and
-        whose last digits say which one it is; a knock-out finds the largest, and only its last digits are opened.
+        Winners are opened, all at once, and nothing else is: which of the entrants, in their public order, has the
+        largest score plus noise. An entrant's key is that sum, with its place in the order in the last digits; a
+        knock-out finds the largest key, and only its last digits are opened.
         """
         sizes = [len_of(score) for score in scores]
         bits = self.key_bits(mechanism, spans, sizes, scales)
@@ -124,46 +120,22 @@ class JointMechanisms:
         drawn = [self.drawn_choice(mechanism, *each) for each in zip(sizes, scales)]
         noises = self._geometric(drawn, scales)
         public = self._public()
-        above = [score - low for score, low in zip(scores, lows)]
-        if mechanism == "exponential":
-            keys = self._tries(above, noises, max(*spans, *(1 << each.bits for each in drawn)), public)
-        else:
-            keys = [self._noisy(*each, public) for each in zip(above, noises, drawn)]
-        number_bits = _number_bits(sizes)
-        best = self._largest(self._table([key.first * (1 << number_bits) + key.last for key in keys]), bits)
+        number_bits = _number_bits(mechanism, drawn)
+        keys, names = [], []
+        for score, low, noise, each in zip(scores, lows, noises, drawn):
+            # The order may be known: for each one the choice is private (docs/theory.md, L1).
+            taking_part = entrants(mechanism, len_of(score), len_of(noise), public)
+            noisy = (score - low)[taking_part] + self._one_sided(noise, len(taking_part), each)
+            keys.append(noisy * (1 << number_bits) + np.arange(len(taking_part))[::-1])
+            names.append(taking_part[::-1])
+        best = self._largest(self._table(keys), bits)
         digits = self.engine.open_bits(self.engine.low_bits(best, number_bits))
         numbers = (digits.astype(np.int64) << np.arange(number_bits)[:, None]).sum(axis=0)
-        return [int(key.names[number]) for key, number in zip(keys, numbers)]
+        return [int(own[number]) for own, number in zip(names, numbers)]
 
-    def _noisy(self, score: Secret, noise: Secret, drawn: Drawn, public: np.random.Generator) -> _Keys:
-        """Permute-and-flip; with noise on both sides, twice as many numbers as candidates, report-noisy-max.
-
-        The largest of integer score plus one-sided geometric noise, ties to the first in a fresh random order, is
-        exactly permute-and-flip (docs/theory.md, L1). The order may be known: for each order the choice is private.
-        """
-        k = len_of(score)
-        noisy = score + (noise if len_of(noise) == k else noise[:k] - noise[k:] + _most(drawn))
-        order = public.permutation(k)
-        return _Keys(noisy[order], np.arange(k)[::-1], order[::-1])
-
-    def _tries(
-        self, scores: Sequence[Secret], noises: Sequence[Secret], widest: int, public: np.random.Generator
-    ) -> list[_Keys]:
-        """The exponential mechanism: candidates drawn evenly, in public, until the secret coin exp(-gap / scale) of one
-        comes up. Each coin is "geometric noise of at least the gap". All are tossed, and the first wins; which try it
-        was is not told, for that depends on all scores.
-        """
-        tried = [public.integers(len_of(score), size=len_of(noise)) for score, noise in zip(scores, noises)]
-        best = self._largest(self._table(scores), widest.bit_length() + 2)
-        gaps = [(score * -1 + best[i : i + 1])[which] for i, (score, which) in enumerate(zip(scores, tried))]
-        failed = self.engine.less(self._joined(noises), self._joined(gaps), widest.bit_length() + 2)
-        keys, start = [], 0
-        for score, which in zip(scores, tried):
-            n = len(which)
-            accepted = failed[start : start + n] * -1 + 1
-            keys.append(_Keys(accepted * (1 << n.bit_length()) + np.arange(n)[::-1], which, np.arange(len_of(score))))
-            start += n
-        return keys
+    def _one_sided(self, noise: Secret, n: int, drawn: Drawn) -> Secret:
+        """Noise of ``n`` entrants, none of it negative: for report-noisy-max, two numbers each, moved up by as much."""
+        return noise if len_of(noise) == n else noise[:n] - noise[n:] + _most(drawn)
 
     def _joined(self, vectors: Sequence[Secret]) -> Secret:
         return self.engine.concatenate(vectors) if len(vectors) > 1 else vectors[0]
@@ -237,17 +209,10 @@ class JointMechanisms:
         return [numbers[end - n : end] for n, end in zip(sizes, np.cumsum(sizes))]
 
 
-@dataclass(frozen=True)
-class _Keys:
-    """What a choice compares: ``first``, then in public ``last``, which number of ``names`` it is."""
-
-    first: Secret
-    last: np.ndarray
-    names: np.ndarray
-
-
-def _number_bits(sizes: Sequence[int]) -> int:
-    return max(1, (max(sizes) - 1).bit_length())
+def _number_bits(mechanism: str, drawn: Sequence[Drawn]) -> int:
+    """How many digits the place of an entrant has."""
+    most = max(each.draws if mechanism == "exponential" else each.candidates for each in drawn)
+    return max(1, (most - 1).bit_length())
 
 
 def _most(drawn: Drawn) -> int:
