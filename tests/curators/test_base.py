@@ -22,7 +22,7 @@ def two_nodes():
         "tally": lambda c: c.tally({}, TENTH),
         "choose": lambda c: c.choose({}, None, TENTH),
         "choose_each": lambda c: c.choose_each({}, None, TENTH),
-        "owner_sum": lambda c: c.owner_sum([], [], "minimum", TENTH),
+        "owner_sum": lambda c: c.owner_sum({}, "least_impurity", TENTH),
         "quantiles": lambda c: c.quantiles(None, [], [], TENTH),
         "peek": lambda c: c.peek([]),
         "advance": lambda c: c.advance(None),

@@ -377,9 +377,8 @@ def refused_questions(curator, root):
         ("too fine", LeakError, lambda: curator.quantiles(root, [2], [Fraction(1, 2), Fraction(1, 2**31)], tenth)),
         ("a probability as a float", LeakError, lambda: curator.quantiles(root, [2], [0.5], tenth)),
         ("quantiles for nothing", LeakError, lambda: curator.quantiles(root, [2], [Fraction(1, 2)], Fraction(0))),
-        ("no such capability", CapabilityError, lambda: curator.choose_each({root: options}, Gini(), tenth)),
-        ("no such capability", CapabilityError, lambda: curator.owner_sum([root], [0], "minimum", tenth)),
-        ("no such capability", CapabilityError, lambda: curator.owner_sum([], [], "x", None)),
+        ("a statistic without a proof", LeakError, lambda: curator.owner_sum({root: (good,)}, "minimum", tenth)),
+        ("no budget", LeakError, lambda: curator.owner_sum({root: (good,)}, "least_impurity", None)),
     ]  # fmt: skip
 
 
@@ -446,7 +445,9 @@ def test_a_level_is_charged_whole_or_not_at_all():
 def test_what_a_curator_cannot_answer_names_what_it_can():
     curator = curator_of(some_table(3))
     root = curator.root()
-    with pytest.raises(CapabilityError, match=r"MemoryCurator cannot answer 'choose\(hidden=True\)'.*choose, peek"):
+    with pytest.raises(
+        CapabilityError, match=r"MemoryCurator cannot answer 'choose\(hidden=True\)'.*choose, choose_each"
+    ):
         curator.choose({root: candidates_of(curator)}, Gini(), Fraction(1), hidden=True)
 
 

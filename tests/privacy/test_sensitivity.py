@@ -451,6 +451,84 @@ def test_a_lemmas_name_gives_its_scores_constant_back(score):
     assert s.proven(score.lemma) == score.sensitivity > 0
 
 
+# -- owners' least impurities --------------------------------------------------------------------------------
+
+
+def test_no_record_moves_a_least_impurity_by_more_than_one_nor_down():
+    """All tables of two and three parts with up to 3 records of each of two or three classes in each."""
+    for data in (all_counts(12, 1, 3), all_counts(6, 2, 2), all_counts(3, 3, 2), all_counts(2, 2, 3)):
+        before = s.least_impurities(data)
+        change = np.concatenate([s.least_impurities(more) - before for more in one_more(data)])
+        assert change.min() >= 0
+        assert change.max() <= s.least_impurity_sensitivity(1) == s.ONE
+
+
+def test_the_constant_of_a_least_impurity_cannot_be_lowered():
+    """The first record of its class among many others; half of Gini's 2 (N-1)/N, rounded down."""
+    many = np.array([[[10**6, 0]]])
+    assert s.least_impurities(many + np.array([0, 1])) - s.least_impurities(many) == s.ONE - 1
+
+
+def test_a_least_impurity_is_the_least_over_all_thresholds_the_trivial_one_too():
+    parts = np.array([[3, 1], [0, 4], [2, 2]])
+
+    def impurity(side):
+        n, ones = side.sum(), side[:, 1].sum()
+        return Fraction(int(ones * (n - ones)), int(n)) if n else Fraction(0)
+
+    least = min(impurity(parts[:k]) + impurity(parts[k:]) for k in range(4))
+    assert abs(Fraction(int(s.least_impurities(parts)), s.ONE) - least) < Fraction(2, s.ONE)
+    assert s.least_impurities(np.zeros((5, 3, 2), dtype=np.int64)).tolist() == [0] * 5
+
+
+def moments_of(records, n_parts):
+    """(n, sum t, sum t^2) of every part, from (part, target) pairs."""
+    cells = np.zeros((n_parts, 3), dtype=np.int64)
+    for part, target in records:
+        cells[part] += [1, target, target * target]
+    return cells
+
+
+def test_no_target_moves_a_least_spread_by_more_than_one_nor_down():
+    """All tables of up to 4 records in two parts, with targets at the ends of the range and between."""
+    targets = (0, 1, s.TARGET_ONE // 3, s.TARGET_ONE // 2, s.TARGET_ONE)
+    kinds = list(itertools.product(range(2), targets))
+    changes = set()
+    for n in range(4):
+        for records in itertools.combinations_with_replacement(kinds, n):
+            before = s.least_spreads(moments_of(records, 2))
+            changes |= {int(s.least_spreads(moments_of((*records, more), 2)) - before) for more in kinds}
+    assert min(changes) >= 0
+    assert 0.7 * s.ONE < max(changes) <= s.ONE
+
+
+def test_targets_at_the_ends_are_two_classes():
+    counts = all_counts(4, 2, 2)
+    n, ones = counts.sum(axis=-1), counts[..., 1]
+    as_targets = np.stack([n, ones * s.TARGET_ONE, ones * s.TARGET_ONE**2], axis=-1)
+    assert np.array_equal(s.least_spreads(as_targets), s.least_impurities(counts))
+
+
+@given(
+    n=st.integers(1, 2**29),
+    share=st.fractions(0, 1),
+    target=st.sampled_from([0, 1, 2**15, 2**16 - 1, 2**16]),
+)
+def test_the_spread_of_huge_data_is_exactly_monotone(n, share, target):
+    total = int(share * n * s.TARGET_ONE)
+    before, after = (
+        int(s.least_spreads(np.array([[size, amount, 0]]))) for size, amount in ((n, total), (n + 1, total + target))
+    )
+    assert 0 <= after - before <= s.ONE
+
+
+def test_sums_over_owners_never_exceed_what_one_threshold_leaves():
+    """The bound that saves budget: the owners' own best thresholds together beat any threshold for all of them."""
+    owners = all_counts(2, 2, 2, 2)  # two owners, two parts, two classes
+    together = s.least_impurities(owners.sum(axis=1))
+    assert (s.least_impurities(owners).sum(axis=1) <= together + 2).all()  # two owners' floors
+
+
 @pytest.mark.parametrize(("tables", "sensitivity"), [(0, 1), (1, 1), (2, 2), (50, 50)])
 def test_a_tally_costs_one_for_each_table(tables, sensitivity):
     assert s.tally_sensitivity(tables) == s.proven(f"tally({tables})") == sensitivity

@@ -18,7 +18,7 @@ from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 import numpy as np
 
@@ -163,12 +163,32 @@ class Curator(ABC):
         """
         self._cannot("choose")
 
-    def choose_each(self, candidates: Mapping[Node, Candidates], score: Score, budget: Budget) -> Any:
-        """One private choice for each owner (LocalRNM of paper 001)."""
+    def choose_each(
+        self,
+        candidates: Mapping[Node, Candidates],
+        score: Score,
+        budget: Budget,
+        *,
+        mechanism: str = "permute_and_flip",
+    ) -> dict[Node, list[Choice]]:
+        """Each owner's own choice for each node, from its records alone: one answer for each owner, in their order.
+
+        As ``choose``, and at the same price: a record is with one owner, so the owners' choices are parallel and
+        cost ``budget`` on each node's scope once. (LocalRNM of paper 001.)
+        """
         self._cannot("choose_each")
 
-    def owner_sum(self, nodes: Sequence[Node], features: Sequence[int], statistic: str, budget: Budget) -> Any:
-        """A noisy sum of the owners' local statistics (budget saving of paper 002)."""
+    def owner_sum(
+        self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
+    ) -> dict[Node, np.ndarray]:
+        """For each node and each of its tables the noisy sum, over owners, of a statistic that each computes alone.
+
+        ``"least_impurity"``: the least impurity of two sides that a threshold between the parts of the table leaves,
+        half the Gini impurity times the records, in units of 2^-8. No threshold does better on all records together
+        than the sum of the owners' own best ones, so this bounds from below what the table's feature can do (budget
+        saving of paper 002). Costs ``budget`` on each node's scope: two-sided geometric noise on exact integers, L1
+        sensitivity as many units as there are tables, for all owners together (``least_impurity_sensitivity``).
+        """
         self._cannot("owner_sum")
 
     def quantiles(

@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from privet.curators.base import Budget, Curator, Node, Step, Tally, budgets
+from privet.curators.statistics import owner_statistics, statistic_sensitivity
 from privet.errors import LeakError
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import Mechanisms, scale_for, selection_scale
@@ -74,7 +75,9 @@ LARGEST_LOG_PRIOR = 709.0
 class CentralCurator(Curator):
     """A trusted curator: it sees all records, and what leaves it has been paid for."""
 
-    capabilities = frozenset({"tally", "choose", "advance", "quantiles", "target_quantiles", "peek", "zcdp"})
+    capabilities = frozenset(
+        {"tally", "choose", "choose_each", "owner_sum", "advance", "quantiles", "target_quantiles", "peek", "zcdp"}
+    )
     trust = "The machine that trained the model saw all records; nobody else had to."
 
     def __init__(self, schema: Schema, ledger: Ledger, mechanisms: Mechanisms) -> None:
@@ -191,8 +194,12 @@ class CentralCurator(Curator):
         return event
 
     def _noisy_tallies(self, tallies: Mapping[Node, Tally], scales: Sequence[float]) -> dict[Node, np.ndarray]:
-        nodes, answers = list(tallies), {}
         exact = self._exact_tallies(tallies)
+        return self._noisy({node: exact[node] for node in tallies}, scales)
+
+    def _noisy(self, exact: Mapping[Node, np.ndarray], scales: Sequence[float]) -> dict[Node, np.ndarray]:
+        """Each node's exact integers with noise of its scale, of the kind that its currency pays for."""
+        nodes, answers = list(exact), {}
         # One call for all nodes that share a scale: a level, as a rule.
         noises = [(node.scope.currency, scale) for node, scale in zip(nodes, scales)]
         for currency, scale in dict.fromkeys(noises):
@@ -324,6 +331,48 @@ class CentralCurator(Curator):
         )
         winners = self._winners(candidates, score, mechanism, scales)
         return {node: candidates[node].choice(winner) for node, winner in zip(nodes, winners)}
+
+    def choose_each(
+        self,
+        candidates: Mapping[Node, Candidates],
+        score: Score,
+        budget: Budget,
+        *,
+        mechanism: str = "permute_and_flip",
+    ) -> dict[Node, list[Choice]]:
+        """The choice of the one owner that there is."""
+        if "choose_each" not in self.capabilities:
+            self._cannot("choose_each")
+        choices = self.choose(candidates, score, budget, mechanism=mechanism)
+        return {node: [choice] for node, choice in choices.items()}
+
+    def owner_sum(
+        self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
+    ) -> dict[Node, np.ndarray]:
+        if "owner_sum" not in self.capabilities:
+            self._cannot("owner_sum")
+        if not tables:
+            return {}
+        nodes = list(tables)
+        self._own(nodes)
+        for split in (split for own in tables.values() for split in own):
+            self._fits(split)
+        events, scales = [], []
+        for (node, own), amount in zip(tables.items(), budgets(nodes, budget)):
+            sensitivity = statistic_sensitivity(statistic, len(own))
+            mechanism = "geometric" if node.scope.currency == "epsilon" else "gaussian"
+            scale = scale_for(sensitivity, _ratio(node, mechanism, amount))
+            lemma = f"{statistic}({len(own)})"
+            event = Event(node.scope.path, "owner sum", mechanism, Fraction(sensitivity), scale, amount, lemma)
+            events.append((node.scope, event))
+            scales.append(scale)
+        self.ledger.charge(events)
+        grid, classes = self._cells(), self.schema.classes is not None
+        exact = {
+            node: owner_statistics(histogram, grid, tables[node], classes=classes)
+            for node, histogram in zip(nodes, self._in_batches(nodes))
+        }
+        return self._noisy(exact, scales)
 
     def _choice_event(self, event: Event, options: Candidates, score: Score) -> Event:
         """What is charged for a choice; raises, before anything is, if it cannot be answered."""

@@ -34,7 +34,13 @@ _STEP = re.compile(r"[a-z]+(?:0|[1-9][0-9]*):(?:0|[1-9][0-9]*)")
 # A lemma speaks about additive noise, about no noise at all or, as every score's does, about a selection.
 SELECTIONS = ("permute_and_flip", "exponential", "report_noisy_max")
 _NOISE = ("geometric", "gaussian")  # by L1: the L2 sensitivity, which Gaussian noise is scaled to, is never larger
-_MECHANISMS = {"tally": _NOISE, "target_tally": _NOISE, "gradient_tally": _NOISE, "peek": ("peek",)}
+_MECHANISMS = {
+    "tally": _NOISE,
+    "target_tally": _NOISE,
+    "gradient_tally": _NOISE,
+    "least_impurity": _NOISE,
+    "peek": ("peek",),
+}
 
 # Sums of fractions stay fast, and printable, as long as their common denominator has fewer bits.
 _DENOMINATOR_BITS = 14_000

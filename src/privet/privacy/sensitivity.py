@@ -399,6 +399,59 @@ def gradient_tally_sensitivity(tables: int) -> int:
     return GRADIENT_ONE * tally_sensitivity(tables)
 
 
+def least_impurities(parts: np.ndarray) -> np.ndarray:
+    """For each table the least half Gini impurity of its two sides, over all thresholds, in units of 2^-8.
+
+    ``parts`` holds class counts of (..., part, class), the parts in the order of the table. A side with counts c and
+    size n has (n - sum(c^2)/n) / 2, which is n p (1-p) for two classes: half of ``Gini``'s, so one more record adds
+    between 0 and 1 to the side it is on and nothing to the other, and the floor keeps both ends. The thresholds are the
+    borders between parts and the trivial one, which leaves all records on one side: they are public, and a minimum of
+    functions that each grow by 0 to 1 grows by 0 to 1. An owner without records has 0, never infinity.
+    """
+    return _least(parts, _half_gini)
+
+
+def least_spreads(parts: np.ndarray) -> np.ndarray:
+    """The same for numeric targets in [0, ``TARGET_ONE``], given as (..., part, (n, sum t, sum t^2)).
+
+    A target t counts as the part t of a record of one class and the rest of it of another. A side with sums A and B of
+    these parts has AB/(A+B), which is A less the part of the squared error that splits change. It is concave, grows
+    with the records (AB/(A+B) is homogeneous, so it is superadditive) and has slopes B^2/(A+B)^2 and A^2/(A+B)^2 of at
+    most 1, so a record, whose parts add up to 1, adds between 0 and 1.
+    """
+    return _least(parts, _spread)
+
+
+def _least(parts: np.ndarray, impurity: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    up_to = np.cumsum(parts, axis=-2)
+    left = impurity(up_to)  # the last one has all records: the trivial threshold
+    return (left + impurity(up_to[..., -1:, :] - up_to)).min(axis=-1)
+
+
+def _half_gini(side: np.ndarray) -> np.ndarray:
+    n = _sizes(side)
+    return ((n * n - _folded(np.add, side * side)) << FRACTION_BITS) // (2 * np.maximum(n, 1))
+
+
+def _spread(side: np.ndarray) -> np.ndarray:
+    n, total = side[..., 0], side[..., 1]
+    _fits(n, 1 << 32)
+    safe = np.maximum(n, 1)
+    # A - A^2/n in units of 2^-32, without the square of the sum, which could overflow (``SquaredError``).
+    q, r = np.divmod(total, safe)
+    exact = (total << TARGET_BITS) - q * q * n - 2 * q * r + (-(r * r)) // safe
+    return exact >> (2 * TARGET_BITS - FRACTION_BITS)
+
+
+def least_impurity_sensitivity(tables: int) -> int:
+    """Owners' least impurities of so many tables, added up over the owners: ``ONE`` for each table.
+
+    A record is with one owner and in every one of that owner's tables, and moves each of their minima by 0 to 1. So the
+    L1 effect is at most the number of tables, and all owners together cost what one costs.
+    """
+    return ONE * tally_sensitivity(tables)
+
+
 def proven(lemma: str) -> Fraction:
     """The smallest sensitivity that the named lemma allows; used to re-check receipts."""
     match = re.fullmatch(r"([a-z_]+)(?:\(([0-9]{1,18})(?:/([0-9]{1,18}))?\))?", lemma)
@@ -416,6 +469,7 @@ _LEMMAS: dict[str, Callable[..., int]] = {
     "tally": lambda tables=1: tally_sensitivity(tables),
     "target_tally": lambda tables=1: target_tally_sensitivity(tables),
     "gradient_tally": lambda tables=1: gradient_tally_sensitivity(tables),
+    "least_impurity": lambda tables=1: least_impurity_sensitivity(tables),
     "gradient_norm": lambda: GradientNorm().sensitivity,
     "peek": lambda: 0,
     "gini": lambda: Gini().sensitivity,

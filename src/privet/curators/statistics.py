@@ -1,0 +1,44 @@
+"""What an owner computes on its own records alone, for sums over owners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from privet.errors import LeakError
+from privet.privacy.sensitivity import least_impurities, least_impurity_sensitivity, least_spreads
+from privet.tree.candidates import Split
+from privet.tree.grid import Grid
+
+STATISTICS: dict[str, Callable[[int], int]] = {"least_impurity": least_impurity_sensitivity}
+"""The statistics that ``owner_sum`` knows, each the name of its lemma, with the sensitivity of so many tables."""
+
+
+def statistic_sensitivity(statistic: str, tables: int) -> int:
+    """The L1 sensitivity of a statistic of so many tables; raises LeakError for one that has no proof."""
+    if statistic not in STATISTICS:
+        raise LeakError(f"A sum over owners is one of {', '.join(STATISTICS)}, not {statistic!r}.")
+    if not tables:
+        raise LeakError("A sum over owners needs at least one table.")
+    return STATISTICS[statistic](tables)
+
+
+def owner_statistics(histogram: np.ndarray, grid: Grid, tables: Sequence[Split], *, classes: bool) -> np.ndarray:
+    """The least impurity of every table, from the exact histogram of one owner's records: one integer for each.
+
+    ``classes``: cells hold class counts; else the number of records and the moments of their targets.
+    """
+    least = least_impurities if classes else least_spreads
+    values = np.empty(len(tables), dtype=np.int64)
+    by_parts: dict[int, list[int]] = {}
+    for i, table in enumerate(tables):
+        by_parts.setdefault(table.n_children, []).append(i)
+    for n_parts, places in by_parts.items():  # tables with as many parts at once
+        parts = np.zeros((len(places), n_parts, histogram.shape[1]), dtype=np.int64)
+        for own, i in zip(parts, places):
+            feature = tables[i].feature
+            cells = histogram[grid.offsets[feature] : grid.offsets[feature + 1]]
+            np.add.at(own, np.frombuffer(tables[i].part, dtype=np.uint8), cells)
+        values[places] = least(parts)
+    return values

@@ -1,0 +1,36 @@
+"""What owners compute alone: every table has its own least impurity, whatever its parts."""
+
+import numpy as np
+import pytest
+
+from privet import Categorical, LeakError, Numeric, Schema
+from privet.curators.statistics import owner_statistics, statistic_sensitivity
+from privet.privacy.sensitivity import ONE, least_impurities
+from privet.tree.candidates import Split
+from privet.tree.grid import even_grid
+
+SCHEMA = Schema({"x": Numeric(0, 3, integer=True), "s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
+
+
+def test_tables_of_any_number_of_parts_are_answered_in_their_order():
+    grid = even_grid(SCHEMA, 4)
+    histogram = np.arange(12).reshape(6, 2) ** 2
+    tables = (Split(1, bytes([0, 1])), Split(0, bytes([0, 1, 2, 3])), Split(0, bytes([0, 1, 0, 1])), Split(0, bytes(4)))
+    answers = owner_statistics(histogram, grid, tables, classes=True)
+    x, s = histogram[:4], histogram[4:]
+    expected = [s, x, np.stack([x[0] + x[2], x[1] + x[3]]), x.sum(axis=0, keepdims=True)]
+    assert answers.tolist() == [int(least_impurities(parts)) for parts in expected]
+
+
+def test_an_owner_without_records_adds_nothing():
+    grid = even_grid(SCHEMA, 4)
+    nothing = np.zeros((6, 2), dtype=np.int64)
+    assert owner_statistics(nothing, grid, (Split(0, bytes([0, 1, 2, 3])),), classes=True).tolist() == [0]
+
+
+def test_a_statistic_costs_one_for_each_table_and_others_have_no_proof():
+    assert [statistic_sensitivity("least_impurity", n) for n in (1, 50)] == [ONE, 50 * ONE]
+    with pytest.raises(LeakError, match="is one of least_impurity, not 'mean'"):
+        statistic_sensitivity("mean", 1)
+    with pytest.raises(LeakError, match="at least one table"):
+        statistic_sensitivity("least_impurity", 0)
