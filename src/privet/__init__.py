@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from privet.algorithms.private_tree import PrivateTreeClassifier
     from privet.algorithms.private_tree_regressor import PrivateTreeRegressor
     from privet.algorithms.privatree import PrivaTreeClassifier
+    from privet.algorithms.sample_size import sample_size
     from privet.algorithms.top_down import TopDownClassifier
     from privet.curators.memory import MemoryCurator
     from privet.curators.mpc import MpcCurator
@@ -63,6 +64,7 @@ _HOMES = {
     "SplittingClass": "privet.tree.splitting_class",
     "TopDownClassifier": "privet.algorithms.top_down",
     "load": "privet.persistence",
+    "sample_size": "privet.algorithms.sample_size",
 }
 
 __all__ = [  # noqa: RUF022 - what people look for first comes first
@@ -73,6 +75,7 @@ __all__ = [  # noqa: RUF022 - what people look for first comes first
     "PrivateForestRegressor",
     "TopDownClassifier",
     "SplittingClass",
+    "sample_size",
     "RandomTreeClassifier",
     "SuLQID3Classifier",
     "DiffPID3Classifier",

@@ -38,6 +38,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning
         # Three hundred records are few for histograms: at epsilon 1 the sound variant misses the check's accuracy.
         *(PrivaTreeClassifier(schema="infer", epsilon=20, variant=variant) for variant in ("sound", "published")),
         *(kind(schema="infer", epsilon=10) for kind in BASELINES),
+        *(kind(schema="infer", epsilon=10, variant="published") for kind in BASELINES if hasattr(kind(), "variant")),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILED_CHECKS,
 )

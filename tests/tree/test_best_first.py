@@ -30,7 +30,7 @@ class Scripted:
             if self.paths[node] in self.gains
         }
 
-    def weights(self, nodes, depth):
+    def weights(self, offer, nodes, depth):
         parent = next(path for path in self.order() if self.is_parent(path, nodes))
         self.paths |= {node: parent + side for node, side in zip(nodes, "lr")}
         return (0.5, 0.5)

@@ -275,8 +275,8 @@ class _Sound(_Budgeted):
         """Not if it weighs too little, nor if its noise would be larger than all records together."""
         return leaf.weight >= self.min_weight and self.budget(leaf.depth) * self.size >= 1
 
-    def weights(self, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
-        raise NotImplementedError("An offer carries its children's weights.")
+    def weights(self, offer: Offer, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
+        return offer.weights  # counted with the split
 
 
 class _Published(_Budgeted):
@@ -312,7 +312,7 @@ class _Published(_Budgeted):
         best = int(noisy.argmax())
         return Offer(self.functions.split(best), float(noisy[best]) / FIXED_POINT)
 
-    def weights(self, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
+    def weights(self, offer: Offer, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
         sizes = self._sizes(np.stack(list(self.curator.peek(nodes).values())))
         budget = float(self.budget(depth))
         noisy = self._noise(sizes, 2 / budget) if budget else sizes * 0

@@ -33,7 +33,7 @@ class Offer:
 
     split: Split
     gain: float
-    weights: tuple[float, ...] | None = None
+    weights: tuple[float, ...] = ()
 
 
 class PrivateSplit(Protocol):
@@ -43,8 +43,8 @@ class PrivateSplit(Protocol):
         """The offers of these leaves; one that is not worth a split, or whose split is not worth it, has none."""
         ...
 
-    def weights(self, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
-        """The shares of all records that new leaves at this depth hold."""
+    def weights(self, offer: Offer, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
+        """The shares of all records that the new leaves of an offer, at this depth, hold."""
         ...
 
 
@@ -85,7 +85,7 @@ def grow_best_first(
         parent = leaves.pop(node)
         nodes = curator.split({node: offer.split})[node]
         ends = branches(tree, parent.branch, offer.split, grid)
-        weights = offer.weights or private_split.weights(nodes, parent.depth + 1)
+        weights = private_split.weights(offer, nodes, parent.depth + 1)
         children = {n: Leaf(end, parent.depth + 1, weight) for n, end, weight in zip(nodes, ends, weights)}
         leaves |= children
         if left:

@@ -100,10 +100,20 @@ class DPGDFClassifier(PrivateClassifier):
         check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
         check_whole("n_bins", self.n_bins, 0, 256)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.variant == "published":
+            tags.classifier_tags.multi_class = False
+            tags.classifier_tags.poor_score = True  # splits are chosen by mean impurities, which drown in the noise
+        return tags
+
     @classmethod
     def _check_classes(cls, schema: Schema) -> None:
-        if len(schema.classes or ()) != 2:
-            raise PrivetError("The published DPGDF is reproduced for two classes; variant='sound' takes any number.")
+        if len(schema.classes or ()) > 2:
+            raise PrivetError(
+                "Only binary classification is supported by the published DPGDF, which is reproduced for two classes; "
+                "variant='sound' takes any number."
+            )
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
         published = self.variant == "published"
