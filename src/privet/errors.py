@@ -27,3 +27,7 @@ class CapabilityError(PrivetError):
 
 class MpcError(PrivetError):
     """A joint computation has ended early; nothing that was not released has left it."""
+
+
+class FederatedError(PrivetError):
+    """A federated run cannot go on; the message says why, and whether it can be taken up again."""

@@ -165,6 +165,10 @@ class CentralCurator(Curator):
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
         if not tallies:
             return {}
+        return self._noisy_tallies(tallies, self._charge_tallies(tallies, budget))
+
+    def _charge_tallies(self, tallies: Mapping[Node, Tally], budget: Budget) -> list[float]:
+        """Check and charge; the noise scale that each node has paid for."""
         nodes = list(tallies)
         self._own(nodes)
         for tally in tallies.values():
@@ -184,10 +188,14 @@ class CentralCurator(Curator):
             scale = scale_for(sensitivity, _ratio(node, mechanism, amount))
             lemma = f"{lemma}({max(1, len(tally.tables))})"
             event = Event(node.scope.path, "tally", mechanism, Fraction(sensitivity), scale, amount, lemma)
-            events.append((node.scope, self._tally_event(event, tally)))
+            events.append((node.scope, self._tally_event(self._sum_event(event), tally)))
             scales.append(scale)
         self.ledger.charge(events)
-        return self._noisy_tallies(tallies, scales)
+        return scales
+
+    def _sum_event(self, event: Event) -> Event:
+        """What is charged for noisy sums; curators whose noise comes otherwise say how."""
+        return event
 
     def _tally_event(self, event: Event, tally: Tally) -> Event:
         """What is charged for a tally; raises, before anything is, if it cannot be answered."""
@@ -293,6 +301,14 @@ class CentralCurator(Curator):
             self._cannot("choose(hidden=True)")
         if not candidates:
             return {}
+        scales = self._charge_choice(candidates, score, budget, mechanism)
+        winners = self._winners(candidates, score, mechanism, scales)
+        return {node: candidates[node].choice(winner) for node, winner in zip(candidates, winners)}
+
+    def _charge_choice(
+        self, candidates: Mapping[Node, Candidates], score: Score, budget: Budget, mechanism: str
+    ) -> list[float]:
+        """Check and charge; the noise scale that each node has paid for."""
         nodes = list(candidates)
         self._own(nodes)
         if mechanism not in SELECTIONS:
@@ -329,8 +345,7 @@ class CentralCurator(Curator):
             )
             for node, scale, amount in zip(nodes, scales, budgets(nodes, budget))
         )
-        winners = self._winners(candidates, score, mechanism, scales)
-        return {node: candidates[node].choice(winner) for node, winner in zip(nodes, winners)}
+        return scales
 
     def choose_each(
         self,
@@ -353,6 +368,16 @@ class CentralCurator(Curator):
             self._cannot("owner_sum")
         if not tables:
             return {}
+        scales = self._charge_sums(tables, statistic, budget)
+        grid, classes = self._cells(), self.schema.classes is not None
+        exact = {
+            node: owner_statistics(histogram, grid, tables[node], classes=classes)
+            for node, histogram in zip(tables, self._in_batches(list(tables)))
+        }
+        return self._noisy(exact, scales)
+
+    def _charge_sums(self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget) -> list[float]:
+        """Check and charge; the noise scale that each node has paid for."""
         nodes = list(tables)
         self._own(nodes)
         for split in (split for own in tables.values() for split in own):
@@ -364,15 +389,10 @@ class CentralCurator(Curator):
             scale = scale_for(sensitivity, _ratio(node, mechanism, amount))
             lemma = f"{statistic}({len(own)})"
             event = Event(node.scope.path, "owner sum", mechanism, Fraction(sensitivity), scale, amount, lemma)
-            events.append((node.scope, event))
+            events.append((node.scope, self._sum_event(event)))
             scales.append(scale)
         self.ledger.charge(events)
-        grid, classes = self._cells(), self.schema.classes is not None
-        exact = {
-            node: owner_statistics(histogram, grid, tables[node], classes=classes)
-            for node, histogram in zip(nodes, self._in_batches(nodes))
-        }
-        return self._noisy(exact, scales)
+        return scales
 
     def _choice_event(self, event: Event, options: Candidates, score: Score) -> Event:
         """What is charged for a choice; raises, before anything is, if it cannot be answered."""

@@ -19,25 +19,25 @@ from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from privet.curators.base import Node, Tally
-from privet.curators.central import CentralCurator, children_of, grouped, prior_points
+from privet.curators.central import children_of, grouped, prior_points
 from privet.curators.memory import MOST_RECORDS
-from privet.curators.owner import Line, grid_words, schema_digest
+from privet.curators.own import schema_digest
+from privet.curators.owner import Line
+from privet.curators.remote import RemoteCurator
 from privet.errors import LeakError, SchemaError
 from privet.mpc.engine import Engine, Secret
 from privet.privacy.joint import Coins, JointMechanisms
 from privet.privacy.joint_scores import check_joint, joint_scores, score_bits, score_range
-from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms
 from privet.privacy.receipt import Event
 from privet.privacy.sensitivity import Score
 from privet.schema import Schema
 from privet.tree.candidates import Candidates, Split
-from privet.tree.grid import Grid
 
 MOST_SHARED = 4_000_000
 """Numbers drawn for one choice, at least one for each candidate: they take some gigabytes of messages."""
@@ -82,7 +82,7 @@ class Owners:
         self.tell("done")
 
 
-class MpcCurator(CentralCurator):
+class MpcCurator(RemoteCurator):
     """One server's curator. All three ask their curators the same questions, in the same order.
 
     ``coins`` other than the default are known to all servers and void the receipt; ``law`` says how noise is drawn
@@ -118,70 +118,19 @@ class MpcCurator(CentralCurator):
         self._owners = owners
         self._most = owners.most_records
         self._width = len(schema.classes)
-        self._numbers: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
-        self._issued = 0
         self._progress = progress or (lambda said: None)
 
     # -- public structure --------------------------------------------------------------------------------------------
 
-    def _everything(self, scope: Scope) -> Node:
-        (node,) = self._open([scope])
-        self._owners.tell("root", node=self._numbers[node])
-        return node
-
-    def _use(self, grid: Grid) -> None:
-        self._owners.tell("grid", features=grid_words(grid))
-
-    def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
-        if not splits:
-            return {}
-        self._own(list(splits))
-        for split in splits.values():
-            self._fits(split)
-        children = {node: self._open(node.scope.split(split.n_children)) for node, split in splits.items()}
-        words = [
-            (self._numbers[node], split.feature, split.part.hex(), [self._numbers[child] for child in children[node]])
-            for node, split in splits.items()
-        ]
-        self._owners.tell("split", splits=words)
-        return children
-
-    def parts(self, node: Node, n: int) -> list[Node]:
-        self._own([node])
-        if n < 1:
-            raise LeakError("Ask for at least one part.")
-        return self._again("parts", node, node.scope.split(n, "parts"))
-
-    def copies(self, node: Node, n: int) -> list[Node]:
-        self._own([node])
-        return self._again("copies", node, [node.scope.copy() for _ in range(n)])
-
-    def _again(self, do: str, node: Node, scopes: Sequence[Scope]) -> list[Node]:
-        nodes = self._open(scopes)
-        self._owners.tell(do, node=self._numbers[node], children=[self._numbers[child] for child in nodes])
-        return list(nodes)
-
-    def _open(self, scopes: Sequence[Scope]) -> tuple[Node, ...]:
-        nodes = tuple(Node(scope) for scope in scopes)
-        for node in nodes:
-            self._numbers[node] = self._issued
-            self._issued += 1
-        return nodes
-
-    def _own(self, nodes: Sequence[Node]) -> None:
-        if not all(node in self._numbers for node in nodes):
-            raise LeakError("This node is not one of this curator's.")
+    def _tell(self, do: str, **what: Any) -> None:
+        self._owners.tell(do, **what)
 
     # -- checked and charged by the base class, answered here ----------------------------------------------------------
 
     def _tally_event(self, event: Event, tally: Tally) -> Event:
-        drawn = self._joint.drawn_tally(self._n_cells(tally), event.scale)
+        drawn = self._joint.drawn_tally(math.prod(self._shape(tally)), event.scale)
         self._engine.need(max(drawn.bits + 3, self._most.bit_length() + 1) + 1)
         return replace(event, drawn=str(drawn), delta=drawn.delta(event.mechanism, event.sensitivity, event.scale))
-
-    def _n_cells(self, tally: Tally) -> int:
-        rows = sum(table.n_children for table in tally.tables) if tally.tables else 1
-        return rows * (self._width if tally.by_class else 1)
 
     def _choice_event(self, event: Event, options: Candidates, score: Score) -> Event:
         check_joint(score)
@@ -323,30 +272,8 @@ class MpcCurator(CentralCurator):
         """Stop unless all servers are about to answer the same question with the same noise."""
         self._engine.agree(repr(question).encode())
 
-    # -- what needs counts in one place ------------------------------------------------------------------------------
-
-    def _histograms(self, nodes: Sequence[Node]) -> np.ndarray:
-        raise LeakError("No server has exact counts.")
-
-    _totals = _histograms
-
     def _aim(self, low: float, high: float) -> None:
         self._cannot("focus")
-
-    def _targets_of(self, node: Node) -> np.ndarray:
-        raise LeakError("No server has targets.")
-
-    def target_quantiles(self, *args: Any, **kwargs: Any) -> list[float]:
-        self._cannot("target_quantiles")
-
-    def noise(self, values: np.ndarray, scale: float) -> np.ndarray:
-        self._cannot("noise")
-
-    def quantiles(self, *args: Any, **kwargs: Any) -> dict[int, list[float]]:
-        self._cannot("quantiles")
-
-    def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
-        self._cannot("peek")
 
 
 def _public(options: Candidates) -> str:

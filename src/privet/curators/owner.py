@@ -11,19 +11,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 from typing import Any, Protocol
 
 import numpy as np
 
-from privet.curators.base import Node
 from privet.curators.memory import MemoryCurator
+from privet.curators.own import OwnRecords, schema_digest
 from privet.errors import MpcError, SchemaError
 from privet.mpc.deal import deal
 from privet.privacy.ledger import Ledger
 from privet.schema import Schema
-from privet.tree.candidates import Split
-from privet.tree.grid import Cells, Grid
 
 MOST_REQUEST = 2**26
 
@@ -48,7 +45,7 @@ class Owner:
         self.schema = schema
         self._records = MemoryCurator(X, y, schema, ledger=Ledger(math.inf))
         self._progress = progress or (lambda said: None)
-        self._nodes: dict[int, Node] = {}
+        self._own = OwnRecords(self._records)
 
     def serve(self, servers: Sequence[Line], wait: Callable[[], None] = lambda: None) -> None:
         """Answer one run's questions, which come over three lines; returns when the servers are done.
@@ -65,7 +62,7 @@ class Owner:
             # Whatever was wrong, a server only sees that the owner has left: an error could depend on a record.
             raise error if isinstance(error, MpcError | SchemaError) else MpcError("A server asked nonsense.") from None
         finally:
-            self._nodes.clear()
+            self._own.nodes.clear()
             for server in servers:
                 server.close()
 
@@ -91,70 +88,25 @@ class Owner:
         else:
             self._deal = deal
 
-    def _root(self, node: int) -> None:
-        self._nodes[node] = self._records.root()
-
     def _grid(self, features: list[dict[str, Any]]) -> None:
         self._progress("sorting records into the public cells")
-        self._records.grid(grid_of(features))
-
-    def _split(self, splits: list[tuple[int, int, str, list[int]]]) -> None:
-        asked = {self._nodes[node]: Split(feature, bytes.fromhex(part)) for node, feature, part, _ in splits}
-        for (_, _, _, children), made in zip(splits, self._records.split(asked).values()):
-            self._nodes.update(zip(children, made))
-
-    def _parts(self, node: int, children: list[int]) -> None:
-        self._nodes.update(zip(children, self._records.parts(self._nodes[node], len(children))))
-
-    def _copies(self, node: int, children: list[int]) -> None:
-        self._nodes.update(zip(children, self._records.copies(self._nodes[node], len(children))))
+        self._own.grid(features)
 
     def _histograms(self, nodes: list[int]) -> np.ndarray:
         self._progress(f"counting {len(nodes)} {'node' if len(nodes) == 1 else 'nodes'}")
-        return self._records._histograms([self._nodes[node] for node in nodes])
+        return self._records._histograms([self._own.nodes[node] for node in nodes])
 
     def _totals(self, nodes: list[int]) -> np.ndarray:
         self._progress(f"counting {len(nodes)} {'node' if len(nodes) == 1 else 'nodes'}")
-        return self._records._totals([self._nodes[node] for node in nodes])
+        return self._records._totals([self._own.nodes[node] for node in nodes])
 
     _answers: dict[str, Callable[..., np.ndarray | None]] = {  # noqa: RUF012
         "start": _start,
-        "root": _root,
+        "root": lambda self, **what: self._own.root(**what),
         "grid": _grid,
-        "split": _split,
-        "parts": _parts,
-        "copies": _copies,
+        "split": lambda self, **what: self._own.split(**what),
+        "parts": lambda self, **what: self._own.parts(**what),
+        "copies": lambda self, **what: self._own.copies(**what),
         "histograms": _histograms,
         "totals": _totals,
     }
-
-
-def schema_digest(schema: Schema) -> str:
-    return sha256(schema.to_json().encode()).hexdigest()
-
-
-def grid_words(grid: Grid) -> list[dict[str, Any]]:
-    """A grid in words; numbers survive JSON exactly."""
-    return [
-        {
-            "name": cells.name,
-            "cuts": None if cells.cuts is None else [float(cut) for cut in cells.cuts],
-            "n_cells": cells.n_cells,
-            "special": cells.special,
-        }
-        for cells in grid.features
-    ]
-
-
-def grid_of(features: list[dict[str, Any]]) -> Grid:
-    return Grid(
-        tuple(
-            Cells(
-                cells["name"],
-                None if cells["cuts"] is None else np.array(cells["cuts"], dtype=np.float64),
-                cells["n_cells"],
-                cells["special"],
-            )
-            for cells in features
-        )
-    )

@@ -18,7 +18,7 @@ import numpy as np
 from privet.errors import BudgetError, LeakError
 from privet.privacy.laws import log_gaussian
 from privet.privacy.receipt import SELECTIONS
-from privet.privacy.samplers import draw_parts, joint_quantiles, one_sided_geometric, survivors
+from privet.privacy.samplers import draw_parts, geometric_shares, joint_quantiles, one_sided_geometric, survivors
 from privet.privacy.sensitivity import JointQuantiles
 
 # Up to here noise fits in 64-bit integers, together with exact scores and public priors: it exceeds 2^62 with
@@ -204,6 +204,43 @@ class SeededMechanisms:
         """Whole numbers from 0 on with P(k) proportional to exp(-k / scale)."""
         p = -math.expm1(-1 / scale)
         return np.zeros(shape, dtype=np.int64) if p >= 1 else self.generator.geometric(p, shape) - 1
+
+
+class ShareMechanisms(SecureMechanisms):
+    """One party's: its noise is a share, and ``of`` shares add up to what a tally promises; its choices are its own."""
+
+    def __init__(self, of: int) -> None:
+        self._of = of
+
+    def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
+        if self._of == 1:
+            return super().geometric(values, scale)
+        _check([scale])
+        values = np.asarray(values, dtype=np.int64)
+        return values + geometric_shares(values.size, scale, self._of).reshape(values.shape)
+
+    def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
+        raise LeakError("Discrete Gaussian noise has no shares.")
+
+
+class SeededShares(SeededMechanisms):
+    """The same from a NumPy generator."""
+
+    def __init__(self, generator: np.random.Generator, of: int) -> None:
+        super().__init__(generator)
+        self._of = of
+
+    def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
+        _check([scale])
+        values = np.asarray(values, dtype=np.int64)
+        p = -math.expm1(-1 / scale)
+        if p >= 1:
+            return values
+        one, other = self.generator.negative_binomial(1 / self._of, p, (2, *values.shape))
+        return values + one - other
+
+    def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
+        raise LeakError("Discrete Gaussian noise has no shares.")
 
 
 def mechanisms(random_state: int | np.random.Generator | np.random.RandomState | None) -> Mechanisms:

@@ -33,7 +33,8 @@ _STEP = re.compile(r"[a-z]+(?:0|[1-9][0-9]*):(?:0|[1-9][0-9]*)")
 
 # A lemma speaks about additive noise, about no noise at all or, as every score's does, about a selection.
 SELECTIONS = ("permute_and_flip", "exponential", "report_noisy_max")
-_NOISE = ("geometric", "gaussian")  # by L1: the L2 sensitivity, which Gaussian noise is scaled to, is never larger
+# By L1: the L2 sensitivity, which Gaussian noise is scaled to, is never larger.
+_NOISE = ("geometric", "geometric_shares", "gaussian")
 _MECHANISMS = {
     "tally": _NOISE,
     "target_tally": _NOISE,
@@ -104,6 +105,7 @@ COSTS = {
     "exponential": _noise_against_sensitivity,
     "report_noisy_max": _noise_against_sensitivity,
     "geometric": _noise_against_sensitivity,
+    "geometric_shares": _noise_against_sensitivity,  # the honest parties' shares alone have the law of the whole
     "gaussian": lambda event: math.inf,
     "peek": lambda event: math.inf,
 }

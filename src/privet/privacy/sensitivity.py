@@ -452,6 +452,17 @@ def least_impurity_sensitivity(tables: int) -> int:
     return ONE * tally_sensitivity(tables)
 
 
+def score_of(lemma: str) -> Score:
+    """The score of classes or targets that a lemma is about, by the name that it has in receipts."""
+    match = re.fullmatch(r"([a-z_]+)(?:\(([0-9]{1,18})\))?", lemma)
+    if match is None or match[1] not in _SCORES:
+        raise LeakError("There is no such score.")
+    try:
+        return _SCORES[match[1]](*([] if match[2] is None else [int(match[2])]))
+    except TypeError:
+        raise LeakError("There is no such score.") from None
+
+
 def proven(lemma: str) -> Fraction:
     """The smallest sensitivity that the named lemma allows; used to re-check receipts."""
     match = re.fullmatch(r"([a-z_]+)(?:\(([0-9]{1,18})(?:/([0-9]{1,18}))?\))?", lemma)
@@ -480,4 +491,13 @@ _LEMMAS: dict[str, Callable[..., int]] = {
     "squared_error": lambda span: SquaredError(span).sensitivity,
     "quantile": lambda numerator, denominator: Quantile(numerator, denominator).sensitivity,
     "joint_quantiles": joint_quantiles_sensitivity,
+}
+
+_SCORES: dict[str, Callable[..., Score]] = {
+    "gini": Gini,
+    "mixed": Mixed,
+    "entropy": Entropy,
+    "root_gini": RootGini,
+    "correct_count": CorrectCount,
+    "squared_error": SquaredError,
 }

@@ -1,0 +1,184 @@
+"""Many owners, one coordinator: sums that nobody can read before they carry their noise.
+
+Each owner counts its own records, adds its share of the noise and masks the result; the masks cancel in the sum, and
+the shares add up to the two-sided geometric noise that was paid for. So the curator here holds no records, sees no
+owner's counts and draws no noise: it checks and charges a question as any curator does, and asks. It cannot choose
+centrally, which would need exact scores; it offers each owner's own choice (``choose_each``) and noisy sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from privet.curators.base import Budget, Node, Tally, budgets
+from privet.curators.memory import MOST_RECORDS
+from privet.curators.own import schema_digest
+from privet.curators.remote import RemoteCurator
+from privet.curators.words import (
+    budget_words,
+    candidates_words,
+    choice_of,
+    splits_words,
+    tables_words,
+    tally_words,
+    words_digest,
+)
+from privet.errors import FederatedError
+from privet.federated.coordinator import Coordinator
+from privet.federated.journal import Journal
+from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.mechanisms import SecureMechanisms
+from privet.privacy.receipt import Event
+from privet.privacy.sensitivity import GRADIENT_ONE, ONE, TARGET_ONE, Score
+from privet.schema import Schema
+from privet.tree.candidates import Candidates, Choice, Split, Splits
+from privet.tree.grid import Grid
+from privet.tree.multiway import Multiway
+
+if TYPE_CHECKING:
+    from privet.federated.channel import Channel
+
+TAIL = 1024
+"""So many noise scales are never exceeded: the chance is exp(-1024)."""
+
+
+class FederatedCurator(RemoteCurator):
+    """The coordinator's curator, for the parties of a channel.
+
+    ``noise="shared"``: each owner adds a share, and sums are masked; the noise is enough against
+    ``tolerated_colluders`` owners who collude with the coordinator, with ``tolerated_dropouts`` owners missing.
+    ``noise="own"``: each owner adds the whole noise and masks nothing, so that nobody has to be trusted; sums have as
+    many times the variance as there are owners. ``journal`` lets a run be taken up again.
+    """
+
+    capabilities = frozenset({"tally", "choose_each", "owner_sum"})
+
+    def __init__(
+        self,
+        schema: Schema,
+        channel: Channel,
+        *,
+        tolerated_colluders: int = 1,
+        tolerated_dropouts: int = 0,
+        noise: str = "shared",
+        ledger: Ledger | None = None,
+        journal: Journal | None = None,
+        progress: Callable[[str], None] = lambda said: None,
+    ) -> None:
+        super().__init__(schema, ledger or Ledger.current() or Ledger(math.inf), SecureMechanisms())
+        self.coordinator = Coordinator(
+            channel,
+            schema_digest(schema),
+            colluders=tolerated_colluders,
+            dropouts=tolerated_dropouts,
+            noise=noise,
+            journal=journal,
+            progress=progress,
+        )
+        self.trust = self.coordinator.terms.trust
+        if self.coordinator.reproducible:
+            self.void = (*self.void, "random_state: the noise can be reproduced")
+        self._told_splits: WeakKeyDictionary[Splits | Multiway, str] = WeakKeyDictionary()
+
+    def _tell(self, do: str, **what: Any) -> None:
+        self.coordinator.tell(do=do, **what)
+
+    def _limits(self, scope: Scope) -> dict[str, Any]:
+        return {"limit": None if scope.limit == math.inf else str(scope.limit)}
+
+    def _use(self, grid: Grid) -> None:
+        super()._use(grid)
+        self._told_splits.clear()
+
+    def _aim(self, low: float, high: float) -> None:
+        self._tell("focus", low=low, high=high)
+
+    def parts(self, node: Node, n: int) -> NoReturn:
+        self._cannot("parts")  # owners would have to remember every record's draw
+
+    def choose(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self._cannot("choose")
+
+    # -- checked and charged by the base class, answered by the owners -----------------------------------------------------
+
+    def _sum_event(self, event: Event) -> Event:
+        return event if self.coordinator.terms.noise == "own" else replace(event, mechanism="geometric_shares")
+
+    def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
+        if not tallies:
+            return {}
+        scales = self._charge_tallies(tallies, budget)
+        asked = tally_words({self._numbers[node]: tally for node, tally in tallies.items()})
+        question = {"do": "tally", "asked": asked, "budgets": _paid(tallies, budget)}
+        return self._sum(question, {node: self._shape(tally) for node, tally in tallies.items()}, scales)
+
+    def owner_sum(
+        self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
+    ) -> dict[Node, np.ndarray]:
+        if not tables:
+            return {}
+        scales = self._charge_sums(tables, statistic, budget)
+        asked = tables_words({self._numbers[node]: own for node, own in tables.items()})
+        question = {"do": "owner_sum", "asked": asked, "statistic": statistic, "budgets": _paid(tables, budget)}
+        return self._sum(question, {node: (len(own),) for node, own in tables.items()}, scales)
+
+    def _sum(
+        self, question: dict[str, Any], shapes: Mapping[Node, tuple[int, ...]], scales: Sequence[float]
+    ) -> dict[Node, np.ndarray]:
+        n_parties = len(self.coordinator.terms.parties)
+        most = n_parties * (MOST_RECORDS * max(TARGET_ONE, GRADIENT_ONE, ONE) + math.ceil(TAIL * max(scales)))
+        sizes = [math.prod(shape) for shape in shapes.values()]
+        flat = self.coordinator.sum(question, sum(sizes), most)
+        pieces = np.split(flat, np.cumsum(sizes)[:-1])
+        return {node: own.reshape(shape).copy() for (node, shape), own in zip(shapes.items(), pieces)}
+
+    def choose_each(
+        self,
+        candidates: Mapping[Node, Candidates],
+        score: Score,
+        budget: Budget,
+        *,
+        mechanism: str = "permute_and_flip",
+    ) -> dict[Node, list[Choice]]:
+        if not candidates:
+            return {}
+        self._charge_choice(candidates, score, budget, mechanism)
+        asked = [
+            (self._numbers[node], candidates_words(options, self._splits_name(options)))
+            for node, options in candidates.items()
+        ]
+        paid = _paid(candidates, budget)
+        question = {"do": "choose_each", "asked": asked, "score": score.lemma, "mechanism": mechanism, "budgets": paid}
+        answers = self.coordinator.each(question)
+        chosen: dict[Node, list[Choice]] = {node: [] for node in candidates}
+        for said in answers:
+            try:
+                choices = [choice_of(words) for words in said]
+                for choice in choices:
+                    if choice.split is not None:
+                        self._fits(choice.split)
+                for node, choice in zip(candidates, choices, strict=True):
+                    chosen[node].append(choice)
+            except (TypeError, ValueError) as error:
+                raise FederatedError("A party's choice makes no sense.") from error
+        return chosen
+
+    def _splits_name(self, options: Candidates) -> str | None:
+        """The name of a list of splits that all owners know, told to them the first time."""
+        if options.splits is None:
+            return None
+        if options.splits not in self._told_splits:
+            words = splits_words(options.splits)
+            self._told_splits[options.splits] = words_digest(words)
+            self._tell("splits", name=words_digest(words), splits=words)
+        return self._told_splits[options.splits]
+
+
+def _paid(asked: Mapping[Node, Any], budget: Budget) -> list[str]:
+    return budget_words(budgets(list(asked), budget))

@@ -1,0 +1,121 @@
+"""A party's records: it charges its own ledger, counts, and adds its share of the noise. What leaves here carries noise.
+
+The party checks and charges every question by itself, with the same code as any curator, so nothing that a coordinator
+says can make it answer more than its own limit allows. Its answer to a tally is its own counts with a share of the noise
+(``privacy/samplers.py: geometric_shares``): too little noise to be seen alone, which is why it leaves the party masked
+(``federated/party.py``); or, where every owner draws the whole noise, enough for anybody. Its choices are permute-and-
+flip on its own records, which protects them whoever sees it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privet.curators.base import Tally
+from privet.curators.memory import MemoryCurator
+from privet.curators.own import OwnRecords
+from privet.curators.words import (
+    Words,
+    budgets_of,
+    candidates_of,
+    choice_words,
+    splits_of,
+    tables_of,
+    tallies_of,
+)
+from privet.privacy.ledger import Ledger
+from privet.privacy.mechanisms import SecureMechanisms, SeededMechanisms, SeededShares, ShareMechanisms
+from privet.privacy.receipt import Event
+from privet.privacy.sensitivity import score_of
+from privet.schema import Schema
+from privet.tree.candidates import Splits
+from privet.tree.multiway import Multiway
+
+SUMS = ("tally", "owner_sum")
+"""The questions whose answers are added up."""
+
+QUESTIONS = (*SUMS, "choose_each")
+
+
+class _Shares(MemoryCurator):
+    """Draws a share of the noise, and says so."""
+
+    def _sum_event(self, event: Event) -> Event:
+        return replace(event, mechanism="geometric_shares")
+
+
+class PartyRecords(OwnRecords):
+    """One party's records for one run. ``of`` shares make up the noise; with 1 each party's is the whole.
+
+    ``seed`` makes the noise reproducible, for research: then there is no guarantee.
+    """
+
+    do: ClassVar[dict[str, str]] = {**OwnRecords.do, "focus": "focus", "splits": "tell_splits"}
+
+    def __init__(self, X: Any, y: Any, schema: Schema, ledger: Ledger, of: int, seed: Any = None) -> None:
+        kind: type[MemoryCurator] = MemoryCurator if of == 1 else _Shares
+        if seed is None:
+            noise: Any = SecureMechanisms() if of == 1 else ShareMechanisms(of)
+        else:
+            generator = np.random.default_rng(seed)
+            noise = SeededMechanisms(generator) if of == 1 else SeededShares(generator, of)
+        super().__init__(kind(X, y, schema, ledger=ledger, mechanisms=noise))
+        self.schema = schema
+        self._splits: dict[str, Splits | Multiway] = {}
+
+    def root(self, node: int, limit: str | None = None) -> None:
+        self.nodes[node] = self.records.root(math.inf if limit is None else Fraction(limit))
+
+    def grid(self, features: list[dict[str, Any]]) -> None:
+        super().grid(features)
+        self._splits.clear()
+
+    def focus(self, low: float, high: float) -> None:
+        self.records.focus(low, high)
+
+    def tell_splits(self, name: str, splits: Words) -> None:
+        self._splits[name] = splits_of(splits, self.records._cells())
+
+    def answer(self, do: str, **what: Any) -> tuple[Words, np.ndarray]:
+        """A private answer, paid for: words, or numbers that are to be added up."""
+        answers: dict[str, Callable[..., tuple[Words, np.ndarray]]] = {
+            "tally": self._tally,
+            "owner_sum": self._owner_sum,
+            "choose_each": self._choose_each,
+        }
+        return answers[do](**what)
+
+    def _tally(self, asked: Words, budgets: Words) -> tuple[Words, np.ndarray]:
+        tallies: dict[int, Tally] = tallies_of(asked)
+        noisy = self.records.tally(self._by_node(tallies), self._by_node(_paired(tallies, budgets)))
+        return None, _flat(noisy.values())
+
+    def _owner_sum(self, asked: Words, statistic: str, budgets: Words) -> tuple[Words, np.ndarray]:
+        tables = tables_of(asked)
+        paid = self._by_node(_paired(tables, budgets))
+        return None, _flat(self.records.owner_sum(self._by_node(tables), statistic, paid).values())
+
+    def _choose_each(self, asked: Words, score: str, mechanism: str, budgets: Words) -> tuple[Words, np.ndarray]:
+        n_classes = len(self.schema.classes or ())
+        options = {node: candidates_of(words, self._splits, n_classes) for node, words in asked}
+        chosen = self.records.choose(
+            self._by_node(options), score_of(score), self._by_node(_paired(options, budgets)), mechanism=mechanism
+        )
+        return [choice_words(choice) for choice in chosen.values()], np.empty(0, dtype=np.int64)
+
+    def _by_node(self, by_number: dict[int, Any]) -> dict[Any, Any]:
+        return {self.nodes[number]: value for number, value in by_number.items()}
+
+
+def _paired(asked: dict[int, Any], budgets: Words) -> dict[int, Fraction]:
+    return dict(zip(asked, budgets_of(budgets), strict=True))
+
+
+def _flat(answers: Any) -> np.ndarray:
+    return np.concatenate([np.asarray(values, dtype=np.int64).ravel() for values in answers])

@@ -1,0 +1,72 @@
+"""How messages travel: a channel asks parties and gives back what they answer in time.
+
+All that the protocol needs is rounds: the coordinator sends a message to each of some parties and waits. A channel need
+not be reliable (a party answers a repeated message with the same bytes) nor secret against the coordinator's side; who
+said what is checked by signatures where it matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from privet.federated.identity import Identity
+from privet.federated.party import Party
+from privet.schema import Schema
+
+
+class Channel(Protocol):
+    """``parties`` are the names of all who can be asked."""
+
+    @property
+    def parties(self) -> Sequence[str]: ...
+
+    def ask(self, messages: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Send each party its message; the answers of those who answered in time."""
+        ...
+
+
+class InProcess:
+    """Parties in this process, each with its own records and keys: for tests, simulations and costs.
+
+    ``rounds`` and ``carried`` (bytes to and from each party) count what would have gone over the wire.
+    """
+
+    def __init__(self, parties: Sequence[Party]) -> None:
+        self._parties = {party.name: party for party in parties}
+        self.parties = tuple(self._parties)
+        self.rounds = 0
+        self.carried = dict.fromkeys(self.parties, 0)
+
+    def ask(self, messages: Mapping[str, bytes]) -> dict[str, bytes]:
+        self.rounds += 1
+        replies = {}
+        for name, message in messages.items():
+            replies[name] = self._parties[name].handle(message)
+            self.carried[name] += len(message) + len(replies[name])
+        return replies
+
+
+def in_process(tables: Sequence[tuple[Any, Any]], schema: Schema, **options: Any) -> InProcess:
+    """A party for each (X, y), with fresh keys, in one process; ``options`` are those of every ``Party``."""
+    width = len(str(len(tables) - 1))
+    identities = [Identity.fresh(f"party{i:0{width}}") for i in range(len(tables))]
+    known = {identity.name: identity.public for identity in identities}
+    return InProcess([Party(identity, *own, schema, known, **options) for identity, own in zip(identities, tables)])
+
+
+class Overheard:
+    """A channel whose messages somebody listens to: ``log(name, asked, answered)``."""
+
+    def __init__(self, channel: Channel, log: Callable[[str, bytes, bytes], None]) -> None:
+        self._channel, self._log = channel, log
+
+    @property
+    def parties(self) -> Sequence[str]:
+        return self._channel.parties
+
+    def ask(self, messages: Mapping[str, bytes]) -> dict[str, bytes]:
+        replies = self._channel.ask(messages)
+        for name, reply in replies.items():
+            self._log(name, messages[name], reply)
+        return replies

@@ -1,0 +1,256 @@
+"""The coordinator: asks all parties the same question, adds up what comes back, and can read nothing else.
+
+A question is one round, or two where drop-outs are tolerated: answers, then the help to read their sum. What it asked
+and what came out is kept in a journal; a coordinator that starts again with the same journal goes through the same
+questions, takes what it has from there, and asks again, with the same bytes, what it had not finished. So nothing is
+paid for twice.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privet.errors import FederatedError
+from privet.federated.journal import Journal
+from privet.federated.masking import join_seed, unmasked
+from privet.federated.terms import Terms
+from privet.federated.wire import numbers_of, pack, unpack
+
+if TYPE_CHECKING:
+    from privet.federated.channel import Channel
+
+TRIES = 2
+"""How often a party is asked that does not answer."""
+
+Replies = dict[str, tuple[dict[str, Any], bytes]]
+
+
+class Coordinator:
+    """One run with the parties of a channel."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        schema: str,
+        *,
+        colluders: int,
+        dropouts: int,
+        noise: str,
+        journal: Journal | None = None,
+        progress: Callable[[str], None] = lambda said: None,
+    ) -> None:
+        self._channel = channel
+        self._journal = journal or Journal()
+        self._progress = progress
+        parties = tuple(sorted(channel.parties))
+        kept = self._journal.get("terms")
+        run = secrets.token_hex(16) if kept is None else unpack(kept)[0]["run"]
+        self.terms = Terms(run, parties, colluders, dropouts, noise, schema)
+        if kept is not None and unpack(kept)[0] != self.terms.words:
+            raise FederatedError(
+                "The journal is of a run with other parties or terms. Use another folder, or the same terms."
+            )
+        self._journal.put("terms", pack(self.terms.words))
+        self._number = 0
+        self._told: list[dict[str, Any]] = []
+        self._gone: set[str] = set()
+        self._keys = self._join()
+
+    def _join(self) -> dict[str, list[str]]:
+        """Everybody's signed key for this run; each party checks the others' by itself."""
+        kept = self._journal.get("keys")
+        if kept is None:
+            self._progress(f"asking {len(self.terms.parties)} parties to join")
+            message = pack({"do": "join", "terms": self.terms.words})
+            replies = self._exchange(dict.fromkeys(self.terms.parties, message))
+            if missing := self._missing(replies, self.terms.parties):
+                raise FederatedError(
+                    f"{_names(missing)} did not join. Start again when all parties are there, or without."
+                )
+            try:
+                keys = {name: [str(said["key"]), str(said["signature"])] for name, (said, _) in replies.items()}
+                reproducible = any(bool(said["reproducible"]) for said, _ in replies.values())
+            except (KeyError, TypeError):
+                raise FederatedError("A party's answer makes no sense.") from None
+            kept = pack({"keys": keys, "reproducible": reproducible})
+            self._journal.put("keys", kept)
+        words, _ = unpack(kept)
+        self.reproducible: bool = words["reproducible"]
+        return words["keys"]
+
+    def tell(self, **what: Any) -> None:
+        """Something to do that has no answer: it goes along with the next question."""
+        self._told.append(what)
+
+    def sum(self, question: dict[str, Any], n: int, largest: int) -> np.ndarray:
+        """The sum over parties of ``n`` integers. One beyond ``largest`` can only come from a party that breaks rules."""
+        result = self._answer(question, lambda asked, roster: self._summed(asked, roster, n))
+        total = numbers_of(result, n).view(np.int64)
+        if n and int(np.abs(np.maximum(total, -(2**63) + 1)).max()) > largest:
+            raise FederatedError(
+                "A sum is larger than all parties' records could make it: a party has sent wrong numbers, or parties "
+                "were not asked the same. The run has ended; which party it is cannot be seen in a masked sum."
+            )
+        return total
+
+    def each(self, question: dict[str, Any]) -> list[Any]:
+        """What each party says, in the order of their names; of those who answered."""
+        result = self._answer(question, self._all_said)
+        return unpack(result)[0]["said"]
+
+    def sign(self, receipt: str) -> dict[str, str]:
+        """All parties' signatures of the receipt, by name."""
+        message = pack({"do": "sign", "run": self.terms.run, "receipt": receipt})
+        replies = self._exchange(dict.fromkeys([n for n in self.terms.parties if n not in self._gone], message))
+        return {name: str(said["signature"]) for name, (said, _) in replies.items() if "signature" in said}
+
+    # -- one question ---------------------------------------------------------------------------------------------------
+
+    def _answer(self, question: dict[str, Any], settle: Callable[[bytes, Sequence[str]], bytes]) -> bytes:
+        """Ask, or take from the journal what was answered before the coordinator was started again."""
+        number, told = self._number, self._told
+        asked = {"told": told, "question": question}
+        digest = sha256(pack(asked)).hexdigest()
+        if (kept := self._journal.get(f"{number:06}ask")) is None:
+            roster = [name for name in self.terms.parties if name not in self._gone]
+            if len(roster) < self.terms.threshold:
+                raise FederatedError(self._too_few(sorted(self._gone)))
+            keys = {"keys": self._keys} if number == 0 else {}
+            words = {"do": "ask", "run": self.terms.run, "number": number, "roster": roster, **asked, **keys}
+            self._journal.put(f"{number:06}ask", pack({"digest": digest}, pack(words)))
+            kept = self._journal.get(f"{number:06}ask")
+        assert kept is not None
+        before, message = unpack(kept)
+        if before["digest"] != digest:
+            raise FederatedError(
+                "The journal has another question here: the run was begun with another model, data schema or parameters. "
+                "Use the same ones to go on, or another folder to begin anew."
+            )
+        result = self._journal.get(f"{number:06}out")
+        if result is None:
+            self._progress(f"question {number}: {question['do']}")
+            result = settle(message, unpack(message)[0]["roster"])
+            self._journal.put(f"{number:06}out", result)
+        self._number, self._told = number + 1, []
+        return result
+
+    def _summed(self, asked: bytes, roster: Sequence[str], n: int) -> bytes:
+        replies = self._replies(asked, roster)
+        numbers = {name: numbers_of(blob, n) for name, (_, blob) in replies.items()}
+        if not self.terms.double:
+            return unmasked(numbers).astype("<i8").tobytes()
+        # Which answers are summed up is settled, and kept, before the parties are asked to help: they help once.
+        settled = f"{self._number:06}list"
+        if self._journal.get(settled) is None:
+            self._journal.put(settled, pack({"answered": sorted(replies)}))
+        listed = unpack(self._journal.get(settled) or b"")[0]["answered"]
+        if missing := [name for name in listed if name not in replies]:
+            raise FederatedError(f"{_names(missing)} had answered, and does not now. Start again when it is back.")
+        messages = {
+            name: pack(
+                {
+                    "do": "unmask",
+                    "run": self.terms.run,
+                    "number": self._number,
+                    "answered": listed,
+                    "shares": {other: replies[other][0]["shares"][name] for other in listed if other != name},
+                }
+            )
+            for name in listed
+        }
+        return self._read({name: numbers[name] for name in listed}, roster, self._exchange(messages))
+
+    def _read(self, numbers: dict[str, np.ndarray], roster: Sequence[str], help: Replies) -> bytes:
+        missing = [name for name in roster if name not in numbers]
+        # A seed with a missing party is known to the two alone; an own seed comes from enough shares.
+        needed = len(numbers) if missing else self.terms.threshold
+        if len(help) < needed:
+            raise FederatedError(
+                f"{_names(self._missing(help, numbers))} left before the sum could be read. Start again when it is back: "
+                "nothing is lost, and nothing will be paid twice."
+            )
+        own_seeds = [
+            join_seed(
+                {
+                    name: bytes.fromhex(said["shares"][owner])
+                    for name, (said, _) in list(help.items())[: self.terms.threshold]
+                },
+                self.terms.parties,
+            )
+            for owner in numbers
+        ]
+        pairs = {(name, gone): bytes.fromhex(help[name][0]["seeds"][gone]) for name in numbers for gone in missing}
+        return unmasked(numbers, own_seeds, pairs).astype("<i8").tobytes()
+
+    def _all_said(self, asked: bytes, roster: Sequence[str]) -> bytes:
+        replies = self._replies(asked, roster)
+        return pack({"said": [replies[name][0]["said"] for name in sorted(replies)]})
+
+    def _replies(self, asked: bytes, roster: Sequence[str]) -> Replies:
+        """The answers of all who are asked, or of enough of them; who has none is not asked any more in this run."""
+        replies = self._exchange(dict.fromkeys(roster, asked))
+        missing = self._missing(replies, roster)
+        if len(replies) < self.terms.threshold:
+            raise FederatedError(self._too_few([*sorted(self._gone), *missing]))
+        if missing:
+            self._gone.update(missing)
+            self._progress(f"going on without {_names(missing)}")
+        return replies
+
+    def _too_few(self, missing: Sequence[str]) -> str:
+        return (
+            f"{_names(missing)} did not answer, and the terms tolerate {self.terms.dropouts} missing. Nothing is lost: start "
+            "the coordinator again, with the same journal, when they are back."
+        )
+
+    # -- rounds -----------------------------------------------------------------------------------------------------------
+
+    def _exchange(self, messages: dict[str, bytes]) -> Replies:
+        """One round, repeated for those who did not answer; who refuses ends the run, with its reason."""
+        replies: Replies = {}
+        for _ in range(TRIES):
+            waiting = {name: message for name, message in messages.items() if name not in replies}
+            if not waiting:
+                break
+            for name, reply in self._channel.ask(waiting).items():
+                said = self._understood(name, reply)
+                if said is not None and "behind" in said[0]:
+                    said = self._catch_up(name, said[0]["behind"], messages[name])
+                if said is not None:
+                    replies[name] = said
+        return replies
+
+    def _understood(self, name: str, reply: bytes) -> tuple[dict[str, Any], bytes] | None:
+        try:
+            words, numbers = unpack(reply)
+        except FederatedError as error:
+            raise FederatedError(f"{name} sent garbage. {error}") from None
+        if "refused" in words:
+            raise FederatedError(f"{name} refuses: {words['refused']}")
+        return words, numbers
+
+    def _catch_up(self, name: str, number: Any, message: bytes) -> tuple[dict[str, Any], bytes] | None:
+        """Ask a party that was away what it missed, in order; its answers to that come too late, and stay unreadable."""
+        if not isinstance(number, int) or not 0 <= number < self._number:
+            return None
+        for n in range(number, self._number):
+            _, asked = unpack(self._journal.get(f"{n:06}ask") or b"")
+            if not self._channel.ask({name: asked}):
+                return None
+        reply = self._channel.ask({name: message}).get(name)
+        said = None if reply is None else self._understood(name, reply)
+        return None if said is None or "behind" in said[0] else said
+
+    @staticmethod
+    def _missing(replies: Iterable[str], names: Iterable[str]) -> list[str]:
+        there = set(replies)
+        return [name for name in names if name not in there]
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names) or "Nobody"

@@ -1,0 +1,47 @@
+"""A journal: what was said is kept before it is sent, so that nothing is said twice in two ways.
+
+One small file for each entry, written whole and flushed to the disk before its name appears. Without a folder it is
+kept in memory, for runs inside one process.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from privet.errors import FederatedError
+
+
+class Journal:
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._kept: dict[str, bytes] = {}
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for file in folder.iterdir():
+                if file.suffix == ".entry":
+                    self._kept[file.stem] = file.read_bytes()
+
+    def get(self, name: str) -> bytes | None:
+        return self._kept.get(name)
+
+    def put(self, name: str, entry: bytes) -> None:
+        """Keep an entry for good. What is kept is never changed."""
+        if self._kept.get(name, entry) != entry:
+            raise FederatedError(f"The journal has another entry {name}: it is not changed.")
+        if name in self._kept:
+            return
+        if self._folder is not None:
+            part = self._folder / f"{name}.{secrets.token_hex(4)}.part"
+            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(entry)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, self._folder / f"{name}.entry")
+            folder = os.open(self._folder, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        self._kept[name] = entry

@@ -1,0 +1,348 @@
+"""A party: answers a coordinator's questions about its own records, within its own limit, once each.
+
+What a party promises, whatever the coordinator does:
+
+- a question is checked and charged to the party's own ledger before anything is counted; one that its limit, its list of
+  allowed questions or its least number of colluders does not allow is refused;
+- what leaves is noised, and masked unless the noise is the party's own and whole (``masking.py``);
+- an answer is stored before it is sent, and a repeated question gets the stored bytes: never fresh noise, never a mask
+  twice. Another question under the same number is refused;
+- for one question it helps to read one sum, of at least ``Terms.threshold`` parties.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from privet.curators.own import schema_digest
+from privet.curators.party import QUESTIONS, SUMS, PartyRecords
+from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError, PrivetError
+from privet.federated.identity import Identity, Known, check_signature
+from privet.federated.journal import Journal
+from privet.federated.masking import (
+    OWN_SEED_BYTES,
+    deal_seed,
+    masked,
+    opened,
+    pair_secret,
+    pair_seed,
+    sealed,
+)
+from privet.federated.terms import Terms, join_statement, receipt_statement
+from privet.federated.wire import pack, unpack
+from privet.privacy.ledger import Amount, Ledger, show
+from privet.privacy.receipt import Event, Receipt
+from privet.schema import Schema
+
+
+class Party:
+    """One owner. ``limit`` is the most that all runs together may spend; ``state`` the folder that remembers them.
+
+    ``known`` are the other parties' public keys. ``allowed`` are the questions that it answers, ``least_colluders`` is
+    the smallest number of colluders that terms must tolerate. ``log`` is told, in words, of every question.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        X: Any,
+        y: Any,
+        schema: Schema,
+        known: Known,
+        *,
+        limit: Amount = math.inf,
+        allowed: Iterable[str] = QUESTIONS,
+        least_colluders: int = 0,
+        state: Path | None = None,
+        seed: Any = None,
+        log: Callable[[str], None] = lambda said: None,
+    ) -> None:
+        self.name = identity.name
+        self.schema = schema
+        self.limit = limit
+        self._identity = identity
+        self._known = known
+        self._data = X, y
+        self._allowed = frozenset(allowed)
+        self._least_colluders = least_colluders
+        self._state = state
+        self._seed = seed
+        self._log = log
+        self._journals: dict[str, Journal] = {}
+        self._run: _Run | None = None
+
+    def handle(self, message: bytes) -> bytes:
+        """Answer a message. A refusal says why, in words that depend on nothing private."""
+        try:
+            words, _ = unpack(message)
+            do = {"join": self._join, "ask": self._ask, "unmask": self._unmask, "sign": self._sign}[words["do"]]
+            return do(words, message)
+        except (BudgetError, CapabilityError, FederatedError, LeakError) as error:
+            reason = str(error)
+        except PrivetError as error:  # about the data: for its owner only
+            self._log(f"cannot answer: {error}")
+            reason = "this party cannot answer; its own log says why"
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, ArithmeticError):
+            reason = "the message makes no sense"
+        self._run = None  # what was half done is forgotten: the journal has what was answered
+        self._log(f"refused: {reason}")
+        return pack({"refused": reason})
+
+    # -- joining a run ---------------------------------------------------------------------------------------------
+
+    def _join(self, words: dict[str, Any], message: bytes) -> bytes:
+        terms = Terms.of_words(words["terms"])
+        journal = self._journal(terms.run)
+        if journal.get("run") is None:
+            self._accept(terms)
+            key = X25519PrivateKey.generate()
+            journal.put("run", pack({"terms": terms.words}, key.private_bytes_raw()))
+            self._log(f"joined run {terms.run[:8]} of {', '.join(terms.parties)}")
+        run = self._open(terms.run)
+        if run.terms != terms:
+            raise FederatedError("This run has other terms.")
+        public = run.key.public_key().public_bytes_raw()
+        if journal.get("join") is None:
+            signature = self._identity.sign(join_statement(terms, public))
+            reproducible = self._seed is not None
+            journal.put("join", pack({"key": public.hex(), "signature": signature.hex(), "reproducible": reproducible}))
+        return _kept(journal, "join")
+
+    def _accept(self, terms: Terms) -> None:
+        if self.name not in terms.parties:
+            raise FederatedError(f"{self.name} is not a party of these terms.")
+        if missing := [name for name in terms.parties if name != self.name and name not in self._known]:
+            raise FederatedError(f"{self.name} does not know {missing[0]}: it needs their certificate.")
+        if terms.schema != schema_digest(self.schema):
+            raise FederatedError("The coordinator's schema is not this party's. Give all of them the same file.")
+        if terms.noise == "shared" and terms.colluders < self._least_colluders:
+            raise FederatedError(
+                f"{self.name} takes part only if the noise holds against {self._least_colluders} colluders."
+            )
+
+    # -- questions ----------------------------------------------------------------------------------------------------
+
+    def _ask(self, words: dict[str, Any], message: bytes) -> bytes:
+        number = int(words["number"])
+        run = self._open(words["run"])
+        journal = self._journal(words["run"])
+        stored = journal.get(f"{number:06}")
+        if stored is not None:
+            _, asked, reply = _entry(stored)
+            if asked != message:
+                raise FederatedError(f"Question {number} was another one, and it is answered.")
+            return reply
+        if number != run.next:
+            return pack({"behind": run.next})
+        if words["question"]["do"] not in self._allowed:
+            raise FederatedError(
+                f"{self.name} does not answer {words['question']['do']!r}: it allows {self._allows()}."
+            )
+        if number == 0:
+            run.meet(words["keys"], self._known, self.name)
+        reply, kept = run.answer(words, message, self.name)
+        spent = run.records.records.ledger.spent
+        journal.put(f"{number:06}", _kept_entry({"spent": str(spent), **kept}, message, reply))
+        run.next += 1
+        self._log(
+            f"run {run.terms.run[:8]}, question {number}: {_said(words['question'])}; spent epsilon {show(spent)}"
+            f"{'' if self.limit == math.inf else f' of {show(self.limit)}'}"
+        )
+        return reply
+
+    def _allows(self) -> str:
+        return ", ".join(sorted(self._allowed))
+
+    def _unmask(self, words: dict[str, Any], message: bytes) -> bytes:
+        number = int(words["number"])
+        run = self._open(words["run"])
+        journal = self._journal(words["run"])
+        listed = list(words["answered"])
+        stored = journal.get(f"{number:06}u")
+        if stored is not None:
+            before, reply = unpack(stored)
+            if before["answered"] != listed:
+                raise FederatedError(f"Question {number} was read with another list of parties.")
+            return reply
+        entry = journal.get(f"{number:06}")
+        if entry is None:
+            raise FederatedError(f"Question {number} was not asked here.")
+        kept, asked, _ = _entry(entry)
+        reply = run.unmask(listed, words["shares"], kept, asked, self.name)
+        journal.put(f"{number:06}u", pack({"answered": listed}, reply))
+        return reply
+
+    # -- the receipt ----------------------------------------------------------------------------------------------------
+
+    def _sign(self, words: dict[str, Any], message: bytes) -> bytes:
+        """Sign a receipt that says of this run neither more nor less than what was answered here."""
+        run = self._open(words["run"])
+        receipt = Receipt.from_json(words["receipt"])
+        receipt.verify()
+        own = [_without_root(event) for event in run.records.records.ledger.events]
+        if sorted(map(repr, own)) != sorted(repr(_without_root(event)) for event in receipt.events):
+            raise FederatedError("This receipt does not list what was asked here.")
+        if receipt.trust != run.terms.trust:
+            raise FederatedError("This receipt says something else about trust than the terms.")
+        signature = self._identity.sign(receipt_statement(run.terms, self.name, words["receipt"]))
+        self._log(f"run {run.terms.run[:8]}: signed the receipt, epsilon {show(receipt.spent)}")
+        return pack({"signature": signature.hex()})
+
+    # -- runs and what is kept of them ------------------------------------------------------------------------------------
+
+    def _journal(self, run: str) -> Journal:
+        if not (isinstance(run, str) and len(run) == 32 and run.isalnum()):
+            raise FederatedError("There is no such run.")
+        if run not in self._journals:
+            self._journals[run] = Journal(None if self._state is None else self._state / run)
+        return self._journals[run]
+
+    def _open(self, name: str) -> _Run:
+        """The run as its journal says: after a restart everything is done again but what leaves."""
+        if self._run is not None and self._run.terms.run == name:
+            return self._run
+        journal = self._journal(name)
+        kept = journal.get("run")
+        if kept is None:
+            raise FederatedError("This party has not joined this run, or has lost what it kept of it.")
+        words, key = unpack(kept)
+        terms = Terms.of_words(words["terms"])
+        left = math.inf if self.limit == math.inf else Fraction(self.limit) - self._spent_elsewhere(name)
+        if left <= 0:
+            raise BudgetError(f"{self.name} has nothing left of its limit of epsilon {show(self.limit)}.")
+        seed = None if self._seed is None else [self._seed, int.from_bytes(sha256(self.name.encode()).digest()[:4])]
+        records = PartyRecords(*self._data, self.schema, Ledger(left), terms.of, seed)
+        run = _Run(terms, X25519PrivateKey.from_private_bytes(key), records)
+        while (stored := journal.get(f"{run.next:06}")) is not None:
+            _, asked, _ = _entry(stored)
+            again, _ = unpack(asked)
+            if run.next == 0:
+                run.meet(again["keys"], self._known, self.name)
+            run.replay(again)
+            run.next += 1
+        self._run = run
+        return run
+
+    def _spent_elsewhere(self, but: str) -> Fraction:
+        """What all other runs have spent: of each, what its last answer says."""
+        if self._state is not None and self._state.is_dir():
+            for folder in self._state.iterdir():
+                if folder.is_dir():
+                    self._journal(folder.name)
+        spent = Fraction(0)
+        for name, journal in self._journals.items():
+            number = 0
+            while name != but and journal.get(f"{number + 1:06}") is not None:
+                number += 1
+            last = None if name == but else journal.get(f"{number:06}")
+            if last is not None:
+                spent += Fraction(_entry(last)[0]["spent"])
+        return spent
+
+
+class _Run:
+    """What a party holds of one run: the terms, its key, the others' secrets, its records with their nodes."""
+
+    def __init__(self, terms: Terms, key: X25519PrivateKey, records: PartyRecords) -> None:
+        self.terms = terms
+        self.key = key
+        self.records = records
+        self.next = 0
+        self._secrets: dict[str, bytes] = {}
+
+    def meet(self, keys: dict[str, list[str]], known: Known, me: str) -> None:
+        """Take the others' keys for this run, each signed by its party under the same terms."""
+        if sorted(keys) != list(self.terms.parties):
+            raise FederatedError("The keys are not those of the parties.")
+        for name, (key, signature) in keys.items():
+            public = bytes.fromhex(key)
+            if name == me:
+                if public != self.key.public_key().public_bytes_raw():
+                    raise FederatedError("Somebody gave another key in this party's name.")
+                continue
+            check_signature(known, name, join_statement(self.terms, public), bytes.fromhex(signature))
+            self._secrets[name] = pair_secret(self.key, public, self.terms.digest)
+
+    def replay(self, words: dict[str, Any]) -> tuple[Any, Any]:
+        for told in words["told"]:
+            self.records.tell(**told)
+        return self.records.answer(**words["question"])
+
+    def answer(self, words: dict[str, Any], message: bytes, me: str) -> tuple[bytes, dict[str, Any]]:
+        """The reply to a question, and what to keep of it beside the reply."""
+        roster = list(words["roster"])
+        if roster != [name for name in self.terms.parties if name in set(roster)] or me not in roster:
+            raise FederatedError("The list of those who are asked makes no sense.")
+        if len(roster) < self.terms.threshold:
+            raise FederatedError(f"Too few parties are asked: the terms need {self.terms.threshold}.")
+        said, numbers = self.replay(words)
+        if self.terms.noise == "own" or words["question"]["do"] not in SUMS:
+            return pack({"said": said}, numbers.astype("<i8").tobytes()), {}
+        context = sha256(message).digest()
+        seeds = {name: pair_seed(self._secrets[name], context) for name in roster if name != me}
+        if not self.terms.double:
+            return pack({"said": None}, masked(numbers, me, seeds).astype("<u8").tobytes()), {}
+        own_seed = secrets.token_bytes(OWN_SEED_BYTES)
+        shares = deal_seed(own_seed, self.terms.threshold, self.terms.parties)
+        boxes = {name: sealed(self._secrets[name], context, me, shares[name]).hex() for name in roster if name != me}
+        reply = pack({"said": None, "shares": boxes}, masked(numbers, me, seeds, own_seed).astype("<u8").tobytes())
+        return reply, {"own_share": shares[me].hex()}
+
+    def unmask(self, listed: list[str], boxes: dict[str, str], kept: dict[str, Any], asked: bytes, me: str) -> bytes:
+        """This party's part in reading one sum: shares of the listed parties' own seeds, seeds with the others.
+
+        Of its own seed, too, it gives its one share and not the seed: who would get that from a party alone, while the
+        others took it for missing, could read its answer.
+        """
+        words, _ = unpack(asked)
+        roster = words["roster"]
+        if not self.terms.double or "own_share" not in kept:
+            raise FederatedError("There is nothing to unmask.")
+        if listed != [name for name in roster if name in set(listed)] or me not in listed:
+            raise FederatedError("The list of those who answered makes no sense.")
+        if len(listed) < self.terms.threshold:
+            raise FederatedError(f"Too few parties have answered: the terms need {self.terms.threshold}.")
+        context = sha256(asked).digest()
+        others = [name for name in listed if name != me]
+        shares = {name: opened(self._secrets[name], context, name, bytes.fromhex(boxes[name])).hex() for name in others}
+        missing = [name for name in roster if name not in listed]
+        seeds = {name: pair_seed(self._secrets[name], context).hex() for name in missing}
+        return pack({"shares": {**shares, me: kept["own_share"]}, "seeds": seeds})
+
+
+def _kept_entry(kept: dict[str, Any], asked: bytes, reply: bytes) -> bytes:
+    return pack({**kept, "asked": len(asked)}, asked + reply)
+
+
+def _entry(entry: bytes) -> tuple[dict[str, Any], bytes, bytes]:
+    kept, both = unpack(entry)
+    return kept, both[: kept["asked"]], both[kept["asked"] :]
+
+
+def _kept(journal: Journal, name: str) -> bytes:
+    entry = journal.get(name)
+    assert entry is not None
+    return entry
+
+
+def _said(question: dict[str, Any]) -> str:
+    asked = question["asked"]["asked"] if isinstance(question["asked"], dict) else question["asked"]
+    budgets = {float(Fraction(amount)) for amount in question["budgets"]}
+    return (
+        f"{question['do']} of {len(asked)} node(s) for epsilon {', '.join(f'{each:.4g}' for each in sorted(budgets))}"
+    )
+
+
+def _without_root(event: Event) -> Any:
+    """An event but for the number of its root, which is another one in another ledger."""
+    top, _, rest = event.scope.removeprefix("/").partition("/")
+    return replace(event, scope=rest if top else "")

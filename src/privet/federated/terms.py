@@ -1,0 +1,126 @@
+"""The terms of a run: what all parties agree to, and sign, before anything is asked.
+
+With K parties, c of whom may collude with the coordinator and with each other, and D of whom may be missing from an
+answer, every released sum has at least K - D - c shares of noise that no colluder knows. So ``of`` = K - D - c shares
+make up the whole noise, and whoever is honest and there adds one: the sum has at least the noise that was paid for,
+against c colluders who subtract theirs, and with D parties missing.
+
+A list of those who answered needs ``threshold`` = K - D names, and K > 2 D + c. Two different lists would need 2 (K - D)
+helpers, of whom only the colluders help with both; K + c < 2 (K - D) is too few. So one question has one released sum.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import Any
+
+from privet.errors import FederatedError
+from privet.federated.wire import pack
+
+NOISE = ("shared", "own")
+LEAST_PARTIES = 3
+NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """``noise``: "shared", a share from each party, in masked sums; or "own", the whole from each, for all to see."""
+
+    run: str
+    parties: tuple[str, ...]
+    colluders: int
+    dropouts: int
+    noise: str
+    schema: str
+
+    def __post_init__(self) -> None:
+        n = len(self.parties)
+        if not re.fullmatch(r"[0-9a-f]{32}", self.run):
+            raise FederatedError("A run is named by 16 bytes in hexadecimal digits.")
+        if not all(NAME.fullmatch(name) for name in self.parties) or list(self.parties) != sorted(set(self.parties)):
+            raise FederatedError(
+                "Parties have different names of small letters, digits and - _ . in alphabetical order."
+            )
+        if self.noise not in NOISE:
+            raise FederatedError(f"noise is one of {', '.join(NOISE)}, not {self.noise!r}.")
+        if self.colluders < 0 or self.dropouts < 0:
+            raise FederatedError("Colluders and drop-outs are counted from 0.")
+        if self.noise == "own":
+            if n < 1 or self.dropouts >= n:
+                raise FederatedError("At least one party has to answer.")
+            return
+        if n < LEAST_PARTIES:
+            raise FederatedError(
+                f"A masked sum needs at least {LEAST_PARTIES} parties: of two, each knows the other's."
+            )
+        if n <= 2 * self.dropouts + self.colluders:
+            raise FederatedError(
+                f"{n} parties cannot tolerate {self.colluders} colluders and {self.dropouts} drop-outs: there must be "
+                "more parties than colluders and twice the drop-outs. Lower one of them."
+            )
+
+    @property
+    def of(self) -> int:
+        """How many shares of noise make up the whole."""
+        return 1 if self.noise == "own" else len(self.parties) - self.dropouts - self.colluders
+
+    @property
+    def threshold(self) -> int:
+        """How many parties have to be in every answer."""
+        return len(self.parties) - self.dropouts
+
+    @property
+    def double(self) -> bool:
+        """Whether parties add masks of their own, so that a sum can be read without those who are missing."""
+        return self.noise == "shared" and self.dropouts > 0
+
+    @property
+    def digest(self) -> bytes:
+        return sha256(b"privet terms|" + pack(self.words)).digest()
+
+    @property
+    def words(self) -> dict[str, Any]:
+        return {**asdict(self), "parties": list(self.parties)}
+
+    @classmethod
+    def of_words(cls, words: Any) -> Terms:
+        try:
+            return cls(
+                run=str(words["run"]),
+                parties=tuple(map(str, words["parties"])),
+                colluders=int(words["colluders"]),
+                dropouts=int(words["dropouts"]),
+                noise=str(words["noise"]),
+                schema=str(words["schema"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise error if isinstance(error, FederatedError) else FederatedError("These are no terms.") from None
+
+    @property
+    def trust(self) -> str:
+        """Who had to be trusted with what, for receipts."""
+        n = len(self.parties)
+        if self.noise == "own":
+            return (
+                f"{n} owners kept their records, and each drew the whole noise of its answers: no owner had to trust the "
+                "coordinator or another owner with anything."
+            )
+        missing = f", with up to {self.dropouts} of them missing" if self.dropouts else ""
+        return (
+            f"{n} owners kept their records. What left an owner was masked: the coordinator saw sums over owners, with "
+            f"noise that is enough against the coordinator and any {self.colluders} colluding owners{missing}. Every "
+            f"owner had to trust that no more than {self.colluders} of the others collude and that the others add their "
+            "noise. Not independently reviewed."
+        )
+
+
+def join_statement(terms: Terms, key: bytes) -> bytes:
+    """What a party signs when it joins: the terms, and its key for this run."""
+    return b"privet join|" + terms.digest + key
+
+
+def receipt_statement(terms: Terms, name: str, receipt: str) -> bytes:
+    """What a party signs in the end: that it answered what this receipt says under these terms, and nothing else."""
+    return b"privet receipt|" + terms.digest + name.encode() + b"|" + sha256(receipt.encode()).digest()
