@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from privet.algorithms.privatree import PrivaTreeClassifier
     from privet.algorithms.sample_size import sample_size
     from privet.algorithms.top_down import TopDownClassifier
+    from privet.curators.federated import FederatedCurator
     from privet.curators.memory import MemoryCurator
     from privet.curators.mpc import MpcCurator
     from privet.errors import BudgetError, CapabilityError, LeakError, PrivetError, ReceiptError, SchemaError
@@ -46,6 +47,7 @@ _HOMES = {
     "Categorical": "privet.schema",
     "DiPriMeForestClassifier": "privet.algorithms.diprime",
     "DiPriMeForestRegressor": "privet.algorithms.diprime",
+    "FederatedCurator": "privet.curators.federated",
     "LeakError": "privet.errors",
     "Ledger": "privet.privacy.ledger",
     "MemoryCurator": "privet.curators.memory",
@@ -89,6 +91,7 @@ __all__ = [  # noqa: RUF022 - what people look for first comes first
     "Ledger",
     "Receipt",
     "MemoryCurator",
+    "FederatedCurator",
     "MpcCurator",
     "load",
     "PrivetError",

@@ -105,7 +105,7 @@ class FederatedCurator(RemoteCurator):
     def choose(self, *args: Any, **kwargs: Any) -> NoReturn:
         self._cannot("choose")
 
-    # -- checked and charged by the base class, answered by the owners -----------------------------------------------------
+    # -- checked and charged by the base class, answered by the owners -----------------------------------------------
 
     def _sum_event(self, event: Event) -> Event:
         return event if self.coordinator.terms.noise == "own" else replace(event, mechanism="geometric_shares")

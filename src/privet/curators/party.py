@@ -1,10 +1,10 @@
-"""A party's records: it charges its own ledger, counts, and adds its share of the noise. What leaves here carries noise.
+"""A party's records: it charges its own ledger, counts, and adds its share of the noise. What leaves has noise in it.
 
 The party checks and charges every question by itself, with the same code as any curator, so nothing that a coordinator
-says can make it answer more than its own limit allows. Its answer to a tally is its own counts with a share of the noise
-(``privacy/samplers.py: geometric_shares``): too little noise to be seen alone, which is why it leaves the party masked
-(``federated/party.py``); or, where every owner draws the whole noise, enough for anybody. Its choices are permute-and-
-flip on its own records, which protects them whoever sees it.
+says can make it answer more than its own limit allows. Its answer to a tally is its own counts with a share of the
+noise (``privacy/samplers.py: geometric_shares``): too little noise to be seen alone, which is why it leaves the party
+masked (``federated/party.py``); or, where every owner draws the whole noise, enough for anybody. Its choices are
+permute-and-flip on its own records, which protects them whoever sees it.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -89,13 +90,11 @@ def splits_of(words: Words, grid: Grid) -> Splits | Multiway:
     subsets = tuple(
         (f, _flags(bits, rows * grid.features[f].n_cells).reshape(rows, -1)) for f, rows, bits in words["subsets"]
     )
-    arrays = (_numbers(words[name], "<i8") for name in ("feature", "first", "last", "extra"))
-    return Splits(grid, *arrays, subsets, prior)
+    feature, first, last, extra = (_numbers(words[name], "<i8") for name in ("feature", "first", "last", "extra"))
+    return Splits(grid, feature, first, last, extra, subsets, prior)
 
 
 def words_digest(words: Words) -> str:
-    import json
-
     return sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()
 
 

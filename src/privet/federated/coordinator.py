@@ -88,7 +88,7 @@ class Coordinator:
         self._told.append(what)
 
     def sum(self, question: dict[str, Any], n: int, largest: int) -> np.ndarray:
-        """The sum over parties of ``n`` integers. One beyond ``largest`` can only come from a party that breaks rules."""
+        """The sum over parties of ``n`` integers. Beyond ``largest``, some party has not kept to the rules."""
         result = self._answer(question, lambda asked, roster: self._summed(asked, roster, n))
         total = numbers_of(result, n).view(np.int64)
         if n and int(np.abs(np.maximum(total, -(2**63) + 1)).max()) > largest:
@@ -109,7 +109,7 @@ class Coordinator:
         replies = self._exchange(dict.fromkeys([n for n in self.terms.parties if n not in self._gone], message))
         return {name: str(said["signature"]) for name, (said, _) in replies.items() if "signature" in said}
 
-    # -- one question ---------------------------------------------------------------------------------------------------
+    # -- one question ------------------------------------------------------------------------------------------------
 
     def _answer(self, question: dict[str, Any], settle: Callable[[bytes, Sequence[str]], bytes]) -> bytes:
         """Ask, or take from the journal what was answered before the coordinator was started again."""
@@ -128,7 +128,7 @@ class Coordinator:
         before, message = unpack(kept)
         if before["digest"] != digest:
             raise FederatedError(
-                "The journal has another question here: the run was begun with another model, data schema or parameters. "
+                "The journal has another question here: the run was begun with another model or other parameters. "
                 "Use the same ones to go on, or another folder to begin anew."
             )
         result = self._journal.get(f"{number:06}out")
@@ -171,8 +171,8 @@ class Coordinator:
         needed = len(numbers) if missing else self.terms.threshold
         if len(help) < needed:
             raise FederatedError(
-                f"{_names(self._missing(help, numbers))} left before the sum could be read. Start again when it is back: "
-                "nothing is lost, and nothing will be paid twice."
+                f"{_names(self._missing(help, numbers))} left before the sum could be read. Start again when it is "
+                "back: nothing is lost, and nothing will be paid twice."
             )
         own_seeds = [
             join_seed(
@@ -204,11 +204,11 @@ class Coordinator:
 
     def _too_few(self, missing: Sequence[str]) -> str:
         return (
-            f"{_names(missing)} did not answer, and the terms tolerate {self.terms.dropouts} missing. Nothing is lost: start "
-            "the coordinator again, with the same journal, when they are back."
+            f"{_names(missing)} did not answer, and the terms tolerate {self.terms.dropouts} missing. Nothing is lost: "
+            "start the coordinator again, with the same journal, when they are back."
         )
 
-    # -- rounds -----------------------------------------------------------------------------------------------------------
+    # -- rounds ------------------------------------------------------------------------------------------------------
 
     def _exchange(self, messages: dict[str, bytes]) -> Replies:
         """One round, repeated for those who did not answer; who refuses ends the run, with its reason."""
@@ -235,7 +235,7 @@ class Coordinator:
         return words, numbers
 
     def _catch_up(self, name: str, number: Any, message: bytes) -> tuple[dict[str, Any], bytes] | None:
-        """Ask a party that was away what it missed, in order; its answers to that come too late, and stay unreadable."""
+        """Ask a party that was away what it missed, in order; its late answers to that stay unreadable."""
         if not isinstance(number, int) or not 0 <= number < self._number:
             return None
         for n in range(number, self._number):

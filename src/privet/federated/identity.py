@@ -16,7 +16,7 @@ _SIGNATURE = ec.ECDSA(hashes.SHA256())
 
 
 class Identity:
-    """A name with a private key, as ``privet federated keygen`` writes it; ``certificate`` is what others know of it."""
+    """A name with a private key, as ``privet federated keygen`` writes it; others hold the certificate."""
 
     def __init__(self, name: str, key: ec.EllipticCurvePrivateKey) -> None:
         self.name = name
@@ -64,6 +64,6 @@ def check_signature(known: Known, name: str, said: bytes, signature: bytes) -> N
         known[name].verify(signature, said, _SIGNATURE)
     except InvalidSignature:
         raise FederatedError(
-            f"What came in the name of {name} was not signed with the key of their certificate. Somebody else speaks in "
-            "their name, or their certificate here is out of date."
+            f"What came in the name of {name} was not signed with the key of their certificate. Somebody else speaks "
+            "in their name, or their certificate here is out of date."
         ) from None

@@ -8,8 +8,8 @@ a party answers a question once and has no two questions with the same bytes.
 Where drop-outs are tolerated a party adds one more mask of its own, whose seed it deals to all parties in a threshold
 scheme (Shamir, in pycryptodome's field of 2^128). After the answers are in, those who answered say, all for the same
 list of names, their shares of the own seeds of the listed and their seeds of pairs with the missing. So whoever is
-listed is summed up, whoever is not stays unreadable, even if its answer turns up later, and no party ever helps with two
-lists for one question (Bonawitz and others, 2017). Seeds are of one message: what is told for it opens no other.
+listed is summed up, whoever is not stays unreadable, even if its answer turns up later, and no party ever helps with
+two lists for one question (Bonawitz and others, 2017). Seeds are of one message: what is told for it opens no other.
 """
 
 from __future__ import annotations

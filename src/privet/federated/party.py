@@ -2,8 +2,8 @@
 
 What a party promises, whatever the coordinator does:
 
-- a question is checked and charged to the party's own ledger before anything is counted; one that its limit, its list of
-  allowed questions or its least number of colluders does not allow is refused;
+- a question is checked and charged to the party's own ledger before anything is counted; one that its limit, its list
+  of allowed questions or its least number of colluders does not allow is refused;
 - what leaves is noised, and masked unless the noise is the party's own and whole (``masking.py``);
 - an answer is stored before it is sent, and a repeated question gets the stored bytes: never fresh noise, never a mask
   twice. Another question under the same number is refused;
@@ -129,7 +129,7 @@ class Party:
                 f"{self.name} takes part only if the noise holds against {self._least_colluders} colluders."
             )
 
-    # -- questions ----------------------------------------------------------------------------------------------------
+    # -- questions ---------------------------------------------------------------------------------------------------
 
     def _ask(self, words: dict[str, Any], message: bytes) -> bytes:
         number = int(words["number"])
@@ -181,7 +181,7 @@ class Party:
         journal.put(f"{number:06}u", pack({"answered": listed}, reply))
         return reply
 
-    # -- the receipt ----------------------------------------------------------------------------------------------------
+    # -- the receipt -------------------------------------------------------------------------------------------------
 
     def _sign(self, words: dict[str, Any], message: bytes) -> bytes:
         """Sign a receipt that says of this run neither more nor less than what was answered here."""
@@ -197,7 +197,7 @@ class Party:
         self._log(f"run {run.terms.run[:8]}: signed the receipt, epsilon {show(receipt.spent)}")
         return pack({"signature": signature.hex()})
 
-    # -- runs and what is kept of them ------------------------------------------------------------------------------------
+    # -- runs and what is kept of them -------------------------------------------------------------------------------
 
     def _journal(self, run: str) -> Journal:
         if not (isinstance(run, str) and len(run) == 32 and run.isalnum()):

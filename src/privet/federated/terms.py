@@ -5,8 +5,9 @@ answer, every released sum has at least K - D - c shares of noise that no collud
 make up the whole noise, and whoever is honest and there adds one: the sum has at least the noise that was paid for,
 against c colluders who subtract theirs, and with D parties missing.
 
-A list of those who answered needs ``threshold`` = K - D names, and K > 2 D + c. Two different lists would need 2 (K - D)
-helpers, of whom only the colluders help with both; K + c < 2 (K - D) is too few. So one question has one released sum.
+A list of those who answered needs ``threshold`` = K - D names, and K > 2 D + c. Two different lists would need
+2 (K - D) helpers, of whom only the colluders help with both; K + c < 2 (K - D) is too few. So one question has one
+released sum.
 """
 
 from __future__ import annotations
@@ -104,15 +105,15 @@ class Terms:
         n = len(self.parties)
         if self.noise == "own":
             return (
-                f"{n} owners kept their records, and each drew the whole noise of its answers: no owner had to trust the "
-                "coordinator or another owner with anything."
+                f"{n} owners kept their records, and each drew the whole noise of its answers: no owner had to trust "
+                "the coordinator or another owner with anything."
             )
         missing = f", with up to {self.dropouts} of them missing" if self.dropouts else ""
         return (
             f"{n} owners kept their records. What left an owner was masked: the coordinator saw sums over owners, with "
             f"noise that is enough against the coordinator and any {self.colluders} colluding owners{missing}. Every "
-            f"owner had to trust that no more than {self.colluders} of the others collude and that the others add their "
-            "noise. Not independently reviewed."
+            f"owner had to trust that no more than {self.colluders} of the others collude and that the others add "
+            "their noise. Not independently reviewed."
         )
 
 

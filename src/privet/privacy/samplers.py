@@ -152,9 +152,9 @@ def geometric_shares(n: int, scale: float, of: int, random_bytes: Callable[[int]
 
     Two-sided geometric noise with ratio a = exp(-1 / scale) is infinitely divisible. Its generating function is exp of
     the sum over k >= 1 of (a^k / k) (z^k + z^-k - 2), which is that of a Poisson number of terms, 2 L in the mean with
-    L = -ln(1 - a), each with a fair sign and a size of the logarithmic law P(k) = a^k / (k L). A share has a mean of 2 L /
-    ``of`` terms instead; Poisson numbers add up, so ``of`` shares have the law of the whole. (It is the difference of
-    two negative binomial numbers of shape 1 / ``of``, drawn without their many rejections.)
+    L = -ln(1 - a), each with a fair sign and a size of the logarithmic law P(k) = a^k / (k L). A share has a mean of
+    2 L / ``of`` terms instead; Poisson numbers add up, so ``of`` shares have the law of the whole. (It is the
+    difference of two negative binomial numbers of shape 1 / ``of``, drawn without their many rejections.)
 
     Exact: every uniform number is known to 64 binary digits, and to more wherever those, and the rounding of the
     computation, leave open which whole number comes out.
@@ -197,7 +197,8 @@ class _ShareLaw:
 
     def _table(self) -> list[int]:
         """The first 64 binary digits of the chances of at most 0, 1, ... terms, until they are all ones."""
-        table, terms = [], 0
+        table: list[int] = []
+        terms = 0
         while not table or table[-1] < 2**64 - 1:
             table.append(int(self.at_most(terms, 60) * 2**64))
             terms += 1
@@ -240,9 +241,9 @@ def _logarithmic(n: int, law: _ShareLaw, random_bytes: Callable[[int], bytes]) -
     """``n`` numbers k >= 1 with P(k) = a^k / (k L): geometric, of a ratio q = 1 - exp(-L v) with v uniform.
 
     (Kemp 1981: the integral of (1 - q) q^(k-1) over v is a^k / (k L).) So k - 1 is the whole part of x = ln u / ln q
-    with u uniform too. Floats give x to a relative 1e-13 where u and v are not next to 0 or 1, their 64 digits to 2^-38;
-    where a thousandth of a millionth of a percent of x could change its whole part, it is computed anew with as many
-    digits as it takes.
+    with u uniform too. Floats give x to a relative 1e-13 where u and v are not next to 0 or 1, and their 64 digits to
+    2^-38; where ``_ROUNDING`` of x, which is more than both, could change its whole part, it is computed anew with as
+    many digits as it takes.
     """
     words = np.frombuffer(random_bytes(16 * n), dtype=np.uint64).reshape(2, n)
     u, v = words / 2.0**64

@@ -1,0 +1,215 @@
+"""The federated curator answers what one curator of all records would, and sees none of them."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+pytest.importorskip("cryptography")
+pytest.importorskip("Crypto")
+
+from federated.owners import GRID, NO_NOISE, SCHEMA, TABLES, table, tables, together
+from privet import Ledger, Numeric, Schema
+from privet.curators.base import Tally
+from privet.curators.federated import FederatedCurator
+from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError
+from privet.federated.channel import Overheard, in_process
+from privet.federated.wire import unpack
+from privet.privacy.laws import log_geometric_shares
+from privet.privacy.receipt import Receipt
+from privet.privacy.sensitivity import CorrectCount, Gini
+from privet.tree.candidates import Candidates
+from privet.tree.multiway import attributes
+from privet.tree.splits import public_splits
+
+TERMS = [
+    {"tolerated_colluders": 0},
+    {"tolerated_colluders": 2},
+    {"tolerated_colluders": 1, "tolerated_dropouts": 1},
+    {"noise": "own"},
+]
+
+
+def federated(owners=None, schema=SCHEMA, *, ledger=None, seed=None, limit=math.inf, **terms):
+    channel = in_process(owners or tables(), schema, seed=seed, limit=limit)
+    return FederatedCurator(schema, channel, ledger=ledger or Ledger(math.inf), **terms)
+
+
+def both(program, **terms):
+    """What a program gets from the federated curator and from one of all records."""
+    answers = []
+    for curator in (federated(**terms), together(tables())):
+        curator.grid(GRID)
+        answers.append(program(curator, curator.root()))
+    return answers
+
+
+@pytest.mark.parametrize("terms", TERMS)
+def test_sums_without_noise_are_those_of_all_records(terms):
+    def program(curator, root):
+        children = curator.split({root: TABLES[1]})[root]
+        one = curator.tally({root: Tally(TABLES), children[0]: Tally(by_class=False)}, NO_NOISE)
+        again = curator.tally(dict.fromkeys(curator.copies(children[1], 2), Tally(TABLES[:1])), NO_NOISE)
+        return [*one.values(), *again.values()]
+
+    for ours, central in zip(*both(program, **terms)):
+        assert ours.dtype == np.int64
+        np.testing.assert_array_equal(ours, central)
+
+
+def test_sums_over_owners_add_up_what_each_has_alone():
+    own = []
+    for each in tables():
+        curator = together([each])
+        curator.grid(GRID)
+        own.append(curator.owner_sum({curator.root(): TABLES}, "least_impurity", NO_NOISE))
+    curator = federated()
+    curator.grid(GRID)
+    (ours,) = curator.owner_sum({curator.root(): TABLES}, "least_impurity", NO_NOISE).values()
+    np.testing.assert_array_equal(ours, sum(next(iter(each.values())) for each in own))
+
+
+@pytest.mark.parametrize("options", [{}, {"labelled": True}, {"stop": True}])
+@pytest.mark.parametrize("splits", [public_splits(GRID), attributes(GRID)])
+def test_every_owner_chooses_for_itself(options, splits):
+    if options.get("labelled") and splits is not public_splits(GRID):
+        splits = public_splits(GRID)
+    score = CorrectCount() if options.get("labelled") else Gini()
+    allowed = np.arange(len(splits)) % 3 > 0 if not options else None
+    candidates = Candidates(splits, 3, allowed, **options)
+    curator = federated()
+    curator.grid(GRID)
+    chosen = curator.choose_each({curator.root(): candidates}, score, NO_NOISE)
+    alone = []
+    for each in tables():
+        own = together([each])
+        own.grid(GRID)
+        alone += own.choose_each({own.root(): candidates}, score, NO_NOISE).popitem()[1]
+    (ours,) = chosen.values()  # between equal candidates each draws
+    assert [(choice.split.feature, choice.labels) for choice in ours] == [(a.split.feature, a.labels) for a in alone]
+
+
+def test_targets_are_summed_within_their_focus():
+    schema = Schema({"x": Numeric(0, 1)}, target=(0, 10))
+    rng = np.random.default_rng(0)
+    owners = [(rng.random((30, 1)), rng.uniform(0, 10, 30)) for _ in range(3)]
+    curator, central = federated(owners, schema, tolerated_colluders=0), together(owners, schema)
+    answers = []
+    for each in (curator, central):
+        root = each.root()
+        each.focus(2.0, 5.0)
+        answers.append(each.tally({root: Tally(measure="target")}, Fraction(10**13))[root])
+    np.testing.assert_array_equal(*answers)
+
+
+@pytest.mark.parametrize(("terms", "shape"), [({"tolerated_colluders": 1}, 5 / 4), ({"tolerated_colluders": 3}, 5 / 2)])
+def test_the_noise_of_a_sum_has_the_law_of_all_shares(terms, shape):
+    """Chi-squared over 30 sums of 200 cells; a false alarm in one of ten million runs."""
+    curator = federated([(X[:0], y[:0]) for X, y in tables()], **terms)
+    curator.grid(GRID)
+    root = curator.root()
+    asked = Tally(TABLES * 3)
+    noise = np.concatenate([curator.tally({root: asked}, Fraction(3))[root].ravel() for _ in range(30)])
+    law = np.exp(log_geometric_shares(np.arange(-7, 8), 2.0, shape))
+    expected = np.append(law, 1 - law.sum()) * len(noise)
+    seen = np.append([(noise == k).sum() for k in range(-7, 8)], (np.abs(noise) > 7).sum())
+    assert chi2.sf(((seen - expected) ** 2 / expected).sum(), len(seen) - 1) > 1e-7
+
+
+def test_a_level_is_charged_once_here_and_at_every_owner():
+    channel = in_process(tables(3), SCHEMA, limit=Fraction(1))
+    curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(1))
+    curator.grid(GRID)
+    root = curator.root(Fraction(1))
+    children = curator.split({root: TABLES[1]})[root]
+    curator.tally(dict.fromkeys(children, Tally(TABLES)), Fraction(1, 2))
+    curator.choose_each(dict.fromkeys(children, Candidates(public_splits(GRID), 3)), Gini(), Fraction(1, 2))
+    with pytest.raises(BudgetError):
+        curator.tally({children[0]: Tally()}, Fraction(1, 100))
+    assert curator.ledger.spent == 1
+    for party in channel._parties.values():
+        assert party._run.records.records.ledger.spent == 1
+
+
+def test_a_receipt_says_how_noise_was_drawn_and_verifies():
+    curator = federated(ledger=Ledger(1), tolerated_colluders=1, tolerated_dropouts=1)
+    curator.grid(GRID)
+    curator.tally({curator.root(Fraction(1)): Tally(TABLES)}, Fraction(1))
+    (event,) = curator.ledger.events
+    assert event.mechanism == "geometric_shares"
+    receipt = Receipt(Fraction(1), Fraction(1), Fraction(0), (), curator.trust, (event,))
+    assert receipt.verify()
+    assert "any 1 colluding owners, with up to 1 of them missing" in receipt.trust
+    assert not curator.void
+
+
+def test_it_says_what_it_cannot_answer():
+    curator = federated()
+    curator.grid(GRID)
+    root = curator.root()
+    for ask in (
+        lambda: curator.choose({root: Candidates(public_splits(GRID), 3)}, Gini(), Fraction(1)),
+        lambda: curator.quantiles(root, [0], [Fraction(1, 2)], Fraction(1)),
+        lambda: curator.peek([root]),
+        lambda: curator.parts(root, 2),
+        lambda: curator.tally({root: Tally(measure="gradient")}, Fraction(1)),
+        lambda: curator.root(Fraction(1), "rho"),
+        lambda: curator.noise(np.zeros(1, np.int64), 1.0),
+    ):
+        with pytest.raises(CapabilityError):
+            ask()
+    with pytest.raises(LeakError):
+        curator.tally({federated().root(): Tally()}, Fraction(1))
+    assert not curator.ledger.events
+
+
+@pytest.mark.parametrize(
+    ("owners", "terms", "message"),
+    [
+        (2, {}, "at least 3"),
+        (3, {"tolerated_dropouts": 1, "tolerated_colluders": 1}, "cannot tolerate"),
+        (3, {"tolerated_colluders": 3}, "cannot tolerate"),
+        (3, {"noise": "none"}, "noise is one of"),
+    ],
+)
+def test_terms_that_protect_nobody_are_refused(owners, terms, message):
+    with pytest.raises(FederatedError, match=message):
+        federated(tables(owners), **terms)
+
+
+def test_seeds_make_the_same_answers_and_void_the_receipt():
+    answers = []
+    for seed in (5, 5, 6):
+        curator = federated(seed=seed)
+        curator.grid(GRID)
+        answers.append(curator.tally({curator.root(): Tally(TABLES)}, Fraction(1)).popitem()[1].tolist())
+        assert curator.void == ("random_state: the noise can be reproduced",)
+    assert answers[0] == answers[1] != answers[2]
+
+
+@pytest.mark.parametrize("terms", TERMS[:3])
+def test_the_wire_shows_masked_numbers_only(terms):
+    """Without noise, so that only masks hide the counts: all 64 bits of what an owner sends look random."""
+    overheard = []
+    channel = Overheard(in_process(tables(), SCHEMA), lambda name, asked, said: overheard.append((asked, said)))
+    curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(math.inf), **terms)
+    curator.grid(GRID)
+    root = curator.root()
+    for _ in range(30):
+        curator.tally({root: Tally(TABLES)}, NO_NOISE)
+    blobs = [unpack(said)[1] for asked, said in overheard if unpack(asked)[0]["do"] == "ask"]
+    numbers = np.frombuffer(b"".join(blobs), dtype="<u8")
+    assert len(numbers) > 5_000
+    ones = np.unpackbits(numbers.view(np.uint8)).mean()
+    assert abs(ones - 0.5) < 6 * 0.5 / math.sqrt(64 * len(numbers))
+    assert len(np.unique(numbers)) == len(numbers)  # a count is small and repeats; a mask never does
+
+
+def test_empty_owners_are_owners_too():
+    X, y = table(10)
+    curator = federated([(X, y), (X[:0], y[:0]), (X[:0], y[:0])])
+    curator.grid(GRID)
+    (counts,) = curator.tally({curator.root(): Tally()}, NO_NOISE).values()
+    assert counts.sum() == 10
