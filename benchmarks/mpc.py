@@ -57,7 +57,7 @@ def adult(runs: int, sizes: tuple[int, ...] = (10_000, 1_000_000)) -> None:
         folders = {rows: Path(name) / str(rows) for rows in sizes}
         for rows, folder in folders.items():
             folder.mkdir()
-            lay_out(folder, rows=rows)
+            lay_out(folder, rows=rows, epsilon=runs)
         for _ in range(runs):
             for rows, folder in folders.items():
                 model, said = run(folder, 1.0, ["--force", "--set", "max_depth=4", "--set", f"n_records={rows}"])

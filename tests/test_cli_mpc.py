@@ -15,11 +15,7 @@ CLIENT = """
 key = "hospital.key"
 certificate = "hospital.crt"
 """
-SERVER = """
-[[servers]]
-address = "127.0.0.1:1"
-certificate = "hospital.crt"
-"""
+SERVERS = [f'[[servers]]\naddress = "127.0.0.1:1"\ncertificate = "server{i}.crt"\n' for i in range(3)]
 
 
 @pytest.fixture(autouse=True)
@@ -50,16 +46,18 @@ def test_keygen_writes_a_key_and_a_certificate_once(here):
 
 
 def test_a_file_that_is_not_a_servers_is_refused(here):
-    run("keygen", "hospital")
-    (here / "c.toml").write_text(CLIENT + 3 * SERVER)
+    for name in ("hospital", "server0", "server1", "server2"):
+        run("keygen", name)
+    (here / "c.toml").write_text(CLIENT + "".join(SERVERS))
     result = run("server", "c.toml")
     assert result.exit_code == 2
     assert "not a server's" in result.stderr
 
 
 def test_training_is_refused_before_anybody_is_connected(here):
-    run("keygen", "hospital")
-    (here / "c.toml").write_text(CLIENT + 2 * SERVER)
+    for name in ("hospital", "server0", "server1"):
+        run("keygen", name)
+    (here / "c.toml").write_text(CLIENT + "".join(SERVERS[:2]))
     assert "3 [[servers]]" in run("train", "c.toml", "--epsilon", "1", "-o", "m.json").stderr
     assert "epsilon" in run("train", "c.toml", "--epsilon", "-1", "-o", "m.json").stderr
     assert "no parameter" in run("train", "c.toml", "--epsilon", "1", "-o", "m.json", "--set", "x=1").stderr

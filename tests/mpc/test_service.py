@@ -9,14 +9,19 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema, load
+from privet.errors import MpcError, PrivetError
 from privet.mpc.certificates import make_certificate
+from privet.mpc.config import Config
 from privet.mpc.links import mpyc_name
+from privet.mpc.service import Server, share, train
+from privet.persistence import from_dict
 from privet.privacy.cut import CutMechanisms
 
 SCHEMA = Schema(
@@ -37,7 +42,7 @@ def records(n, seed):
 class Town:
     """A folder with everybody's keys, files and records, and the programs that were started there."""
 
-    def __init__(self, folder, engine="replicated", timeout=30):
+    def __init__(self, folder, engine="replicated", timeout=30, seeds=False):
         self.folder = folder
         self.programs = []
         SCHEMA.to_toml(folder / "schema.toml")
@@ -55,6 +60,7 @@ class Town:
             text = f'key = "{name}.key"\ncertificate = "{name}.crt"\nschema = "schema.toml"\n'
             if i < 3:
                 text += f'party = {i}\nepsilon = 3\nmost_records = 1000\nengine = "{engine}"\ntimeout = {timeout}\n'
+                text += f"seeds = {str(seeds).lower()}\n"
                 text += servers + owners + '[trainer]\ncertificate = "trainer.crt"\n'
             else:
                 text += "timeout = 60\n" + servers  # to wait for servers that start
@@ -99,7 +105,10 @@ def ended(programs, code=0, within=120):
 
 
 @pytest.mark.parametrize(
-    "town", [{"engine": "replicated"}, {"engine": "mpyc", "timeout": 120}], indirect=True, ids=["ours", "mpyc"]
+    "town",
+    [{"engine": "replicated", "seeds": True}, {"engine": "mpyc", "timeout": 120, "seeds": True}],
+    indirect=True,
+    ids=["ours", "mpyc"],
 )
 def test_real_processes_learn_the_memory_curators_tree_for_the_same_coins(town):
     if "mpyc" in (town.folder / "server0.toml").read_text().split("engine")[1][:10]:
@@ -122,6 +131,9 @@ def test_real_processes_learn_the_memory_curators_tree_for_the_same_coins(town):
     assert model.privacy_.spent == central.privacy_.spent
     assert model.privacy_.delta > 0
     assert model.privacy_.verify()
+    assert model.privacy_.void == ("random_state: the noise can be reproduced",)
+    assert model.privacy_.epsilon == math.inf
+    assert "the receipt is void" in said
 
 
 @pytest.mark.slow
@@ -138,6 +150,10 @@ def test_servers_serve_one_run_after_another_up_to_their_own_limit_and_stop_when
     for server in servers:
         server.send_signal(signal.SIGTERM)
     ended(servers, code=130)
+    again, owners = town.servers("--once"), town.owners()  # new processes, and nothing is forgotten
+    (said,) = ended([town.trainer("model3.json", "0.1")], code=1)
+    assert "ledger" in said
+    ended([*again, *owners], code=1)
 
 
 @pytest.mark.parametrize("town", [{"timeout": 15}], indirect=True)
@@ -182,10 +198,104 @@ def test_whoever_has_a_foreign_certificate_takes_no_part(town):
     assert all(server.poll() is None for server in servers)
 
 
-def test_jobs_that_make_no_sense_are_refused():
-    from privet.errors import MpcError
-    from privet.mpc.service import Server
+# -- the same programs on threads of this process, which start at once ------------------------------------------------
 
+
+class Square:
+    """A town's three servers and two owners, each on a thread."""
+
+    def __init__(self, town):
+        self.town = town
+        self.said = [[] for _ in range(3)]
+        self.servers = [Server(self.config(f"server{i}"), self.said[i].append) for i in range(3)]
+        self.pool = ThreadPoolExecutor(8)
+        self.serving = [self.pool.submit(server.serve, once=True) for server in self.servers]
+
+    def config(self, name):
+        return Config.read(self.town.folder / f"{name}.toml")
+
+    def owners(self):
+        columns = ["age", "colour"]
+        return [
+            self.pool.submit(share, self.config(name), table[columns], table["bought"], SCHEMA)
+            for name, table in zip(OWNERS, self.town.tables)
+        ]
+
+    def train(self, epsilon=1.0, seed=None, **params):
+        asked = {"epsilon": epsilon, "max_depth": 2, **params}
+        return train(self.config("trainer"), "PrivateTreeClassifier", asked, seed=seed)
+
+    def close(self):
+        for server in self.servers:
+            server.close()
+        self.pool.shutdown()
+
+
+@pytest.fixture
+def square(town):
+    square = Square(town)
+    yield square
+    square.close()
+
+
+def test_what_a_server_has_spent_outlives_it(town, square):
+    owners = square.owners()
+    model = from_dict(square.train(epsilon=2.0))
+    assert model.privacy_.epsilon <= 2
+    for done in (*square.serving, *owners):
+        done.result(60)
+    square.close()
+    restarted = Square(town)
+    try:
+        assert [server.ledger.spent for server in restarted.servers] == [model.privacy_.spent] * 3
+        owners = restarted.owners()
+        with pytest.raises(MpcError, match="left of 3"):
+            restarted.train(epsilon=2.0)
+        for done in (*restarted.serving, *owners):
+            with pytest.raises(PrivetError):
+                done.result(60)
+    finally:
+        restarted.close()
+
+
+def test_a_trainer_cannot_make_servers_draw_noise_that_it_knows(square):
+    with pytest.raises(MpcError, match="noise that it knows"):
+        square.train(seed=7)
+    assert [server.ledger.spent for server in square.servers] == [0] * 3
+
+
+def test_whatever_goes_wrong_ends_the_run_and_not_the_server_and_does_not_say_why(square, monkeypatch):
+    def fails(self, curator):
+        raise RuntimeError("record 17")
+
+    monkeypatch.setattr(PrivateTreeClassifier, "fit_curator", fails)
+    owners = square.owners()
+    with pytest.raises(MpcError, match="RuntimeError") as told:
+        square.train()
+    assert "17" not in str(told.value)
+    for done in (*square.serving, *owners):
+        with pytest.raises(MpcError):
+            done.result(60)
+
+
+def test_for_a_trainer_who_has_left_nothing_more_is_spent(square, monkeypatch):
+    import privet.mpc.service as service
+
+    def leaves(lines, timeout, progress):
+        lines[0].receive()
+        raise MpcError("I have to go")
+
+    monkeypatch.setattr(service, "_answers", leaves)
+    owners = square.owners()
+    with pytest.raises(MpcError, match="have to go"):
+        square.train(epsilon=3.0, max_depth=40)
+    for done in (*square.serving, *owners):
+        with pytest.raises(MpcError):
+            done.result(60)
+    assert all(server.ledger.spent < 3 for server in square.servers)
+
+
+def test_jobs_that_make_no_sense_are_refused():
     for job in (b"", b"[]", b'{"run": "00"}', json.dumps({"run": "0" * 32, "model": "x", "params": {}}).encode()):
         with pytest.raises(MpcError, match="no sense"):
             Server._job(None, job)

@@ -79,8 +79,8 @@ def server(
 ) -> None:
     """Run one of the three servers, until it is interrupted.
 
-    It answers trainers up to the epsilon in its file, all together, as long
-    as it runs.
+    It answers trainers up to the epsilon in its file, all together. What was
+    spent is kept in a file beside it, so that a restart forgets nothing.
 
     Example:
 
@@ -136,7 +136,8 @@ def train(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the model; may be repeated.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Noise that all servers know, for research: it makes the receipt void.")
+        int | None,
+        typer.Option(min=0, help="Noise that you know, if the servers allow it: the receipt is void."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")] = False,
 ) -> None:

@@ -28,7 +28,7 @@ from privet.curators.memory import MOST_RECORDS
 from privet.curators.own import schema_digest
 from privet.curators.owner import Line
 from privet.curators.remote import RemoteCurator
-from privet.errors import LeakError, SchemaError
+from privet.errors import LeakError, MpcError, SchemaError
 from privet.mpc.engine import Engine, Secret
 from privet.privacy.joint import Coins, JointMechanisms
 from privet.privacy.joint_scores import check_joint, joint_scores, score_bits, score_range
@@ -72,6 +72,8 @@ class Owners:
         asked = time.perf_counter()
         parts = [line.receive(wire.nbytes) for line in self._lines]
         self.waited += time.perf_counter() - asked
+        if any(len(part) != wire.nbytes for part in parts):
+            raise MpcError("An owner's shares have the wrong length. The run has ended.")
         shares = [self.engine.receive(np.frombuffer(part, dtype=wire.dtype).reshape(wire.shape)) for part in parts]
         total = shares[0]
         for share in shares[1:]:

@@ -177,9 +177,13 @@ class Listener:
         self._context = identity.context(ssl.PROTOCOL_TLS_SERVER, known.values())
         self._welcome = welcome
         self._timeout = timeout
-        self._socket = socket.create_server(address)
+        try:
+            self._socket = socket.create_server(address)
+        except OSError as error:
+            raise MpcError(f"Nobody can listen at {address[0]}:{address[1]} ({error.strerror}).") from None
         self.address: tuple[str, int] = self._socket.getsockname()[:2]
         self.refused = 0
+        self._closed = False
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
@@ -187,8 +191,11 @@ class Listener:
         while True:
             try:
                 raw, _ = self._socket.accept()
-            except OSError:  # closed
-                return
+            except OSError:
+                if self._closed:
+                    return
+                time.sleep(0.05)  # somebody gave up in the line, or there are too many: the next may do better
+                continue
             threading.Thread(target=self._greet, args=(raw,), daemon=True).start()
 
     def _greet(self, raw: socket.socket) -> None:
@@ -203,6 +210,7 @@ class Listener:
         self._welcome(name, Channel(wrapped, self._timeout, name))
 
     def close(self) -> None:
+        self._closed = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -14,6 +14,7 @@ from privet.mpc.mesh import PARTIES
 
 ENGINES = ("replicated", "mpyc")
 TRAINER = "trainer"
+OPTIONS = ("epsilon", "most_records", "engine", "noise", "timeout", "seeds")
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,10 @@ class Peer:
 class Config:
     """What a program knows. ``party``, ``owners``, ``trainer`` and the limits are a server's.
 
-    ``epsilon`` is the most that all runs of this server process may spend together, whoever asks; ``most_records`` is a
-    public bound on the number of records of each owner, from which the width of all comparisons follows.
+    ``epsilon`` is the most that all runs of this server may spend together, whoever asks; what was spent is kept in the
+    file ``ledger``, by default beside the TOML file, so that a restart does not forget it. ``most_records`` is a public
+    bound on the number of records of each owner, from which the width of all comparisons follows. Only with ``seeds``
+    does a server take part in runs whose noise the trainer knows: they protect nobody.
     """
 
     identity: Identity
@@ -44,6 +47,8 @@ class Config:
     engine: str = "replicated"
     noise: str = "cut"
     timeout: float = 60.0
+    seeds: bool = False
+    ledger: Path | None = None
 
     @classmethod
     def read(cls, path: Path) -> Config:
@@ -62,7 +67,7 @@ class _Reader:
     def config(self) -> Config:
         data = self._data
         known = {"key", "certificate", "servers", "schema", "party", "owners", "trainer"}
-        known |= {"epsilon", "most_records", "engine", "noise", "timeout"}
+        known |= {*OPTIONS, "ledger"}
         if unknown := sorted(set(data) - known):
             raise self._wrong(f"it has {unknown[0]!r}, which nothing reads; known are {', '.join(sorted(known))}")
         servers = tuple(self._peer(entry) for entry in self._need(data, "servers", list))
@@ -78,9 +83,10 @@ class _Reader:
             raise self._wrong(f"party is the place of this server among [[servers]], 0 to {PARTIES - 1}")
         if party is not None and not (owners and trainer and "schema" in data):
             raise self._wrong("a server needs a schema, [[owners]] and a [trainer]")
-        options = {
-            name: data[name] for name in ("epsilon", "most_records", "engine", "noise", "timeout") if name in data
-        }
+        options = {name: data[name] for name in OPTIONS if name in data}
+        if party is not None:
+            kept = self._need(data, "ledger", str) if "ledger" in data else f"{self._path.stem}.ledger.json"
+            options["ledger"] = self._path.parent / kept
         config = Config(
             Identity(self._file(data, "key"), self._file(data, "certificate")),
             servers,
@@ -100,6 +106,11 @@ class _Reader:
             raise self._wrong('with engine = "mpyc" each of [[servers]] needs an mpyc_address')
         if config.noise not in ("cut", "dealt"):
             raise self._wrong("noise is cut or dealt")
+        if not isinstance(config.seeds, bool):
+            raise self._wrong("seeds is true or false")
+        everybody = [*(peer.certificate for peer in config.servers), *config.owners.values(), config.trainer]
+        if len(set(everybody)) < len(everybody):
+            raise self._wrong("two programs have the same certificate; each needs one of its own")
         for name, kind in (("epsilon", int | float), ("timeout", int | float), ("most_records", int)):
             value = getattr(config, name)
             if not isinstance(value, kind) or isinstance(value, bool) or not value > 0:

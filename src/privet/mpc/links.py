@@ -7,6 +7,7 @@ three servers that all send before they receive do not wait for each other.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections import defaultdict
@@ -104,6 +105,12 @@ class Inbox:
             channel = self._channels[name].get()
         return channel
 
+    def close(self) -> None:
+        """Whoever still waits to be asked for is told that nobody will."""
+        for channels in list(self._channels.values()):
+            while not channels.empty():
+                channels.get().close()
+
 
 def join(
     party: int,
@@ -127,17 +134,22 @@ def join(
             )
             to[other].send(run)
         for other in others:
-            while True:
-                channel = inbox.get(server_name(other), timeout)
-                if channel.receive(len(run)) == run:
-                    break
-                channel.close()
-            from_[other] = channel
+            from_[other] = _of_this_run(run, server_name(other), inbox, timeout)
     except MpcError:
         for channel in (*to.values(), *from_.values()):
             channel.close()
         raise
     return Links(party, to, from_)
+
+
+def _of_this_run(run: bytes, name: str, inbox: Inbox, timeout: float) -> Channel:
+    """The channel that ``name`` opened for this run; those that it opened for others, or gave up, are dropped."""
+    while True:
+        channel = inbox.get(name, timeout)
+        with contextlib.suppress(MpcError):
+            if channel.receive(len(run)) == run:
+                return channel
+        channel.close()
 
 
 def server_name(party: int) -> str:

@@ -1,8 +1,9 @@
 """The three programs of a joint training, over TLS: a server, an owner who shares, a trainer who asks for a model.
 
 Each server runs the whole algorithm on its own curator and ledger, so nothing that the trainer or another server says
-can make it answer more than its own limit allows. The trainer gets the model, which is private, from all three and
-compares. When something fails, every line is closed, which ends the run for everybody; nothing is kept.
+can make it answer more than its own limit allows, or with noise that somebody knows. The trainer gets the model, which
+is private, from all three and compares. When something fails, every line is closed, which ends the run for everybody;
+nothing is kept but what was spent.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from privet.mpc.config import TRAINER, Config
 from privet.mpc.engine import Engine
 from privet.mpc.links import Inbox, join, server_name
 from privet.mpc.mesh import PARTIES
+from privet.privacy.kept import KeptLedger
+from privet.privacy.ledger import Ledger
 
 MOST_JOB = 2**20
 RUN_BYTES = 16
@@ -38,7 +41,6 @@ class Server:
     """One of the three. ``serve`` answers one trainer after another until it is closed."""
 
     def __init__(self, config: Config, progress: Progress = lambda said: None) -> None:
-        from privet.privacy.ledger import Ledger
         from privet.schema import Schema
 
         if config.party is None or config.schema is None:
@@ -46,7 +48,7 @@ class Server:
         self.config = config
         self.party = config.party
         self.schema = Schema.from_toml(config.schema)
-        self.ledger = Ledger(config.epsilon)
+        self.ledger = Ledger(config.epsilon) if config.ledger is None else KeptLedger(config.epsilon, config.ledger)
         self._progress = progress
         self._inbox = Inbox()
         known = {server_name(i): peer.certificate for i, peer in enumerate(config.servers) if i != self.party}
@@ -61,11 +63,12 @@ class Server:
             with self._inbox.get(TRAINER, None) as trainer:
                 try:
                     model = self._run(trainer)
-                except PrivetError as error:
-                    self._progress(f"the run has ended: {error}")
-                    _tell(trainer, error=str(error))
+                except Exception as error:  # whatever was asked, it ends this run and not the server
+                    failure = error if isinstance(error, PrivetError) else _failed(error)
+                    self._progress(f"the run has ended: {failure}")
+                    _tell(trainer, error=str(failure))
                     if once:
-                        raise
+                        raise failure from error
                 else:
                     _tell(trainer, model=model)
             if once or self.config.engine == "mpyc":  # MPyC has one run in a process
@@ -110,8 +113,9 @@ class Server:
         )
 
     def _said(self, trainer: Channel, what: str) -> None:
+        """Also finds out whether the trainer is still there: for nobody, nothing more is spent."""
         self._progress(what)
-        _tell(trainer, progress=what)
+        trainer.send(json.dumps({"progress": what}).encode())
 
     def _job(self, job: bytes) -> tuple[bytes, Any, int | None]:
         from privet.cli.models import make
@@ -119,10 +123,15 @@ class Server:
         try:
             asked = json.loads(job)
             run, name, params, seed = bytes.fromhex(asked["run"]), asked["model"], asked["params"], asked["seed"]
-            if len(run) != RUN_BYTES or not (seed is None or isinstance(seed, int)):
+            if len(run) != RUN_BYTES or not isinstance(params, dict) or not _is_seed(seed):
                 raise ValueError
         except (ValueError, KeyError, TypeError):
             raise MpcError("The trainer's job makes no sense.") from None
+        if seed is not None and not self.config.seeds:
+            raise MpcError(
+                "The trainer asks for noise that it knows, and this server draws only noise that nobody knows. For "
+                "research on records that need no protection: seeds = true in every server's file."
+            )
         return run, make(name, **params), seed
 
     def _engine(self, run: bytes, stack: ExitStack) -> Engine:
@@ -144,6 +153,9 @@ class Server:
 
     def close(self) -> None:
         self._listener.close()
+        self._inbox.close()
+        if isinstance(self.ledger, KeptLedger):
+            self.ledger.close()
 
 
 def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lambda said: None) -> None:
@@ -210,9 +222,17 @@ def _to_servers(config: Config, stack: ExitStack) -> Sequence[Channel]:
 
 
 def _tell(line: Channel, **what: Any) -> None:
-    """To the trainer, who may have left: that is no reason to stop."""
+    """How a run has ended, to the trainer, who may have left."""
     with suppress(MpcError):
         line.send(json.dumps(what).encode())
+
+
+def _failed(error: Exception) -> MpcError:
+    return MpcError(f"A server failed with {type(error).__name__}. The run has ended.")
+
+
+def _is_seed(seed: Any) -> bool:
+    return seed is None or (isinstance(seed, int) and seed >= 0)
 
 
 def _owner(name: str) -> str:

@@ -1,0 +1,102 @@
+"""A ledger that a restart does not forget: what was spent is on the disk before anything is answered."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+
+from privet.errors import BudgetError
+from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.receipt import Event
+
+try:
+    import fcntl
+except ImportError:  # Windows: nothing keeps two processes from using one file
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = "privet-ledger-1"
+
+
+class KeptLedger(Ledger):
+    """A ledger for a process that answers for as long as there are records, and may be stopped and started meanwhile.
+
+    A charge is in the file before its answer is computed; if it cannot be written, nothing is answered. One process
+    at a time has the file. To delete it is to forget what was spent, which is right for new records alone.
+    """
+
+    def __init__(self, total: Fraction | float, path: Path) -> None:
+        super().__init__(total)
+        self._path = path
+        self._lock_file = _lock(path)
+        self.root.spent = _read(path)
+
+    def charge(self, charges: Iterable[tuple[Scope, Event]]) -> None:
+        with self.root._lock:
+            super().charge(charges)
+            self._write()
+
+    def _write(self) -> None:
+        """All or nothing, and on the disk: a file that was half written would be a budget forgotten."""
+        part = self._path.with_name(f"{self._path.name}.part")
+        try:
+            with part.open("w", encoding="utf-8") as file:
+                json.dump({"format": FORMAT, "spent": str(self.root.spent)}, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, self._path)
+            _sync(self._path.parent)
+        except OSError as error:
+            raise BudgetError(
+                f"What was spent cannot be written to {self._path} ({error.strerror}), so nothing is answered."
+            ) from None
+
+    def close(self) -> None:
+        """Let another process have the file."""
+        if self._lock_file is not None:
+            os.close(self._lock_file)
+            self._lock_file = None
+
+
+def _read(path: Path) -> Fraction:
+    if not path.exists():
+        return Fraction(0)
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        spent = Fraction(kept["spent"])
+        if kept["format"] != FORMAT or spent < 0:
+            raise ValueError
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
+        raise BudgetError(
+            f"{path} should say what was spent so far and cannot be read. Bring it back from a copy; delete it only if "
+            "all records are new."
+        ) from None
+    return spent
+
+
+def _lock(path: Path) -> int | None:
+    if fcntl is None:
+        return None
+    try:
+        file = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise BudgetError(f"What is spent cannot be kept in {path.parent} ({error.strerror}).") from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise BudgetError(f"Another process charges {path}. Stop it, or give this one a file of its own.") from None
+    return file
+
+
+def _sync(folder: Path) -> None:
+    """Make a new name in a folder outlive a power cut, where that can be asked for."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
