@@ -20,6 +20,11 @@ SCHEMAS = {
     "three classes": Schema({"s": AB}, classes=["n", "m", "y"]),
     "one class": Schema({"s": AB}, classes=["n"]),
 }
+TARGETS = {
+    "a target and a category": Schema({"s": AB}, target=(0, 1)),
+    "a target and integers": Schema({"i": Numeric(0, 1, integer=True)}, target=(0, 1)),
+    "a target on both sides of zero": Schema({"i": Numeric(0, 2, integer=True)}, target=(-1, 3)),
+}
 VALUES = {
     "two categories": ("ab", "ab"),
     "unlisted values": (("a", "b", "?"),),
@@ -27,13 +32,16 @@ VALUES = {
     "missing values": ((0.0, 1.0, float("nan")),),
     "three classes": ("ab",),
     "one class": ("ab",),
+    "a target and a category": ("ab",),
+    "a target and integers": ((0, 1),),
+    "a target on both sides of zero": ((0, 2),),
 }
 
 
 def worst_loss(case, model, most_records, window=(-2, 6)):
     """The largest loss over all pairs of tables of at most ``most_records`` records that differ by one."""
-    schema = SCHEMAS[case]
-    kinds = list(product(*VALUES[case], schema.classes))
+    schema = (SCHEMAS | TARGETS)[case]
+    kinds = list(product(*VALUES[case], schema.classes or (schema.target[0], 0.75)))
     tables = {}
 
     def law(table):

@@ -37,6 +37,7 @@ MODELS = {
     "DiffPID3Classifier": "privet.algorithms.baselines.diffp_id3",
     "DPGDFClassifier": "privet.algorithms.baselines.dpgdf",
     "BDPTClassifier": "privet.algorithms.baselines.bdpt",
+    "DPDFClassifier": "privet.algorithms.baselines.dp_df",
     "DPRFRegressor": "privet.algorithms.baselines.dp_forest",
     "DPRFClassifier": "privet.algorithms.baselines.dp_forest",
     "DPERTRegressor": "privet.algorithms.baselines.dp_forest",

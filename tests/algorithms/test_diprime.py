@@ -13,12 +13,10 @@ from privet import (
     DiPriMeForestClassifier,
     DiPriMeForestRegressor,
     Ledger,
-    MemoryCurator,
     Numeric,
     PrivetError,
     Schema,
 )
-from privet.audit.exact import loss, transcripts
 
 FEATURES = {
     "x": Numeric(0, 1),
@@ -146,27 +144,3 @@ def test_parameters_that_make_no_sense_are_refused_before_anything_is_spent(para
     with ledger, pytest.raises(PrivetError):
         DiPriMeForestRegressor(TARGET, **params).fit(X, Y)
     assert ledger.spent == 0
-
-
-@pytest.mark.parametrize("attribute", ATTRIBUTES)
-def test_no_transcript_is_more_than_epsilon_apart(attribute):
-    """All pairs of tables of one and two records on two features, two trees of one level; exact probabilities."""
-    schema = Schema({"i": Numeric(0, 1, integer=True), "j": Numeric(0, 2, integer=True)}, classes=["n", "y"])
-    kinds = [(0, 0, "n"), (1, 2, "y"), (0, 1, "y")]
-    model = DiPriMeForestClassifier(
-        epsilon=1, attribute=attribute, n_candidates=2, n_trees=2, max_depth=1, structure=1, rho=0.7
-    )
-
-    def law(table):
-        table = [list(record[:2]) for record in table], [record[2] for record in table]
-
-        def fit(mechanisms):
-            array = np.array(table[0], dtype=float).reshape(-1, 2)
-            curator = MemoryCurator(array, table[1], schema, ledger=Ledger(1e9), mechanisms=mechanisms)
-            model.fit_curator(curator)
-
-        return transcripts(fit, (0, 0))
-
-    losses = [loss(law([]), law([added])) for added in kinds]
-    losses += [loss(law([one]), law([one, added])) for one in kinds[:1] for added in kinds]
-    assert 0 < max(losses) <= 1 + 1e-9

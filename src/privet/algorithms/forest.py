@@ -119,4 +119,4 @@ def average_leaves_as_printed(curator: Curator, leaves: Mapping[Node, Shoot], bu
             place = float(curator.noise(np.array([total // n]), scale)[0]) / TARGET_ONE
         leaf = leaves[node].tree.nodes[leaves[node].branch.number]
         leaf.value = low + (high - low) * place  # not clamped: printed predictions may leave the range
-        leaf.weight = float(n)
+        leaf.weight = 1.0  # the paper releases no sizes

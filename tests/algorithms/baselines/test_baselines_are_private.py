@@ -5,11 +5,16 @@ import pytest
 from privet import (
     BDPTClassifier,
     DiffPID3Classifier,
+    DPDFClassifier,
+    DPERTClassifier,
+    DPERTRegressor,
     DPGDFClassifier,
+    DPRFClassifier,
+    DPRFRegressor,
     RandomTreeClassifier,
     SuLQID3Classifier,
 )
-from tiny_tables import SCHEMAS, worst_loss
+from tiny_tables import SCHEMAS, TARGETS, worst_loss
 
 FULL = 40.0
 """So large an epsilon that ID3's stopping rule lets nodes of one record be split."""
@@ -37,6 +42,36 @@ def test_dpgdf(case):
 def test_bdpt(case):
     model = BDPTClassifier(epsilon=1.0, max_depth=1)
     assert worst_loss(case, model, most_records=1, window=COUNTS) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("kind", [DPERTClassifier, DPRFClassifier])
+@pytest.mark.parametrize("case", ["unlisted values", "integers", "one class"])
+def test_forests_that_count(kind, case):
+    """Two trees on the same records: each has half of the budget."""
+    model = kind(epsilon=1.0, n_trees=2 if case == "one class" else 1, max_depth=1, structure=0)
+    assert 0.3 < worst_loss(case, model, most_records=1, window=COUNTS) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("kind", [DPERTRegressor, DPRFRegressor])
+@pytest.mark.parametrize("case", TARGETS)
+def test_forests_of_means(kind, case):
+    """Two noisy sums for each leaf."""
+    model = kind(epsilon=1.0, n_trees=1, max_depth=1, structure=0)
+    assert 0.2 < worst_loss(case, model, most_records=1, window=COUNTS) <= 1 + 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [DPERTRegressor, DPRFRegressor])
+def test_two_trees_of_means_share_the_budget(kind):
+    model = kind(epsilon=1.0, n_trees=2, max_depth=1, structure=0)
+    assert 0.2 < worst_loss("a target and a category", model, most_records=1, window=COUNTS) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("case", ["integers", "one class", pytest.param("unlisted values", marks=pytest.mark.slow)])
+def test_dp_df(case):
+    """What is split follows from counts that were told, so a cut count is another algorithm's, and as private."""
+    model = DPDFClassifier(epsilon=1.0, n_trees=1, max_depth=1, n_bins=2, structure=0)
+    assert 0.2 < worst_loss(case, model, most_records=1, window=COUNTS) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from privet import BDPTClassifier, Categorical, MemoryCurator, Numeric, PrivetError, Schema
-from privet.algorithms.baselines.bdpt import _merged, _published_price, count_shares
+from privet.algorithms.baselines.bdpt import _merged, count_shares, published_price
 
 SCHEMA = Schema(
     {"letter": Categorical(["x", "y", "z"]), "number": Numeric(0, 100, integer=True)}, classes=["no", "yes"]
@@ -80,7 +80,7 @@ def test_published_exponents_are_the_printed_ones(noisy, size):
     """A choice with budget b weighs n times the mean impurity by b / 2: that must be eps / (2 Delta) for the mean."""
     n = max(noisy, 1)
     delta = 1 - (n / (n + 1)) ** 2 - (1 / (n + 1)) ** 2
-    budget = float(_published_price(Fraction(1, 8), noisy, size))
+    budget = float(published_price(Fraction(1, 8), noisy, size))
     assert budget / 2 * size == pytest.approx(0.125 / (2 * delta))
 
 

@@ -5,6 +5,7 @@ docs/baselines.md has their accuracy beside ours, what each costs, and when one 
 
 from privet.algorithms.baselines.bdpt import BDPTClassifier
 from privet.algorithms.baselines.diffp_id3 import DiffPID3Classifier
+from privet.algorithms.baselines.dp_df import DPDFClassifier
 from privet.algorithms.baselines.dp_forest import DPERTClassifier, DPERTRegressor, DPRFClassifier, DPRFRegressor
 from privet.algorithms.baselines.dpgdf import DPGDFClassifier
 from privet.algorithms.baselines.random_tree import RandomTreeClassifier
@@ -12,6 +13,7 @@ from privet.algorithms.baselines.sulq_id3 import SuLQID3Classifier
 
 __all__ = [
     "BDPTClassifier",
+    "DPDFClassifier",
     "DPERTClassifier",
     "DPERTRegressor",
     "DPGDFClassifier",

@@ -159,11 +159,11 @@ def _published_level(
     leaves = {node: branch for node, branch in frontier.items() if node not in ready}
     _count(tree, leaves, curator.tally(dict.fromkeys(leaves, Tally()), shares.counts[depth]))
     sizes = curator.tally(dict.fromkeys(ready, Tally(by_class=False)), shares.counts[depth])
-    prices = {node: _published_price(shares.split, int(sizes[node][0]), sum(exact[node])) for node in ready}
+    prices = {node: published_price(shares.split, int(sizes[node][0]), sum(exact[node])) for node in ready}
     return _split(curator, tree, frontier, ready, prices)
 
 
-def _published_price(share: Fraction, noisy: int, size: int) -> Fraction:
+def published_price(share: Fraction, noisy: int, size: int) -> Fraction:
     """The budget with which a choice by n times the mean impurity G has the published exponent eps * G / (2 Delta).
 
     Delta = 1 - (N / (N + 1))^2 - (1 / (N + 1))^2 at the noisy size N: if that were the true one, this would be about

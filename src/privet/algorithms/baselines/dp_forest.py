@@ -7,7 +7,7 @@ values, numbers in five bins. Every tree has all records and a share of the budg
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -36,12 +36,10 @@ from privet.tree.multiway import MOST_CHILDREN, Multiway, each_cell
 from privet.tree.tree import Tree
 
 DEEPEST = 24
-SPLIT_SHARE = Fraction(1, 2)
-"""The share of a DP-RF tree's budget that chooses attributes."""
 
 
 class BaselineForest(PrivateForest):
-    """What both share; see the classes for the parameters."""
+    """What they share; see the classes for the parameters."""
 
     def __init__(
         self,
@@ -107,8 +105,8 @@ class DPERT(BaselineForest):
         return Forest(curator.schema, [tree.simplified() for tree in trees])
 
 
-class DPRF(BaselineForest):
-    """An attribute chosen among K on each level, a child for each of its values."""
+class BinnedForest(BaselineForest):
+    """Attributes of few values, numbers in bins: a node has a child for each value of an attribute, chosen among K."""
 
     def __init__(
         self,
@@ -140,32 +138,37 @@ class DPRF(BaselineForest):
         check_whole("n_bins", self.n_bins, 2, MOST_CHILDREN - 1)
         check_whole("n_candidates", self.n_candidates, 1)
 
+    def _options(self, shoot: Shoot, grid: Grid, draws: np.random.Generator, but: Collection[int] = ()) -> Candidates:
+        """Up to K attributes that were not used above, each with a child for every value."""
+        open_cells = np.add.reduceat(shoot.branch.reachable, grid.offsets[:-1], dtype=np.int64)
+        small = [cells.n_cells <= MOST_CHILDREN for cells in grid.features]
+        able = np.setdiff1d(np.flatnonzero((open_cells > 1) & small), list(but))
+        drawn = draws.choice(able, size=min(self.n_candidates, len(able)), replace=False)
+        splits = Multiway.of(grid, (each_cell(grid, int(f)) for f in drawn))
+        return Candidates(splits, len(shoot.tree.schema.classes or ()))
+
+
+class DPRF(BinnedForest):
+    """All queries of a path, a choice on each level and the leaf's, have the same share of a tree's budget."""
+
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
         grid = even_grid(curator.schema, self.n_bins)
         curator.grid(grid)
         draws = public_generator(self.structure, self.random_state)
-        budget = budget / self.n_trees
+        share = budget / self.n_trees / (self.max_depth + 1)
         trees = [Tree(curator.schema) for _ in range(self.n_trees)]
         frontier = sprouts(trees, curator.copies(start, self.n_trees), grid)
         leaves: dict[Node, Shoot] = {}
         score: Score = SquaredError(TARGET_ONE) if curator.schema.classes is None else Gini()
         for _ in range(self.max_depth):
-            options = {node: self._options(shoot, curator.schema, grid, draws) for node, shoot in frontier.items()}
+            options = {node: self._options(shoot, grid, draws) for node, shoot in frontier.items()}
             ready = {node: own for node, own in options.items() if len(own)}
             leaves |= {node: shoot for node, shoot in frontier.items() if node not in ready}
-            answers = curator.choose(ready, score, budget * SPLIT_SHARE / self.max_depth, mechanism="exponential")
+            answers = curator.choose(ready, score, share, mechanism="exponential")
             chosen = {node: choice.split for node, choice in answers.items() if choice.split is not None}
             frontier = split_shoots(curator, frontier, chosen, grid)
-        self._measure(curator, leaves | frontier, budget * (1 - SPLIT_SHARE), grid)
+        self._measure(curator, leaves | frontier, share, grid)
         return Forest(curator.schema, [tree.simplified() for tree in trees])
-
-    def _options(self, shoot: Shoot, schema: Schema, grid: Grid, draws: np.random.Generator) -> Candidates:
-        """Up to K attributes that were not used above, each with a child for every value."""
-        open_cells = np.add.reduceat(shoot.branch.reachable, grid.offsets[:-1], dtype=np.int64)
-        small = [cells.n_cells <= MOST_CHILDREN for cells in grid.features]
-        able = np.flatnonzero((open_cells > 1) & small)
-        drawn = draws.choice(able, size=min(self.n_candidates, len(able)), replace=False)
-        return Candidates(Multiway.of(grid, (each_cell(grid, int(f)) for f in drawn)), len(schema.classes or ()))
 
 
 def _grid_of(plans: list[Drawn], schema: Schema) -> Grid:
@@ -214,7 +217,7 @@ class DPERTRegressor(DPERT, ForestRegressor):
 class DPRFClassifier(DPRF, ForestClassifier):
     """Random forest with private choices among K attributes, numbers in five bins: DP-RF.
 
-    Costs ``epsilon``: half of each tree's share for the choices of a path, half for the counts of its leaf. Many
+    Costs ``epsilon``: a tree's share is divided evenly among the choices of a path and the counts of its leaf. Many
     children make small leaves: worth using to see what binary splits gain.
     """
 

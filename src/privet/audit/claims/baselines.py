@@ -89,6 +89,13 @@ def published(name: str, **options: Any) -> Any:
     return model_class(name)(epsilon=1.0, variant="published", max_depth=1, **options)
 
 
+def forest(name: str, **options: Any) -> Any:
+    """One tree of one level of a forest of the baselines."""
+    from privet.persistence import model_class
+
+    return model_class(name)(epsilon=1.0, n_trees=1, max_depth=1, structure=0, **options)
+
+
 def nearly_pure(records: int) -> Pair:
     """So many records of one class on both sides of a feature; the one that joins is of the other class."""
     return kinds(1, ((records + 1) // 2, 0, records // 2, 0), 3)

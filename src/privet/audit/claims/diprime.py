@@ -126,6 +126,21 @@ def forest(**options: Any) -> Any:
     return DiPriMeForestClassifier(**plain | options)
 
 
+def means(name: str = "DiPriMeForestRegressor", **options: Any) -> Any:
+    """One tree of one level that predicts numbers, epsilon 1; ``name`` is its class."""
+    from privet.persistence import model_class
+
+    plain: dict[str, Any] = {"epsilon": 1.0, "n_trees": 1, "max_depth": 1, "structure": 0}
+    return model_class(name)(**plain | options)
+
+
+def in_one_leaf(records: int) -> Pair:
+    """So many records and one more, all alike; the target's range is 0 to 1."""
+    schema = Schema({"i": Numeric(0, 1, integer=True)}, target=(0, 1))
+    table = np.zeros((records + 1, 1)), np.zeros(records + 1)
+    return Pair((table[0][1:], table[1][1:]), table, schema)
+
+
 def equal_attributes_of_classes(candidates: int, size: int, gap: int) -> Pair:
     """``equal_attributes`` in whole numbers, with classes."""
     pair = equal_attributes(candidates, size, gap)

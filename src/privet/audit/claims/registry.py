@@ -13,6 +13,9 @@ from privet.audit.claims import baselines, diffprivlib, diprime, federated, hidd
 from privet.audit.claims.claim import Claim
 from privet.audit.claims.privet import kinds
 
+MEANS = ("DiPriMeForestRegressor", "DPERTRegressor", "DPRFRegressor")
+"""The forests of DiPriMe's comparison that predict numbers."""
+
 CLAIMS: tuple[Claim, ...] = (
     *(
         Claim(
@@ -178,6 +181,34 @@ CLAIMS: tuple[Claim, ...] = (
         witness=diprime.one_target,
         why="Two scales of noise differ without bound far out.",
     ),
+    *(
+        Claim(
+            key=f"{name.lower()}-published",
+            paper="DiPriMe",
+            variant=f"{name}, published",
+            claimed=1.0,
+            proven=math.inf,
+            subject=partial(diprime.means, name, variant="published"),
+            witness=partial(diprime.in_one_leaf, 1),
+            why="The same, by the estimator: the noise of two records' mean is half that of one's.",
+            window=(-4, 16),
+        )
+        for name in MEANS
+    ),
+    *(
+        Claim(
+            key=f"{name.lower()}-sound",
+            paper="DiPriMe",
+            variant=f"{name}, sound",
+            claimed=1.0,
+            proven=1.0,
+            subject=partial(diprime.means, name),
+            witness=partial(diprime.in_one_leaf, 1),
+            why="Two noisy sums for each leaf; their joint sensitivity is one record.",
+            window=(0, 2),
+        )
+        for name in MEANS
+    ),
     Claim(
         key="diprime-gaps",
         paper="DiPriMe",
@@ -221,6 +252,27 @@ CLAIMS: tuple[Claim, ...] = (
             window=(0, 1),
         )
         for name in ("DPGDF", "BDPT")
+    ),
+    Claim(
+        key="dpdf-noisy-size",
+        paper="DP-DF",
+        variant="sensitivity at a noisy size",
+        claimed=1.0,
+        proven=math.inf,
+        subject=partial(baselines.NoisySizeSensitivity, threshold=100),
+        witness=baselines.two_features,
+        why="Fletcher and Islam's local sensitivity of the Gini impurity, taken at a noisy size: BDPT's flaw.",
+    ),
+    Claim(
+        key="dpdf-sound",
+        paper="DP-DF",
+        variant="DPDFClassifier, sound",
+        claimed=1.0,
+        proven=1.0,
+        subject=partial(baselines.forest, "DPDFClassifier"),
+        witness=partial(kinds, 1, (2, 0, 0, 0), 3),
+        why="Counts and choices of a path have a share each; what is cut off follows from counts that were told.",
+        window=(0, 1),
     ),
     *privet.CLAIMS,
     *(

@@ -1,0 +1,121 @@
+"""DP-DF: greedy trees that count every node, then prune; numbers in bins (Fletcher and Islam 2015).
+
+What DiPriMe's authors compare with is a forest of trees with a child for each value, whose attributes are chosen at a
+"local" sensitivity and whose branches are cut where they gain nothing. What their text leaves open (how the budget is
+divided, that trees have different roots, the rule for cutting) follows the authors' public program. There is no
+regressor: DiPriMe's authors found no simple analogue, since both ideas are about class counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from privet.algorithms.base import public_generator
+from privet.algorithms.baselines.bdpt import published_price
+from privet.algorithms.baselines.dp_forest import BinnedForest
+from privet.algorithms.baselines.exact import exact_counts
+from privet.algorithms.forest import ForestClassifier, Shoot, split_shoots, sprouts
+from privet.curators.base import Curator, Node, Tally
+from privet.privacy.sensitivity import Gini
+from privet.tree.candidates import Candidates
+from privet.tree.forest import Forest
+from privet.tree.grid import Grid, even_grid
+from privet.tree.tree import Tree
+
+Counts = dict[tuple[int, int], np.ndarray]  # of a node, by the numbers of its tree and of itself
+
+
+class DPDFClassifier(BinnedForest, ForestClassifier):
+    """A forest of greedy trees with noisy counts in every node, cut back where their branches gain nothing: DP-DF.
+
+    ``variant="sound"`` costs ``epsilon``: every tree has all records and a share of it, divided evenly among the counts
+    and the choices of a path. A choice is by the count-weighted Gini impurity. Each tree has a root of its own as long
+    as there are attributes for that. From the bottom up, children whose noisy counts are together no purer than those
+    of their parent are cut off, but for the root's. Worth using to see what counting and cutting gain over DP-RF.
+
+    ``variant="published"`` takes the sensitivity of the mean impurity at a *noisy* node size, which may be far above
+    the true one: it reads exact sizes, and costs infinity (docs/theory.md, B3).
+
+    Examples
+    --------
+    >>> from privet.datasets import load_adult
+    >>> X, y, schema = load_adult()
+    >>> model = DPDFClassifier(schema, epsilon=1).fit(X, y)
+    >>> bool(model.score(X, y) > 0.7), model.privacy_.epsilon <= 1, model.privacy_.verify()
+    (True, True, True)
+    """
+
+    _shortfall = "The sensitivity of a choice is taken at a noisy node size, which may exceed the true one."
+
+    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
+        grid = even_grid(curator.schema, self.n_bins)
+        curator.grid(grid)
+        draws = public_generator(self.structure, self.random_state)
+        share = budget / self.n_trees / (2 * self.max_depth + 1)
+        trees = [Tree(curator.schema) for _ in range(self.n_trees)]
+        roots = sprouts(trees, curator.copies(start, self.n_trees), grid)
+        counts: Counts = {}
+        frontier: dict[Node, Shoot] = {}
+        used: list[int] = []  # the attributes of the roots so far
+        for root, shoot in roots.items():
+            options = self._options(shoot, grid, draws, but=used)
+            if not len(options):  # more trees than attributes
+                options = self._options(shoot, grid, draws)
+            frontier |= self._level(curator, {root: shoot}, {root: options}, counts, share, grid)
+            used += {rule.feature for rule in [shoot.tree.nodes[0].rule] if rule is not None}
+        for _ in range(1, self.max_depth):
+            choices = {node: self._options(shoot, grid, draws) for node, shoot in frontier.items()}
+            frontier = self._level(curator, frontier, choices, counts, share, grid)
+        _count(curator, frontier, counts, share)
+        return Forest(curator.schema, [_pruned(tree, t, counts) for t, tree in enumerate(trees)])
+
+    def _level(
+        self,
+        curator: Curator,
+        frontier: Mapping[Node, Shoot],
+        options: Mapping[Node, Candidates],
+        counts: Counts,
+        share: Fraction,
+        grid: Grid,
+    ) -> dict[Node, Shoot]:
+        """Count all nodes, and split those that seem to have records and that something parts."""
+        sizes = _count(curator, frontier, counts, share)
+        ready = {node: own for node, own in options.items() if len(own) and sizes[node] > 0}
+        prices = dict.fromkeys(ready, share)
+        if self.variant == "published":
+            exact = exact_counts(curator, ready, grid)
+            prices = {node: published_price(share, sizes[node], max(sum(exact[node]), 1)) for node in ready}
+        answers = curator.choose(ready, Gini(), prices, mechanism="exponential")
+        chosen = {node: choice.split for node, choice in answers.items() if choice.split is not None}
+        return split_shoots(curator, frontier, chosen, grid)
+
+
+def _count(curator: Curator, frontier: Mapping[Node, Shoot], counts: Counts, share: Fraction) -> dict[Node, int]:
+    """Note noisy class counts, none below 0, of every node; returns what they add up to."""
+    told = curator.tally(dict.fromkeys(frontier, Tally()), share)
+    for node, shoot in frontier.items():
+        counts[shoot.number, shoot.branch.number] = np.maximum(told[node][0], 0)
+    return {node: int(np.maximum(told[node][0], 0).sum()) for node in frontier}
+
+
+def _pruned(tree: Tree, t: int, counts: Counts) -> Tree:
+    """The tree without children that are no purer than their parent, by noisy counts; its leaves with theirs."""
+    for i in reversed(range(len(tree.nodes))):  # children before their parents
+        node = tree.nodes[i]
+        if i > 0 and node.children and all(tree.nodes[child].is_leaf for child in node.children):
+            below = np.stack([counts[t, child] for child in node.children])
+            if _impurity(below) >= _impurity(counts[t, i][None]):
+                node.rule, node.children = None, ()
+        if node.is_leaf:
+            node.counts = tuple(int(count) for count in counts[t, i])
+    return tree.simplified()
+
+
+def _impurity(counts: np.ndarray) -> float:
+    """The mean Gini impurity of parts with these class counts; 1, more than any, where they are all empty."""
+    sizes = counts.sum(axis=1)
+    within = sizes - (counts**2).sum(axis=1) / np.maximum(sizes, 1)
+    return float(within.sum() / sizes.sum()) if sizes.sum() else 1.0
