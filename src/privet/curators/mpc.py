@@ -56,29 +56,34 @@ class Owners:
         self._lines = lines
         self.waited = 0.0
         self.most_records = most_records * len(lines)
-        kind = "mpyc" if hasattr(engine, "modulus") else "replicated"
+        kind = "mpyc" if hasattr(engine, "modulus") else f"replicated{getattr(engine, 'ring_bits', 64)}"
         modulus = getattr(engine, "modulus", 0)
         self.tell("start", engine=kind, modulus=modulus, most_records=most_records, schema=schema_digest(schema))
 
     def tell(self, do: str, **what: Any) -> None:
-        message = json.dumps({"do": do, **what}, sort_keys=True).encode()
         for line in self._lines:
-            line.send(message)
+            self._say(line, do, **what)
+
+    def _say(self, line: Line, do: str, **what: Any) -> None:
+        line.send(json.dumps({"do": do, **what}, sort_keys=True).encode())
 
     def ask(self, do: str, shape: tuple[int, ...], **what: Any) -> Secret:
         """The owners' counts, added up: on shares, each server for itself."""
         self.tell(do, **what)
-        wire = self.engine.wire(shape)
-        asked = time.perf_counter()
-        parts = [line.receive(wire.nbytes) for line in self._lines]
-        self.waited += time.perf_counter() - asked
-        if any(len(part) != wire.nbytes for part in parts):
-            raise MpcError("An owner's shares have the wrong length. The run has ended.")
-        shares = [self.engine.receive(np.frombuffer(part, dtype=wire.dtype).reshape(wire.shape)) for part in parts]
+        shares = [self._receive(line, shape) for line in self._lines]
         total = shares[0]
         for share in shares[1:]:
             total = total + share
         return total
+
+    def _receive(self, line: Line, shape: tuple[int, ...]) -> Secret:
+        wire = self.engine.wire(shape)
+        asked = time.perf_counter()
+        part = line.receive(wire.nbytes)
+        self.waited += time.perf_counter() - asked
+        if len(part) != wire.nbytes:
+            raise MpcError("An owner's shares have the wrong length. The run has ended.")
+        return self.engine.receive(np.frombuffer(part, dtype=wire.dtype).reshape(wire.shape))
 
     def done(self) -> None:
         self.tell("done")

@@ -41,7 +41,10 @@ class OwnRecords:
         self.records.grid(grid_of(features))
 
     def split(self, splits: list[tuple[int, int, str, list[int]]]) -> None:
-        asked = {self.nodes[node]: Split(feature, bytes.fromhex(part)) for node, feature, part, _ in splits}
+        asked = {
+            self.nodes[node]: Split(feature, bytes.fromhex(part), len(children))
+            for node, feature, part, children in splits
+        }
         for (_, _, _, children), made in zip(splits, self.records.split(asked).values()):
             self.nodes.update(zip(children, made, strict=True))
 

@@ -20,6 +20,7 @@ from privet.curators.own import OwnRecords, schema_digest
 from privet.errors import MpcError, SchemaError
 from privet.mpc.deal import deal
 from privet.privacy.ledger import Ledger
+from privet.privacy.samplers import draw_parts
 from privet.schema import Schema
 
 MOST_REQUEST = 2**26
@@ -74,7 +75,7 @@ class Owner:
         return json.loads(asked[0])
 
     def _start(self, engine: str, modulus: int, most_records: int, schema: str) -> None:
-        if schema != schema_digest(self.schema):
+        if schema != self._digest():
             raise SchemaError("The servers' schema is not this owner's. Give all of them the same file.")
         if len(self._records._labels) > most_records:
             raise SchemaError(
@@ -86,7 +87,11 @@ class Owner:
 
             self._deal: Callable[[np.ndarray], list[np.ndarray]] = lambda counts: deal_shamir(counts, modulus)
         else:
-            self._deal = deal
+            ring = np.uint32 if engine == "replicated32" else np.uint64
+            self._deal = lambda counts: deal(counts, ring)
+
+    def _digest(self) -> str:
+        return schema_digest(self.schema)
 
     def _grid(self, features: list[dict[str, Any]]) -> None:
         self._progress("sorting records into the public cells")
@@ -100,6 +105,22 @@ class Owner:
         self._progress(f"counting {len(nodes)} {'node' if len(nodes) == 1 else 'nodes'}")
         return self._records._totals([self._own.nodes[node] for node in nodes])
 
+    def _rows(self, records: int) -> np.ndarray:
+        """Every record as a column, one 1 among the cells of each feature and one among the classes; then zeros."""
+        self._progress(f"sharing the records, filled up to {records:,}")
+        labels = self._records._labels
+        cells = one_hot(self._records, records)
+        classes = np.zeros((len(self.schema.classes or ()), records), dtype=np.uint8)
+        classes[labels, np.arange(len(labels))] = 1
+        return np.concatenate([cells, classes])
+
+    def _draw(self, parts: int, records: int) -> np.ndarray:
+        """For every record, independently, the one of so many parts that it is in."""
+        n = len(self._records._labels)
+        drawn = np.zeros((parts, records), dtype=np.uint8)
+        drawn[draw_parts(n, parts, None), np.arange(n)] = 1
+        return drawn
+
     _answers: dict[str, Callable[..., np.ndarray | None]] = {  # noqa: RUF012
         "start": _start,
         "root": lambda self, **what: self._own.root(**what),
@@ -109,4 +130,51 @@ class Owner:
         "copies": lambda self, **what: self._own.copies(**what),
         "histograms": _histograms,
         "totals": _totals,
+        "rows": _rows,
+        "draw": _draw,
     }
+
+
+class ColumnOwner(Owner):
+    """Holds some features of records that others hold the other features of, all in the same order; or the labels.
+
+    ``schema`` is the whole one, which all agree on. ``X`` has the columns of the features that this owner holds;
+    ``y`` are the labels, of the one owner that has them.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        schema: Schema,
+        features: Sequence[str],
+        *,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self._whole = schema
+        self._has_labels = y is not None
+        held = Schema({name: schema.features[name] for name in features}, classes=schema.classes, label=schema.label)
+        labels = [held.classes[0]] * len(X) if y is None and held.classes is not None else y
+        super().__init__(X, labels, held, progress=progress)
+
+    def _digest(self) -> str:
+        return schema_digest(self._whole)
+
+    def _columns(self, features: list[dict[str, Any]], label: bool, records: int) -> np.ndarray:
+        if label and not self._has_labels:
+            raise SchemaError("The servers think that this owner holds the labels, and it does not.")
+        self._grid(features)
+        whole = self._rows(records)
+        return whole if label else whole[: -len(self.schema.classes or ())]
+
+    _answers = {**{do: Owner._answers[do] for do in ("start", "draw")}, "columns": _columns}  # noqa: RUF012
+
+
+def one_hot(records: MemoryCurator, n: int) -> np.ndarray:
+    """The cells of all records, (flat cells, n), filled up with columns of zeros."""
+    offsets = records._cells().offsets
+    table = np.zeros((int(offsets[-1]), n), dtype=np.uint8)
+    for f, start in enumerate(offsets[:-1]):
+        cells = records._column(f)
+        table[start + cells.astype(np.int64), np.arange(len(cells))] = 1
+    return table

@@ -20,6 +20,7 @@ class BinaryShares(Engine):
     """The half of our engine that works on bits. The parts of ``Bits`` are bytes (2, planes, columns / 8)."""
 
     mesh: Mesh
+    ring: type[np.unsignedinteger]
     _streams: Streams
 
     @abstractmethod
@@ -123,14 +124,14 @@ class BinaryShares(Engine):
         shape = (b.planes, b.columns)
         first = _unpacked(b.parts[0] ^ b.parts[1], b.columns) if self.party == 0 else None
         c = self.input(first, 0, shape)
-        third = _unpacked(b.parts[1 if self.party == 1 else 0], b.columns).astype(np.uint64)
+        third = _unpacked(b.parts[1 if self.party == 1 else 0], b.columns).astype(self.ring)
         two = Secret(self, self._at(2, third))
         return c + two - c * two * 2
 
     def _dealt(self, party: int, values: np.ndarray | None, shape: tuple[int, ...], purpose: str) -> np.ndarray:
         """Parts of what server ``party`` knows: x_i from its own stream, x_{i+1} the rest, x_{i+2} = 0."""
         binary = purpose == "binary input"
-        kind = np.dtype(np.uint8 if binary else np.uint64)
+        kind = np.dtype(np.uint8 if binary else self.ring)
         own, next = (
             part.view(kind).reshape(shape) for part in self._streams.draw(purpose, int(np.prod(shape)) * kind.itemsize)
         )
@@ -149,7 +150,7 @@ class BinaryShares(Engine):
 
 def _digits(x: np.ndarray, bits: int) -> np.ndarray:
     """Binary digits of unsigned integers as packed planes, the lowest first."""
-    as_bytes = np.ascontiguousarray(x).view(np.uint8).reshape(len(x), 8)[:, : (bits + 7) // 8]
+    as_bytes = np.ascontiguousarray(x).view(np.uint8).reshape(len(x), x.itemsize)[:, : (bits + 7) // 8]
     table = np.unpackbits(as_bytes, axis=1, count=bits, bitorder="little")
     return np.packbits(np.ascontiguousarray(table.T), axis=1, bitorder="little")
 

@@ -9,13 +9,13 @@ import numpy as np
 from privet.mpc.mesh import PARTIES
 
 
-def deal(values: np.ndarray) -> list[np.ndarray]:
-    """Replicated shares of integers modulo 2^64: server i gets x_i and x_{i+1}, stacked.
+def deal(values: np.ndarray, ring: type[np.unsignedinteger] = np.uint64) -> list[np.ndarray]:
+    """Replicated shares of integers modulo 2^64, or a smaller ring: server i gets x_i and x_{i+1}, stacked.
 
     Two summands are from the operating system's randomness and the third is what is missing, so any one server's two
-    are uniform and independent of the values. 16 bytes an element to each server.
+    are uniform and independent of the values. Two ring elements for each integer to each server.
     """
-    exact = np.asarray(values, dtype=np.int64).view(np.uint64)
-    drawn = np.frombuffer(secrets.token_bytes(2 * exact.nbytes), dtype=np.uint64).reshape(2, *exact.shape)
+    exact = np.asarray(values, dtype=np.int64).astype(ring)
+    drawn = np.frombuffer(secrets.token_bytes(2 * exact.nbytes), dtype=ring).reshape(2, *exact.shape)
     summands = [drawn[0], drawn[1], exact - drawn[0] - drawn[1]]
     return [np.stack([summands[i], summands[(i + 1) % PARTIES]]) for i in range(PARTIES)]

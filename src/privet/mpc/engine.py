@@ -53,6 +53,9 @@ class Secret:
     def reshape(self, *shape: int) -> Secret:
         return self.engine.reshape(self, shape)
 
+    def transpose(self, *axes: int) -> Secret:
+        return self.engine.transpose(self, axes)
+
     def sum(self, axis: int) -> Secret:
         return self.engine.sum(self, axis)
 
@@ -118,6 +121,9 @@ class Engine(ABC):
 
     @abstractmethod
     def reshape(self, x: Secret, shape: tuple[int, ...]) -> Secret: ...
+
+    @abstractmethod
+    def transpose(self, x: Secret, axes: tuple[int, ...]) -> Secret: ...
 
     @abstractmethod
     def sum(self, x: Secret, axis: int) -> Secret: ...
@@ -198,6 +204,10 @@ class Engine(ABC):
     def select(self, c: Secret, x: Secret, y: Secret) -> Secret:
         """x where c is 1 and y where it is 0. One multiplication."""
         return c * (x - y) + y
+
+    def dot(self, x: Secret, y: Secret, axis: int) -> Secret:
+        """The sum along an axis of products, element by element (shapes broadcast). One multiplication."""
+        return (x * y).sum(axis)
 
     def maximum(self, x: Secret, y: Secret, bits: int) -> Secret:
         """The larger of the two, element by element. One comparison and one multiplication."""

@@ -26,13 +26,15 @@ from privet.mpc.replicated import ReplicatedEngine
 Program = Callable[..., Any]
 
 
-def run_three(program: Program, *args: Any, timeout: float = 60.0, longest: float = 600.0) -> list[Any]:
+def run_three(
+    program: Program, *args: Any, timeout: float = 60.0, longest: float = 600.0, ring_bits: int = 64
+) -> list[Any]:
     """What ``program(engine, *args)``, a function of a module, returns on each server of our own engine.
 
     An error on one server ends all three and is raised here.
     """
     with tempfile.TemporaryDirectory() as folder:
-        return start_three(_serve, (program, args, secrets.token_bytes(16), timeout), Path(folder), longest)
+        return start_three(_serve, (program, args, secrets.token_bytes(16), timeout, ring_bits), Path(folder), longest)
 
 
 def run_three_mpyc(program: Program, *args: Any, longest: float = 600.0) -> list[Any]:
@@ -41,13 +43,15 @@ def run_three_mpyc(program: Program, *args: Any, longest: float = 600.0) -> list
         return start_three(_serve_mpyc, (program, args), Path(folder), longest)
 
 
-def run_threads(program: Program, *args: Any, meshes: Sequence[Mesh] | None = None) -> list[Any]:
+def run_threads(
+    program: Program, *args: Any, meshes: Sequence[Mesh] | None = None, ring_bits: int = 64
+) -> list[Any]:
     """The same with three threads and queues instead of processes and TLS: for tests of the logic only."""
     meshes = meshes or Queues.three()
 
     def serve(mesh: Mesh) -> Any:
         try:
-            return program(ReplicatedEngine(mesh), *args)
+            return program(ReplicatedEngine(mesh, ring_bits), *args)
         except BaseException:
             mesh.close()
             raise
@@ -114,7 +118,14 @@ def _serve_mpyc(party: int, folder: Path, pipe: Connection, program: Program, ar
 
 
 def _serve(
-    party: int, folder: Path, pipe: Connection, program: Program, args: tuple[Any, ...], run: bytes, timeout: float
+    party: int,
+    folder: Path,
+    pipe: Connection,
+    program: Program,
+    args: tuple[Any, ...],
+    run: bytes,
+    timeout: float,
+    ring_bits: int,
 ) -> None:
     certificates = [(folder / f"{server_name(i)}.crt").read_bytes() for i in range(PARTIES)]
     identity = Identity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
@@ -126,7 +137,7 @@ def _serve(
     try:
         mesh = join(party, run, pipe.recv(), certificates, identity, inbox, timeout)
         try:
-            engine: Engine = ReplicatedEngine(mesh)
+            engine: Engine = ReplicatedEngine(mesh, ring_bits)
             answer = program(engine, *args)
         finally:
             mesh.close()

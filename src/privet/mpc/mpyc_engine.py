@@ -111,6 +111,9 @@ class MpycEngine(Engine):
     def reshape(self, x: Secret, shape: tuple[int, ...]) -> Secret:
         return Secret(self, np.reshape(x.parts, np.empty(x.shape, dtype=bool).reshape(shape).shape))
 
+    def transpose(self, x: Secret, axes: tuple[int, ...]) -> Secret:
+        return Secret(self, np.transpose(x.parts, axes))
+
     def sum(self, x: Secret, axis: int) -> Secret:
         return Secret(self, np.sum(x.parts, axis=axis))
 

@@ -1,4 +1,4 @@
-"""Replicated secret sharing among three servers: integers modulo 2^64.
+"""Replicated secret sharing among three servers: integers modulo 2^64, or 2^32 where public bounds say that is enough.
 
 An integer x is x_0 + x_1 + x_2; server i holds x_i and x_{i+1} (numbers of servers and shares are modulo 3), so any two
 servers could add it up and any single one sees two random numbers. Security is against one server that follows the
@@ -24,8 +24,8 @@ from privet.mpc.engine import LinearMap, Secret
 from privet.mpc.mesh import DIGEST_BYTES, Mesh
 from privet.mpc.streams import KEY_BYTES, Streams, fresh_key
 
-RING = np.uint64
-RING_BITS = 64
+RINGS: dict[int, type[np.unsignedinteger]] = {64: np.uint64, 32: np.uint32}
+"""Half the bits are half the bytes of every message, and matrix products of twice the speed."""
 
 
 class ReplicatedEngine(BinaryShares):
@@ -34,18 +34,22 @@ class ReplicatedEngine(BinaryShares):
     Keys are drawn anew for every engine: server i makes the key that it shares with the server below.
     """
 
-    largest = RING_BITS - 1
-
-    def __init__(self, mesh: Mesh) -> None:
+    def __init__(self, mesh: Mesh, ring_bits: int = 64) -> None:
+        self.ring_bits = ring_bits
+        self.ring = RINGS[ring_bits]
+        self.largest = ring_bits - 1
         self.mesh = mesh
         self.party = mesh.party
         own = np.frombuffer(fresh_key(), dtype=np.uint8)
         self._streams = Streams(own.tobytes(), mesh.pass_down(own)[:KEY_BYTES].tobytes())
 
+    def _ring(self, values: np.ndarray | int) -> np.ndarray:
+        return np.asarray(values, dtype=np.int64).astype(self.ring)
+
     # -- local -------------------------------------------------------------------------------------------------------
 
     def constant(self, values: np.ndarray) -> Secret:
-        return Secret(self, self._at(0, _ring(values)))
+        return Secret(self, self._at(0, self._ring(values)))
 
     def _at(self, place: int, summand: np.ndarray) -> np.ndarray:
         """Parts of an integer whose summand ``place`` is known to this server if it holds it, the others being 0."""
@@ -58,14 +62,15 @@ class ReplicatedEngine(BinaryShares):
     def add(self, x: Secret, y: Secret | np.ndarray | int) -> Secret:
         if isinstance(y, Secret):
             return Secret(self, x.parts + y.parts)
-        public = self._at(0, _ring(y))
+        public = self._at(0, self._ring(y))
         return Secret(self, x.parts + public.reshape(2, *(1,) * (x.parts.ndim - public.ndim), *public.shape[1:]))
 
     def scale(self, x: Secret, factor: np.ndarray | int) -> Secret:
-        return Secret(self, x.parts * _ring(factor))
+        return Secret(self, x.parts * self._ring(factor))
 
     def linear(self, x: Secret, map_rows: LinearMap) -> Secret:
-        return Secret(self, np.stack([map_rows(part) for part in x.parts.view(np.int64)]).view(RING))
+        # In 64 bits, whatever the ring: the map's own arithmetic wraps there, and what is kept of it is the same.
+        return Secret(self, np.stack([map_rows(part.astype(np.int64)) for part in x.parts]).astype(self.ring))
 
     def shape(self, x: Secret) -> tuple[int, ...]:
         return x.parts.shape[1:]
@@ -77,8 +82,11 @@ class ReplicatedEngine(BinaryShares):
     def reshape(self, x: Secret, shape: tuple[int, ...]) -> Secret:
         return Secret(self, x.parts.reshape(2, *shape))
 
+    def transpose(self, x: Secret, axes: tuple[int, ...]) -> Secret:
+        return Secret(self, x.parts.transpose(0, *(axis + 1 for axis in axes)))
+
     def sum(self, x: Secret, axis: int) -> Secret:
-        return Secret(self, x.parts.sum(axis=axis if axis < 0 else axis + 1, dtype=RING))
+        return Secret(self, x.parts.sum(axis=axis if axis < 0 else axis + 1, dtype=self.ring))
 
     def concatenate(self, xs: Sequence[Secret], axis: int = 0) -> Secret:
         return Secret(self, np.concatenate([x.parts for x in xs], axis=axis if axis < 0 else axis + 1))
@@ -87,7 +95,7 @@ class ReplicatedEngine(BinaryShares):
         return Secret(self, parts)
 
     def wire(self, shape: tuple[int, ...]) -> np.ndarray:
-        return np.empty((2, *shape), dtype=RING)
+        return np.empty((2, *shape), dtype=self.ring)
 
     # -- rounds ------------------------------------------------------------------------------------------------------
 
@@ -97,10 +105,10 @@ class ReplicatedEngine(BinaryShares):
 
         The server above lacks the stream and sees a masked number; the one below sees the stream alone.
         """
-        return Secret(self, self._dealt(party, None if values is None else _ring(values), shape, "input"))
+        return Secret(self, self._dealt(party, None if values is None else self._ring(values), shape, "input"))
 
     def multiply(self, x: Secret, y: Secret) -> Secret:
-        """Araki et al. 2016 (Furukawa and Lindell's form over a ring). One round, 8 bytes an element.
+        """Araki et al. 2016 (Furukawa and Lindell's form over a ring). One round, a ring element each.
 
         x*y is the sum over i of x_i y_i + x_i y_{i+1} + x_{i+1} y_i, and server i can compute its term: three summands
         of the product. A fresh share of zero hides them before server i's goes to the server below.
@@ -109,18 +117,23 @@ class ReplicatedEngine(BinaryShares):
         return self._reshare(a * (c + d) + b * c)
 
     def matmul(self, x: Secret, y: Secret) -> Secret:
-        """The same, for a matrix product: sums of products are reshared once. One round, 8 bytes for each element of
-        the result. Integers wrap modulo 2^64 by themselves. With the second factor laid out by columns NumPy's sum of
+        """The same, for a matrix product: sums of products are reshared once. One round, a ring element for each
+        of the result. Integers wrap by themselves. With the second factor laid out by columns NumPy's sum of
         integer products is faster than splitting them for a floating-point product."""
         (a, b), (c, d) = x.parts, y.parts
         by_columns = [np.asfortranarray(factor) for factor in (c + d, c)]
         return self._reshare(sum(np.einsum("ij,jk->ik", *pair) for pair in zip((a, b), by_columns)))
 
+    def dot(self, x: Secret, y: Secret, axis: int) -> Secret:
+        """The same for products that are added up: one ring element for each sum."""
+        (a, b), (c, d) = x.parts, y.parts
+        return self._reshare((a * (c + d) + b * c).sum(axis=axis, dtype=self.ring))
+
     def _reshare(self, summand: np.ndarray) -> Secret:
         """Three summands, one at each server, to replicated shares; a share of zero (own stream less next stream, which
         adds up to zero round the three servers) makes what is sent uniform."""
         own, next = self._streams.draw("zero", summand.nbytes)
-        mine = summand + (own.view(RING) - next.view(RING)).reshape(summand.shape)
+        mine = summand + (own.view(self.ring) - next.view(self.ring)).reshape(summand.shape)
         return Secret(self, np.stack([mine, self.mesh.pass_down(mine)]))
 
     def less(self, x: Secret, y: Secret, bits: int) -> Secret:
@@ -139,7 +152,7 @@ class ReplicatedEngine(BinaryShares):
 
         Before that, all messages so far are checked on both sides. 2 rounds, 16 bytes an element and 64 more.
         """
-        return self._opened(x.parts, np.add).view(np.int64)
+        return _signed(self._opened(x.parts, np.add))
 
     def _opened(self, parts: np.ndarray, join: np.ufunc) -> np.ndarray:
         self.mesh.check()
@@ -157,5 +170,6 @@ class ReplicatedEngine(BinaryShares):
                 raise MpcError("The servers were not asked the same question. The run has ended; nothing was opened.")
 
 
-def _ring(values: np.ndarray | int) -> np.ndarray:
-    return np.asarray(values, dtype=np.int64).view(RING)
+def _signed(values: np.ndarray) -> np.ndarray:
+    """Integers of the ring's upper half are the negative ones."""
+    return values.view(np.dtype(f"i{values.itemsize}")).astype(np.int64)

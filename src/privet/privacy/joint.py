@@ -16,6 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
+from privet.errors import LeakError
 from privet.mpc.engine import Bits, Engine, Secret
 from privet.privacy.cut import (
     SEED_BITS,
@@ -136,6 +137,103 @@ class JointMechanisms:
     def _one_sided(self, noise: Secret, n: int, drawn: Drawn) -> Secret:
         """Noise of ``n`` entrants, none of it negative: for report-noisy-max, two numbers each, moved up by as much."""
         return noise if len_of(noise) == n else noise[:n] - noise[n:] + _most(drawn)
+
+    def select_hidden(
+        self,
+        mechanism: str,
+        scores: Secret,
+        low: int,
+        span: int,
+        scale: float,
+        free: Secret | None = None,
+    ) -> Secret:
+        """For each row of a table of scores the winner, which stays on shares: a row of one 1 and zeros.
+
+        The law of ``select`` and, from the same coins, its winners; nothing is opened but the public order. ``free``,
+        a table of 0 and 1, leaves candidates out; each row has at least one. ``mechanism`` "exact" takes the largest
+        score, the first of several: no noise, and so no privacy.
+        """
+        nodes, k = scores.shape
+        bits = self.hidden_bits(mechanism, span, k, scale)
+        self.engine.need(bits)
+        order, noise = np.tile(np.arange(k), (nodes, 1)), None
+        if mechanism != "exact":
+            drawn = self.drawn_choice(mechanism, k, scale)
+            noise = self._geometric_table(drawn, scale, nodes)
+            public = self._public()
+            order = np.stack([entrants(mechanism, k, noise.shape[1], public) for _ in range(nodes)])
+        n = order.shape[1]
+        place = np.arange(nodes)[:, None] * k + order
+        first = (scores - low).reshape(nodes * k)[place.ravel()].reshape(nodes, n)
+        if noise is not None:
+            first = first + (noise if noise.shape[1] == n else noise[:, :n] - noise[:, n:] + _most(drawn))
+        keys = first * (1 << max(1, (n - 1).bit_length())) + np.arange(n)[::-1]
+        if free is not None:
+            keys = (keys + 1) * free.reshape(nodes * k)[place.ravel()].reshape(nodes, n) - 1
+        won = self._winners(keys, bits).reshape(nodes * n)
+        if mechanism != "exponential":
+            return won[np.argsort(place.ravel())].reshape(nodes, k)
+        return self._added_up(won, place.ravel(), nodes * k).reshape(nodes, k)
+
+    def _added_up(self, values: Secret, place: np.ndarray, n: int) -> Secret:
+        """Each of ``n`` places with the sum of the values that belong there: local."""
+
+        def by_place(rows: np.ndarray) -> np.ndarray:
+            sums = np.zeros((n, rows.shape[1]), dtype=np.int64)
+            np.add.at(sums, place, rows)
+            return sums
+
+        return self.engine.linear(values.reshape(values.shape[0], 1), by_place).reshape(n)
+
+    def hidden_bits(self, mechanism: str, span: int, candidates: int, scale: float) -> int:
+        """How many bits the comparisons of ``select_hidden`` need."""
+        if mechanism == "exact":
+            return span.bit_length() + max(1, (candidates - 1).bit_length()) + 3
+        return self.key_bits(mechanism, [span], [candidates], [scale]) + 1
+
+    def _winners(self, table: Secret, bits: int) -> Secret:
+        """Where the largest of each row is, by a knock-out that crosses out the losers' half of the marks each time."""
+        nodes, k = table.shape
+        slot, marks = np.arange(k), None
+        while (n := table.shape[1]) > 1:
+            half = n // 2
+            low, high = table[:, :half], table[:, half : 2 * half]
+            loses = self.engine.less(low, high, bits)
+            playing = np.flatnonzero(slot < 2 * half)
+            upper = (slot[playing] >= half).astype(np.int64)
+            kept = loses[:, slot[playing] % half] * (2 * upper - 1) + (1 - upper)  # 1 - c below, c above
+            if marks is None:
+                best = loses * (high - low) + low
+                marks = self._with(self.engine.constant(np.ones((nodes, k), dtype=np.int64)), playing, kept)
+            else:
+                both = self.engine.concatenate([loses, kept], axis=1) * self.engine.concatenate(
+                    [high - low, marks[:, playing]], axis=1
+                )
+                best = both[:, :half] + low
+                marks = self._with(marks, playing, both[:, half:])
+            table = self.engine.concatenate([best, table[:, 2 * half :]], axis=1) if n % 2 else best
+            slot = np.where(slot < 2 * half, slot % half, slot - half)
+        return self.engine.constant(np.ones((nodes, k), dtype=np.int64)) if marks is None else marks
+
+    def _with(self, marks: Secret, columns: np.ndarray, values: Secret) -> Secret:
+        """The same table with other values in some columns."""
+        k = marks.shape[1]
+        if len(columns) == k:
+            return values
+        rest = np.setdiff1d(np.arange(k), columns)
+        return self.engine.concatenate([values, marks[:, rest]], axis=1)[:, np.argsort(np.append(columns, rest))]
+
+    def _geometric_table(self, drawn: Drawn, scale: float, nodes: int) -> Secret:
+        """One-sided geometric numbers, a row for each of so many choices of one kind: what ``_geometric`` draws."""
+        if drawn.law == "dealt":
+            rows = self._dealt_numbers([drawn] * nodes, [scale] * nodes)
+            return self._joined(rows).reshape(nodes, drawn.draws // SERVERS)
+        coins = [
+            self.engine.integers(below(self._coins.bits(self.engine, *places.shape), places)).reshape(places.shape[1])
+            for places in coin_chunks([drawn] * nodes, [scale] * nodes)
+        ]
+        tossed = self._joined(coins).reshape(nodes, drawn.bits, drawn.draws)
+        return (tossed * (1 << np.arange(drawn.bits, dtype=np.int64)[:, None])).sum(1)
 
     def _joined(self, vectors: Sequence[Secret]) -> Secret:
         return self.engine.concatenate(vectors) if len(vectors) > 1 else vectors[0]

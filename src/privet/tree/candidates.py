@@ -26,14 +26,15 @@ MOST_LABELLINGS = 2**16
 
 @dataclass(frozen=True)
 class Split:
-    """Send the records in cell c of ``feature`` to child ``part[c]``."""
+    """Send the records in cell c of ``feature`` to child ``part[c]``; with ``least``, the last children may be empty."""
 
     feature: int
     part: bytes
+    least: int = 1
 
     @property
     def n_children(self) -> int:
-        return max(self.part) + 1
+        return max(*self.part, self.least - 1) + 1
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,20 @@ def single_splits(grid: Grid, features: tuple[int, ...]) -> Splits:
     return Splits(grid, feature, first, last, extra, (), np.zeros(len(feature)))
 
 
+@lru_cache(maxsize=16)
+def one_feature_splits(grid: Grid) -> Splits:
+    """Thresholds of numeric features and one category against the rest: few candidates, every feature of one weight."""
+    runs = [np.empty((4, 0), dtype=np.int64)]
+    for f, cells in enumerate(grid.features):
+        start = int(grid.offsets[f])
+        if cells.n_cells > 1:
+            own = _one_against_rest(f, start, cells) if cells.cuts is None else _thresholds(f, start, cells)
+            runs.append(own[:, :1] if cells.n_cells == 2 else own)  # two cells are parted in one way
+    feature, first, last, extra = np.concatenate(runs, axis=1)
+    n_runs = np.bincount(feature, minlength=len(grid.features))
+    return Splits(grid, feature, first, last, extra, (), -np.log(n_runs[feature]))
+
+
 def _thresholds(f: int, start: int, cells: Cells) -> np.ndarray:
     """Values up to each cut go left. Missing ones go either way; or they alone go right."""
     n = cells.n_cells - 1 - cells.special

@@ -1,0 +1,142 @@
+"""Hidden trees (paper 003): ID3 whose structure and labels stay on secret shares, and what of it is private.
+
+The paper adds noise at the leaves only, because nobody sees the structure (ODP+FMPC-ID3, Algorithm 1). But a prediction
+recombines the shares: whoever may ask sees what the exact structure does, and one record can change it (docs/hidden.md
+has the witness). So here a hidden choice is a private choice: permute-and-flip by the correct count, inside the joint
+computation. Then the whole tree is private whether it is opened or not, and the same algorithm runs in the open, which
+is the reference for tests, audits and benchmarks, and on secret shares (``curators/hidden.py``).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, public_generator
+from privet.curators.base import Curator, Node
+from privet.errors import PrivetError
+from privet.hidden.growth import HiddenGrowth, OpenGrowth
+from privet.hidden.shape import BRANCHES, Shape, shape_of
+from privet.schema import Schema
+from privet.tree.multiway import MOST_CHILDREN
+from privet.tree.tree import Tree
+
+LABELS = {"permute_and_flip": 1, "report_noisy_max": 1, "exponential": 2}
+"""How leaves may be labelled, and by what a published budget is divided: exp(epsilon q / 2) costs half of it."""
+
+
+class HiddenTreeClassifier(PrivateClassifier):
+    """A tree that can stay hidden: every node looks alike from outside, and all choices can be made on secret shares.
+
+    ``fit`` grows it in the open, on one machine, by exactly the law of the hidden one. ``fit_curator`` with a
+    ``HiddenCurator`` grows it on three servers' shares, and then nobody holds a tree: ``tree_`` is each server's shares
+    of it, and predictions come from ``privet mpc predict``. Costs ``epsilon`` either way: hiding a choice does not make
+    it cheaper. Worth using where the model is worth hiding; otherwise ``PrivateTreeClassifier`` on the same owners'
+    counts is faster and more accurate.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
+    epsilon : float
+        The privacy budget.
+    max_depth : int
+        The largest depth; all leaves have the same, which is less if ``n_records`` are too few for it.
+    branches : "values" or "thresholds"
+        ``"values"`` has a child for each value of an attribute (Algorithm 1); each level multiplies the leaves, and the
+        work, by the largest number of values. ``"thresholds"`` has two, which makes deeper trees affordable.
+    n_values : int
+        Into how many bins of one width numeric ranges are cut, and how many groups categories fall into.
+    structure : "chosen" or "random"
+        ``"random"`` draws the structure without looking at any record, which costs nothing.
+    labels : "permute_and_flip", "report_noisy_max" or "exponential"
+        How leaves are labelled where they are not chosen with the last split. The paper's Laplace mechanism is
+        ``"report_noisy_max"``.
+    n_records : int, optional
+        About how many records there are, as far as is publicly known: then the tree is only as deep as they allow.
+    variant : "sound" or "published"
+        ``"published"`` is ODP+FMPC-ID3 as printed: an exact structure and noise at the leaves. Its receipt says infinity.
+    random_state : int, optional
+        Reproducible noise for research; voids the receipt.
+
+    Examples
+    --------
+    >>> from privet.datasets import load_adult
+    >>> X, y, schema = load_adult()
+    >>> model = HiddenTreeClassifier(schema, epsilon=1, max_depth=3, branches="thresholds").fit(X, y)
+    >>> bool(model.score(X, y) > 0.7), model.privacy_.epsilon <= 1, model.privacy_.verify()
+    (True, True, True)
+    """
+
+    _shortfall = (
+        "the structure was chosen exactly: predictions show it, so that one record can change them without bound"
+    )
+    _complete = False  # ask about every node, as on secret shares: for tests that compare both
+
+    def __init__(
+        self,
+        schema: Schema | str | None = None,
+        *,
+        epsilon: float = 1.0,
+        max_depth: int = 3,
+        branches: str = "values",
+        n_values: int = 5,
+        structure: str = "chosen",
+        labels: str = "permute_and_flip",
+        n_records: int | None = None,
+        variant: str = "sound",
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.max_depth = max_depth
+        self.branches = branches
+        self.n_values = n_values
+        self.structure = structure
+        self.labels = labels
+        self.n_records = n_records
+        self.variant = variant
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        check_whole("max_depth", self.max_depth, 1)
+        check_choice("branches", self.branches, BRANCHES)
+        check_whole("n_values", self.n_values, 2, MOST_CHILDREN - 1)
+        check_choice("structure", self.structure, ("chosen", "random"))
+        check_choice("labels", self.labels, tuple(LABELS))
+        check_hint(self.n_records)
+        if self.variant == "published" and self.structure == "random":
+            raise PrivetError("A random structure is private as it is: there is no published variant of it.")
+
+    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
+        shape = shape_of(curator.schema, self.branches, self.n_values)
+        curator.grid(shape.grid)
+        growth = self._growth(curator, start, shape)
+        depth = self._depth(shape, budget)
+        if self.variant == "published":
+            for _ in range(depth):
+                growth.choose_exactly()
+            growth.label(budget / LABELS[self.labels], self.labels)
+        elif self.structure == "random":
+            generator = public_generator(None, self.random_state)
+            for _ in range(depth):
+                growth.draw(generator)
+            growth.label(budget, self.labels)
+        elif shape.width == 2:
+            for _ in range(depth - 1):
+                growth.choose(budget / depth, "permute_and_flip")
+            growth.choose_last(budget / depth, "permute_and_flip")
+        else:
+            for _ in range(depth):
+                growth.choose(budget / (depth + 1), "permute_and_flip")
+            growth.label(budget / (depth + 1), self.labels)
+        return growth.finished()
+
+    def _growth(self, curator: Curator, start: Node, shape: Shape) -> Any:
+        if "hidden" in curator.capabilities:
+            return HiddenGrowth(curator, start, shape)
+        return OpenGrowth(curator, start, shape, complete=self._complete)
+
+    def _depth(self, shape: Shape, budget: Fraction) -> int:
+        """The depth, which is public: no attribute is used twice on a path."""
+        return min(self.max_depth, len(shape.splits)) if shape.once else self.max_depth

@@ -1,0 +1,59 @@
+"""Three servers with rows on shares, for tests: as threads in this process, or as processes with TLS."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from privet import Ledger, MemoryCurator
+from privet.curators.hidden import HiddenCurator, RowOwners
+from privet.curators.owner import ColumnOwner, Owner
+from privet.mpc.loopback import run_threads
+from privet.mpc.mesh import QueueLine
+from privet.privacy.cut import CutMechanisms
+from privet.privacy.joint import SeededCoins
+
+
+def on_shares(program, owners, schema, *, most_records, columns=None, seed=None, meshes=None, ring_bits=64, law="cut"):
+    """What ``program(curator, engine)`` returns on each of three servers that these owners serve."""
+    lines = [[QueueLine.pair() for _ in range(3)] for _ in owners]
+
+    def serve(engine):
+        mine = [owner[engine.party][0] for owner in lines]
+        try:
+            asked = RowOwners(engine, mine, schema, most_records, columns)
+            coins = None if seed is None else SeededCoins(np.random.default_rng(seed))
+            curator = HiddenCurator(schema, engine, asked, coins=coins, ledger=Ledger(math.inf), law=law)
+            answer = program(curator, engine)
+            asked.done()
+            return answer
+        finally:
+            for line in mine:
+                line.close()
+
+    with ThreadPoolExecutor(len(owners)) as pool:
+        served = [pool.submit(owner.serve, [ends[1] for ends in own]) for owner, own in zip(owners, lines)]
+        results = run_threads(serve, meshes=meshes, ring_bits=ring_bits)
+        for each in served:
+            each.result()
+    return results
+
+
+def horizontally(X, y, schema, parts):
+    return [Owner(X[rows], y[rows], schema) for rows in np.array_split(np.arange(len(y)), parts)]
+
+
+def vertically(X, y, schema, groups):
+    """One owner for each group of features; the first also has the labels."""
+    names = list(schema.names)
+    return [
+        ColumnOwner(X[:, [names.index(name) for name in group]], y if i == 0 else None, schema, group)
+        for i, group in enumerate(groups)
+    ]
+
+
+def in_the_open(model, X, y, schema, seed):
+    """The same model grown in the open from the same coins, asked about every node."""
+    model._complete = True
+    mechanisms = CutMechanisms(np.random.default_rng(seed))
+    return model.fit_curator(MemoryCurator(X, y, schema, ledger=Ledger(math.inf), mechanisms=mechanisms))

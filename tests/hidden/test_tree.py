@@ -1,0 +1,98 @@
+"""A hidden tree is the tree in the open, for the same coins: structure, counts and predictions."""
+
+import numpy as np
+import pytest
+from hidden_programs import horizontally, in_the_open, on_shares, vertically
+
+from privet import Categorical, Numeric, Schema
+from privet.algorithms.hidden_tree import HiddenTreeClassifier
+from privet.curators.owner import one_hot
+
+SCHEMA = Schema(
+    features={
+        "age": Numeric(0, 20, integer=True),
+        "colour": Categorical(["r", "g", "b"]),
+        "size": Numeric(0, 1),
+        "sex": Categorical(["f", "m"], other=False),
+    },
+    classes=["no", "yes", "perhaps"],
+)
+
+
+def table(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.empty((n, 4), dtype=object)
+    X[:, 0] = rng.integers(0, 21, n)
+    X[:, 1] = rng.choice(["r", "g", "b", "other"], n)
+    X[:, 2] = rng.random(n)
+    X[:, 3] = rng.choice(["f", "m"], n)
+    y = np.where(X[:, 0].astype(int) > 12, "yes", np.where(X[:, 1] == "r", "perhaps", "no"))
+    return X, np.where(rng.random(n) < 0.1, "no", y)
+
+
+def learner(**options):
+    return HiddenTreeClassifier(epsilon=3.0, n_values=4, **options)
+
+
+def trained(queries, **options):
+    def program(curator, engine):
+        model = learner(**options).fit_curator(curator)
+        hidden = model.tree_
+        cells = engine.constant(queries)
+        classes = engine.open(hidden.predict(engine, cells)).argmax(axis=1)
+        return hidden.opened(engine).to_dict(), classes, model.privacy_
+
+    return program
+
+
+def queries_of(X, schema, shape):
+    from privet import MemoryCurator
+
+    held = MemoryCurator(X, [schema.classes[0]] * len(X), schema)
+    held.grid(shape.grid)
+    return one_hot(held, len(X)).astype(np.int64)
+
+
+KINDS = [
+    {"max_depth": 2},
+    {"max_depth": 3, "branches": "thresholds"},
+    {"max_depth": 1, "branches": "thresholds"},
+    {"max_depth": 3, "variant": "published", "labels": "report_noisy_max"},
+    {"max_depth": 2, "branches": "thresholds", "variant": "published"},
+]
+
+
+@pytest.mark.parametrize("options", KINDS)
+@pytest.mark.parametrize("ring_bits", [32, 64])
+def test_opened_it_is_the_tree_in_the_open(options, ring_bits):
+    from privet.hidden.shape import shape_of
+
+    X, y = table(300)
+    shape = shape_of(SCHEMA, options.get("branches", "values"), 4)
+    asked, _ = table(50, 9)
+    queries = queries_of(asked, SCHEMA, shape)
+    expected = in_the_open(learner(**options), X, y, SCHEMA, seed=4)
+    owners = horizontally(X, y, SCHEMA, 2)
+    results = on_shares(
+        trained(queries, **options), owners, SCHEMA, most_records=160, seed=4, ring_bits=ring_bits
+    )
+    for tree, classes, receipt in results:
+        assert tree == expected.tree_.to_dict()
+        assert (np.array(SCHEMA.classes)[classes] == expected.predict(asked)).all()
+        assert receipt.spent == expected.privacy_.spent
+        assert receipt.verify()
+
+
+def test_owners_of_columns_get_the_same_tree():
+    X, y = table(200)
+    groups = (("age", "sex"), ("size",), ("colour",))
+    expected = in_the_open(learner(max_depth=2), X, y, SCHEMA, seed=4)
+    results = on_shares(
+        lambda curator, engine: learner(max_depth=2).fit_curator(curator).tree_.opened(engine).to_dict(),
+        vertically(X, y, SCHEMA, groups),
+        SCHEMA,
+        most_records=256,
+        columns=[(group, i == 0) for i, group in enumerate(groups)],
+        seed=4,
+    )
+    assert results == [expected.tree_.to_dict()] * 3
