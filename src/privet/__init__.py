@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         SuLQID3Classifier,
     )
     from privet.algorithms.diprime import DiPriMeForestClassifier, DiPriMeForestRegressor
+    from privet.algorithms.hidden_tree import HiddenTreeClassifier
     from privet.algorithms.private_forest import PrivateForestClassifier
     from privet.algorithms.private_forest_regressor import PrivateForestRegressor
     from privet.algorithms.private_tree import PrivateTreeClassifier
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from privet.algorithms.sample_size import sample_size
     from privet.algorithms.top_down import TopDownClassifier
     from privet.curators.federated import FederatedCurator
+    from privet.curators.hidden import HiddenCurator
     from privet.curators.memory import MemoryCurator
     from privet.curators.mpc import MpcCurator
     from privet.errors import BudgetError, CapabilityError, LeakError, PrivetError, ReceiptError, SchemaError
@@ -53,6 +55,8 @@ _HOMES = {
     "DiPriMeForestClassifier": "privet.algorithms.diprime",
     "DiPriMeForestRegressor": "privet.algorithms.diprime",
     "FederatedCurator": "privet.curators.federated",
+    "HiddenCurator": "privet.curators.hidden",
+    "HiddenTreeClassifier": "privet.algorithms.hidden_tree",
     "LeakError": "privet.errors",
     "Ledger": "privet.privacy.ledger",
     "MemoryCurator": "privet.curators.memory",
@@ -95,6 +99,7 @@ __all__ = [  # noqa: RUF022 - what people look for first comes first
     "DPDFClassifier",
     "DiPriMeForestClassifier",
     "DiPriMeForestRegressor",
+    "HiddenTreeClassifier",
     "Schema",
     "Numeric",
     "Categorical",
@@ -103,6 +108,7 @@ __all__ = [  # noqa: RUF022 - what people look for first comes first
     "MemoryCurator",
     "FederatedCurator",
     "MpcCurator",
+    "HiddenCurator",
     "load",
     "PrivetError",
     "SchemaError",

@@ -44,6 +44,7 @@ MODELS = {
     "DPERTClassifier": "privet.algorithms.baselines.dp_forest",
     "DiPriMeForestClassifier": "privet.algorithms.diprime",
     "DiPriMeForestRegressor": "privet.algorithms.diprime",
+    "HiddenTreeClassifier": "privet.algorithms.hidden_tree",
 }
 
 

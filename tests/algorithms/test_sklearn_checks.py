@@ -6,6 +6,7 @@ from sklearn.utils.estimator_checks import check_dataframe_column_names_consiste
 from privet import (
     DiPriMeForestClassifier,
     DiPriMeForestRegressor,
+    HiddenTreeClassifier,
     PrivateForestClassifier,
     PrivateForestRegressor,
     PrivateTreeClassifier,
@@ -37,6 +38,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning
         *(TopDownClassifier(schema="infer", epsilon=10.0, variant=variant) for variant in ("sound", "published")),
         # Three hundred records are few for histograms: at epsilon 1 the sound variant misses the check's accuracy.
         *(PrivaTreeClassifier(schema="infer", epsilon=20, variant=variant) for variant in ("sound", "published")),
+        *(HiddenTreeClassifier(schema="infer", epsilon=10, variant=variant) for variant in ("sound", "published")),
+        HiddenTreeClassifier(schema="infer", epsilon=10, branches="thresholds"),
         *(kind(schema="infer", epsilon=10) for kind in BASELINES),
         *(kind(schema="infer", epsilon=10, variant="published") for kind in BASELINES if hasattr(kind(), "variant")),
     ],

@@ -1,5 +1,7 @@
 """A hidden tree is the tree in the open, for the same coins: structure, counts and predictions."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hidden_programs import horizontally, in_the_open, on_shares, vertically
@@ -7,6 +9,10 @@ from hidden_programs import horizontally, in_the_open, on_shares, vertically
 from privet import Categorical, Numeric, Schema
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
 from privet.curators.owner import one_hot
+from privet.errors import LeakError, PrivetError
+from privet.hidden.shape import shape_of
+from privet.privacy.sensitivity import CorrectCount
+from privet.tree.candidates import Candidates
 
 SCHEMA = Schema(
     features={
@@ -65,17 +71,13 @@ KINDS = [
 @pytest.mark.parametrize("options", KINDS)
 @pytest.mark.parametrize("ring_bits", [32, 64])
 def test_opened_it_is_the_tree_in_the_open(options, ring_bits):
-    from privet.hidden.shape import shape_of
-
     X, y = table(300)
     shape = shape_of(SCHEMA, options.get("branches", "values"), 4)
     asked, _ = table(50, 9)
     queries = queries_of(asked, SCHEMA, shape)
     expected = in_the_open(learner(**options), X, y, SCHEMA, seed=4)
     owners = horizontally(X, y, SCHEMA, 2)
-    results = on_shares(
-        trained(queries, **options), owners, SCHEMA, most_records=160, seed=4, ring_bits=ring_bits
-    )
+    results = on_shares(trained(queries, **options), owners, SCHEMA, most_records=160, seed=4, ring_bits=ring_bits)
     for tree, classes, receipt in results:
         assert tree == expected.tree_.to_dict()
         assert (np.array(SCHEMA.classes)[classes] == expected.predict(asked)).all()
@@ -96,3 +98,60 @@ def test_owners_of_columns_get_the_same_tree():
         seed=4,
     )
     assert results == [expected.tree_.to_dict()] * 3
+
+
+@pytest.mark.parametrize("branches", ["values", "thresholds"])
+def test_a_random_structure_is_free_and_no_attribute_is_used_twice(branches):
+    X, y = table(100)
+
+    def program(curator, engine):
+        model = learner(max_depth=3, structure="random", branches=branches).fit_curator(curator)
+        return [engine.open(level) for level in model.tree_.levels], model.privacy_
+
+    levels, receipt = on_shares(program, horizontally(X, y, SCHEMA, 1), SCHEMA, most_records=100)[0]
+    assert {event.question for event in receipt.events} == {"choose a label"}
+    assert receipt.epsilon == 3
+    assert receipt.verify()
+    assert all((table.sum(axis=1) == 1).all() and set(np.unique(table)) <= {0, 1} for table in levels)
+    if branches == "values":
+        root, second = levels[0].argmax(axis=1), levels[1].argmax(axis=1)
+        assert (second != root[0]).all()
+
+
+def test_a_hidden_tree_says_where_to_ask():
+    X, y = table(40)
+
+    def program(curator, engine):
+        model = learner(max_depth=1).fit_curator(curator)
+        with pytest.raises(PrivetError, match="privet mpc predict"):
+            model.predict(X)
+        return model.privacy_
+
+    assert on_shares(program, horizontally(X, y, SCHEMA, 1), SCHEMA, most_records=50)[0].epsilon == 3
+
+
+def test_a_part_of_a_level_is_not_asked_about():
+    X, y = table(40)
+
+    def program(curator, engine):
+        shape = shape_of(SCHEMA, "thresholds", 4)
+        curator.grid(shape.grid)
+        options = Candidates(shape.splits, 3)
+        root = curator.root()
+        chosen = curator.choose({root: options}, CorrectCount(), Fraction(1), hidden=True)
+        left, right = curator.split(chosen)[root]
+        spent = curator.ledger.spent
+        for asked in ({left: options}, {right: options, left: options}):
+            with pytest.raises(LeakError, match="whole level"):
+                curator.choose(asked, CorrectCount(), Fraction(1), hidden=True)
+        with pytest.raises(LeakError, match="one list"):
+            curator.choose(
+                {left: options, right: Candidates(shape.splits, 3)}, CorrectCount(), Fraction(1), hidden=True
+            )
+        with pytest.raises(LeakError, match="not made by"):
+            curator.choose(
+                {left: options, right: options}, CorrectCount(), Fraction(1), mechanism="exponential", hidden=True
+            )
+        return curator.ledger.spent == spent
+
+    assert on_shares(program, horizontally(X, y, SCHEMA, 1), SCHEMA, most_records=50) == [True] * 3

@@ -25,6 +25,10 @@ LABELS = {"permute_and_flip": 1, "report_noisy_max": 1, "exponential": 2}
 """How leaves may be labelled, and by what a published budget is divided: exp(epsilon q / 2) costs half of it."""
 
 
+ENOUGH = 2.0
+"""A hinted number of records fills a tree if an even leaf has so many, times the budget of one question."""
+
+
 class HiddenTreeClassifier(PrivateClassifier):
     """A tree that can stay hidden: every node looks alike from outside, and all choices can be made on secret shares.
 
@@ -55,7 +59,8 @@ class HiddenTreeClassifier(PrivateClassifier):
     n_records : int, optional
         About how many records there are, as far as is publicly known: then the tree is only as deep as they allow.
     variant : "sound" or "published"
-        ``"published"`` is ODP+FMPC-ID3 as printed: an exact structure and noise at the leaves. Its receipt says infinity.
+        ``"published"`` is ODP+FMPC-ID3 as printed: an exact structure and noise at the leaves; its receipt says
+        infinity.
     random_state : int, optional
         Reproducible noise for research; voids the receipt.
 
@@ -122,7 +127,7 @@ class HiddenTreeClassifier(PrivateClassifier):
             for _ in range(depth):
                 growth.draw(generator)
             growth.label(budget, self.labels)
-        elif shape.width == 2:
+        elif self.branches == "thresholds" and depth:
             for _ in range(depth - 1):
                 growth.choose(budget / depth, "permute_and_flip")
             growth.choose_last(budget / depth, "permute_and_flip")
@@ -138,5 +143,13 @@ class HiddenTreeClassifier(PrivateClassifier):
         return OpenGrowth(curator, start, shape, complete=self._complete)
 
     def _depth(self, shape: Shape, budget: Fraction) -> int:
-        """The depth, which is public: no attribute is used twice on a path."""
-        return min(self.max_depth, len(shape.splits)) if shape.once else self.max_depth
+        """The depth, which is public: no attribute is used twice on a path, and hints allow no more than they can fill.
+
+        A leaf's label is right if its lead is large against the noise of its choice: so many records to a leaf.
+        """
+        depth = min(self.max_depth, len(shape.splits)) if shape.once or not len(shape.splits) else self.max_depth
+        if self.n_records is not None and self.variant == "sound":
+            epsilon, leaves = float(budget), shape.width
+            while depth > 1 and self.n_records * epsilon / (depth + 1) < ENOUGH * leaves**depth:
+                depth -= 1
+        return depth

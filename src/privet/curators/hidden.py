@@ -30,7 +30,7 @@ from privet.errors import LeakError
 from privet.hidden.routing import child_of, members_of_children
 from privet.hidden.shape import Shape
 from privet.mpc.engine import Engine, Secret
-from privet.privacy.joint_scores import joint_scores, score_range
+from privet.privacy.joint_scores import joint_scores
 from privet.privacy.ledger import Scope
 from privet.privacy.receipt import Event
 from privet.privacy.sensitivity import CorrectCount, Score
@@ -128,15 +128,15 @@ class _Level:
         engine, by_class = rows.engine, rows.by_class
         n_classes, n = rows.classes.shape
         n_cells, nodes, ways = rows.cells.shape[0], parents.shape[0], goes.shape[0]
-        counts: list[Secret | None] = [None] * ways
+        counts: dict[int, Secret] = {}
         chunk = max(1, ROWS_AT_ONCE // by_class.shape[0])
         for start in range(0, n, chunk):
             here = slice(start, start + chunk)
             own, among = by_class[:, here], parents[:, here].transpose(1, 0)
             for way in range(ways):
                 some = (own * goes[way, here].reshape(1, own.shape[1])) @ among
-                counts[way] = some if counts[way] is None else counts[way] + some
-        tables = [_by_cell(some, n_classes, n_cells) for some in counts if some is not None]
+                counts[way] = counts[way] + some if way in counts else some
+        tables = [_by_cell(some, n_classes, n_cells) for some in counts.values()]
         last = before
         for table in tables:
             last = last - table
@@ -184,7 +184,7 @@ class HiddenCurator(MpcCurator):
         assert self._rows is not None
         return self._rows
 
-    def split(self, splits: Mapping[Node, Split | HiddenChoice]) -> dict[Node, tuple[Node, ...]]:  # type: ignore[override]
+    def split(self, splits: Mapping[Node, Split | HiddenChoice]) -> dict[Node, tuple[Node, ...]]:
         """By public splits, or by hidden choices of a whole level."""
         if not splits:
             return {}
@@ -237,7 +237,7 @@ class HiddenCurator(MpcCurator):
     def _child_totals(self, level: _Level, options: Candidates, table: Secret, width: int) -> Secret:
         """Class counts of all children: the chosen row of each node's table, (nodes * width, classes)."""
         children = self._level_children(level, options)  # (splits, width, classes, nodes)
-        n_splits, own, classes, nodes = children.shape
+        n_splits, _, classes, nodes = children.shape
         picks = table.transpose(1, 0).reshape(n_splits, 1, 1, nodes)
         chosen = self._engine.dot(children[:, : width - 1], picks, 0)  # (width - 1, classes, nodes)
         whole = self._totals_of(level).transpose(1, 0)
@@ -273,7 +273,7 @@ class HiddenCurator(MpcCurator):
     def _whole_level(self, nodes: Sequence[Node]) -> _Level:
         level = self._places[nodes[0]][0]
         if [self._places[node] for node in nodes] != [(level, i) for i in range(level.size)]:
-            raise LeakError("Hidden questions are about a whole level, in its order: nobody may see which nodes differ.")
+            raise LeakError("Hidden questions are about a whole level, in order: nobody may see which nodes differ.")
         return level
 
     def _shared_histograms(self, nodes: Sequence[Node]) -> Secret:
@@ -336,6 +336,14 @@ class HiddenCurator(MpcCurator):
         scores = self._level_scores(level, options, score) + prior_points(options.log_prior, scale)
         free = None if options.splits is None or options.labelled else level.free
         table = self._joint.select_hidden(mechanism, scores, low, high - low, scale, free)
+        return {node: HiddenChoice.of(options, table, i) for i, node in enumerate(nodes)}
+
+    def draw_hidden(self, nodes: Sequence[Node], options: Candidates) -> dict[Node, HiddenChoice]:
+        """One of the splits that a node may still choose, at random: free, because no record is looked at."""
+        self._own(nodes)
+        level = self._whole_level(nodes)
+        self._agree("draw", len(nodes), len(options))
+        table = self._joint.draw_hidden(len(nodes), len(options), level.free)
         return {node: HiddenChoice.of(options, table, i) for i, node in enumerate(nodes)}
 
     def _pay_for_hidden(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privet.curators.base import Curator, Node
+from privet.errors import SchemaError
 from privet.hidden.shape import Shape
 from privet.privacy.sensitivity import CorrectCount
 from privet.tree.candidates import Candidates, Split
@@ -93,9 +94,7 @@ class OpenGrowth:
     def label(self, budget: Fraction, mechanism: str) -> None:
         """A label for every end."""
         options = Candidates(None, self._n_classes, labelled=True, stop=True)
-        answers = self._curator.choose(
-            dict.fromkeys(self._ends, options), CorrectCount(), budget, mechanism=mechanism
-        )
+        answers = self._curator.choose(dict.fromkeys(self._ends, options), CorrectCount(), budget, mechanism=mechanism)
         for node, choice in answers.items():
             assert choice.labels is not None
             self.tree.nodes[self._ends[node].number].label = choice.labels[0]
@@ -106,7 +105,7 @@ class OpenGrowth:
                 node.label = 0
         return self.tree.simplified()
 
-    def _options(self, end: _End, **kind: bool) -> Candidates:
+    def _options(self, end: _End, **kind: Any) -> Candidates:
         if not self._complete:
             allowed = self.shape.allowed(end.reachable, end.used)
             return Candidates(self.shape.splits, self._n_classes, allowed, **kind)
@@ -149,6 +148,8 @@ class HiddenGrowth:
     """Grows a ``HiddenTree`` on a curator that holds rows on secret shares: the same steps, and nobody sees them."""
 
     def __init__(self, curator: Curator, start: Node, shape: Shape) -> None:
+        if not len(shape.splits):
+            raise SchemaError("No feature of this schema has two values or a range: there is no tree to hide.")
         self.shape = shape
         self._curator = curator
         self._n_classes = len(curator.schema.classes or ())
@@ -161,9 +162,7 @@ class HiddenGrowth:
         chosen = self._curator.choose(
             dict.fromkeys(self._frontier, self._splits), CorrectCount(), budget, mechanism=mechanism, hidden=True
         )
-        children = self._curator.split(chosen)
-        self._frontier = [child for node in self._frontier for child in children[node]]
-        self._levels.append(_table(chosen))
+        self._split(chosen)
 
     def choose_exactly(self) -> None:
         self.choose(Fraction(1), "exact")
@@ -191,7 +190,13 @@ class HiddenGrowth:
         )
 
     def draw(self, generator: np.random.Generator) -> None:
-        raise NotImplementedError
+        """A level at random, drawn by all servers together and known to none; ``generator`` is not theirs."""
+        self._split(self._curator.draw_hidden(self._frontier, self._splits))  # type: ignore[attr-defined]
+
+    def _split(self, chosen: Mapping[Node, Any]) -> None:
+        children = self._curator.split(chosen)
+        self._frontier = [child for node in self._frontier for child in children[node]]
+        self._levels.append(_table(chosen))
 
     def finished(self) -> HiddenTree:
         from privet.hidden.tree import HiddenTree

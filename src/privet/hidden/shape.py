@@ -11,7 +11,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from privet.errors import SchemaError
 from privet.schema import Schema
 from privet.tree.candidates import Split, Splits
 from privet.tree.grid import Cells, Grid, even_grid
@@ -60,10 +59,8 @@ def shape_of(schema: Schema, branches: str, n_values: int) -> Shape:
         width = 2
     else:
         parts = {f: groups(cells, n_values) for f, cells in enumerate(grid.features) if cells.n_cells > 1}
-        width = max((max(part) + 1 for part in parts.values()), default=0)
+        width = max((max(part) + 1 for part in parts.values()), default=1)
         splits = Multiway.of(grid, (Split(f, part, width) for f, part in parts.items()))
-    if not len(splits):
-        raise SchemaError("No feature of this schema has two values or a range: there is nothing to split on.")
     return Shape(grid, splits, width)
 
 

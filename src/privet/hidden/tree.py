@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 
+from privet.errors import PrivetError
 from privet.hidden.routing import child_of, members_of_children
 from privet.hidden.shape import Shape
 from privet.mpc.engine import Engine, Secret
@@ -47,6 +49,11 @@ class HiddenTree:
         last = says[ways - 1]
         first = says[: ways - 1] - last.reshape(1, classes, queries)
         return (engine.dot(first, goes.reshape(ways - 1, 1, queries), 0) + last).transpose(1, 0)
+
+    def apply(self, *args: Any) -> NoReturn:
+        raise PrivetError("This tree is hidden: it is asked on the servers that hold it (privet mpc predict).")
+
+    to_dict = apply
 
     def opened(self, engine: Engine) -> Tree:
         """The tree in the open, for tests and for owners of a model that want to publish it."""

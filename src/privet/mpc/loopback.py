@@ -43,9 +43,7 @@ def run_three_mpyc(program: Program, *args: Any, longest: float = 600.0) -> list
         return start_three(_serve_mpyc, (program, args), Path(folder), longest)
 
 
-def run_threads(
-    program: Program, *args: Any, meshes: Sequence[Mesh] | None = None, ring_bits: int = 64
-) -> list[Any]:
+def run_threads(program: Program, *args: Any, meshes: Sequence[Mesh] | None = None, ring_bits: int = 64) -> list[Any]:
     """The same with three threads and queues instead of processes and TLS: for tests of the logic only."""
     meshes = meshes or Queues.three()
 

@@ -35,6 +35,9 @@ from privet.privacy.samplers import half_negative_binomial
 
 SERVERS = 3
 
+RANDOM_BITS = 20
+"""Digits of the numbers that a random candidate is drawn by: the law need not be exactly even, nobody's secret."""
+
 
 class Coins(Protocol):
     """Where fair bits come from."""
@@ -184,6 +187,20 @@ class JointMechanisms:
             return sums
 
         return self.engine.linear(values.reshape(values.shape[0], 1), by_place).reshape(n)
+
+    def draw_hidden(self, nodes: int, candidates: int, free: Secret | None = None) -> Secret:
+        """A candidate for each of so many nodes, drawn jointly and known to none: no score, no price.
+
+        The one with the largest of jointly random numbers; of two that are alike, by chance less than one in 2^20 for
+        each pair, the first of a public order.
+        """
+        number_bits = _number_bits([candidates])
+        bits = RANDOM_BITS + number_bits + 2
+        self.engine.need(bits)
+        words = self.engine.integers(self._coins.bits(self.engine, RANDOM_BITS, nodes * candidates))
+        drawn = (words * (1 << np.arange(RANDOM_BITS, dtype=np.int64)[:, None])).sum(0).reshape(nodes, candidates)
+        keys = drawn * (1 << number_bits) + self._public().permutation(candidates)
+        return self._winners(keys if free is None else (keys + 1) * free - 1, bits)
 
     def hidden_bits(self, mechanism: str, span: int, candidates: int, scale: float) -> int:
         """How many bits the comparisons of ``select_hidden`` need."""

@@ -26,7 +26,7 @@ MOST_LABELLINGS = 2**16
 
 @dataclass(frozen=True)
 class Split:
-    """Send the records in cell c of ``feature`` to child ``part[c]``; with ``least``, the last children may be empty."""
+    """Send the records in cell c of ``feature`` to child ``part[c]``; the last of ``least`` may be empty."""
 
     feature: int
     part: bytes
