@@ -16,7 +16,6 @@ from typing import Protocol
 
 import numpy as np
 
-from privet.errors import LeakError
 from privet.mpc.engine import Bits, Engine, Secret
 from privet.privacy.cut import (
     SEED_BITS,
@@ -194,7 +193,7 @@ class JointMechanisms:
         The one with the largest of jointly random numbers; of two that are alike, by chance less than one in 2^20 for
         each pair, the first of a public order.
         """
-        number_bits = _number_bits([candidates])
+        number_bits = max(1, (candidates - 1).bit_length())
         bits = RANDOM_BITS + number_bits + 2
         self.engine.need(bits)
         words = self.engine.integers(self._coins.bits(self.engine, RANDOM_BITS, nodes * candidates))
