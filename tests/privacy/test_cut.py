@@ -145,6 +145,13 @@ def test_plain_choices_have_the_exact_law(mechanism, law):
     assert chisquare(np.bincount(drawn, minlength=4), np.exp(law(scores, scale)) * n).pvalue > FALSE_ALARM
 
 
+def test_tallies_that_are_drawn_together_are_drawn_as_each_receipt_says():
+    for scale in (0.7, 3.0, 50.0, 12345.6):
+        alone, together = cut_tally(1, scale), cut_tally(10**6, scale)
+        assert alone.bits == together.bits
+        assert together.draws == 10**6 * alone.draws
+
+
 def test_plain_noise_has_the_exact_law():
     """Chi-square of 20,000 numbers; false alarm 1e-7."""
     noise = CutMechanisms(np.random.default_rng(1)).geometric(np.zeros(20_000, dtype=np.int64), 1.5)

@@ -223,3 +223,11 @@ class Engine(ABC):
                 f"These numbers may need {bits} bits and the engine has {self.largest}. Lower the public bound on the "
                 "number of records, or raise epsilon."
             )
+
+
+def whole(values: Any) -> np.ndarray:
+    """Public numbers as 64-bit integers; a fraction is an error, not something to round."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biu" and array.size:
+        raise TypeError(f"Share arrays hold whole numbers, not {array.dtype}.")
+    return array.astype(np.int64)

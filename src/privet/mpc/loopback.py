@@ -49,7 +49,10 @@ def run_threads(program: Program, *args: Any, meshes: Sequence[Mesh] | None = No
 
     def serve(mesh: Mesh) -> Any:
         try:
-            return program(ReplicatedEngine(mesh, ring_bits), *args)
+            engine = ReplicatedEngine(mesh, ring_bits)
+            answer = program(engine, *args)
+            engine.finish()
+            return answer
         except BaseException:
             mesh.close()
             raise
@@ -137,6 +140,7 @@ def _serve(
         try:
             engine: Engine = ReplicatedEngine(mesh, ring_bits)
             answer = program(engine, *args)
+            engine.finish()
         finally:
             mesh.close()
     except Exception as error:

@@ -23,7 +23,7 @@ import numpy as np
 
 from privet.errors import MpcError
 from privet.mpc.channel import Identity
-from privet.mpc.engine import Bits, Engine, LinearMap, Secret
+from privet.mpc.engine import Bits, Engine, LinearMap, Secret, whole
 from privet.mpc.mesh import PARTIES
 
 INTEGER_BITS = 64
@@ -85,7 +85,7 @@ class MpycEngine(Engine):
     # -- local -------------------------------------------------------------------------------------------------------
 
     def constant(self, values: np.ndarray) -> Secret:
-        return Secret(self, self._secret(np.asarray(values, dtype=np.int64)))
+        return Secret(self, self._secret(whole(values)))
 
     def constant_bits(self, values: np.ndarray) -> Bits:
         return Bits(self, self._secret(values.astype(np.int64)), values.shape[1])
@@ -145,7 +145,7 @@ class MpycEngine(Engine):
     # -- rounds ------------------------------------------------------------------------------------------------------
 
     def input(self, values: np.ndarray | None, party: int, shape: tuple[int, ...]) -> Secret:
-        mine = np.zeros(shape, dtype=np.int64) if values is None else np.asarray(values, dtype=np.int64)
+        mine = np.zeros(shape, dtype=np.int64) if values is None else whole(values)
         return Secret(self, self.runtime.input(self._secret(mine), senders=party))
 
     def receive(self, parts: np.ndarray) -> Secret:
@@ -221,7 +221,7 @@ def deal_shamir(values: np.ndarray, modulus: int) -> list[np.ndarray]:
 
 
 def _whole(values: np.ndarray | int) -> Any:
-    return np.asarray(values, dtype=np.int64).astype(object)
+    return whole(values).astype(object)
 
 
 def _runtime(options: list[str]) -> Any:

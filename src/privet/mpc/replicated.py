@@ -20,7 +20,7 @@ import numpy as np
 
 from privet.errors import MpcError
 from privet.mpc.binary import BinaryShares
-from privet.mpc.engine import LinearMap, Secret
+from privet.mpc.engine import LinearMap, Secret, whole
 from privet.mpc.mesh import DIGEST_BYTES, Mesh
 from privet.mpc.streams import KEY_BYTES, Streams, fresh_key
 
@@ -44,7 +44,7 @@ class ReplicatedEngine(BinaryShares):
         self._streams = Streams(own.tobytes(), mesh.pass_down(own)[:KEY_BYTES].tobytes())
 
     def _ring(self, values: np.ndarray | int) -> np.ndarray:
-        return np.asarray(values, dtype=np.int64).astype(self.ring)
+        return whole(values).astype(self.ring)
 
     # -- local -------------------------------------------------------------------------------------------------------
 
@@ -60,13 +60,13 @@ class ReplicatedEngine(BinaryShares):
         return parts
 
     def add(self, x: Secret, y: Secret | np.ndarray | int) -> Secret:
-        if isinstance(y, Secret):
-            return Secret(self, x.parts + y.parts)
-        public = self._at(0, self._ring(y))
-        return Secret(self, x.parts + public.reshape(2, *(1,) * (x.parts.ndim - public.ndim), *public.shape[1:]))
+        other = y.parts if isinstance(y, Secret) else self._at(0, self._ring(y))
+        n = max(x.parts.ndim, other.ndim)
+        return Secret(self, _spread(x.parts, n) + _spread(other, n))
 
     def scale(self, x: Secret, factor: np.ndarray | int) -> Secret:
-        return Secret(self, x.parts * self._ring(factor))
+        public = self._ring(factor)
+        return Secret(self, _spread(x.parts, public.ndim + 1) * public)
 
     def linear(self, x: Secret, map_rows: LinearMap) -> Secret:
         # In 64 bits, whatever the ring: the map's own arithmetic wraps there, and what is kept of it is the same.
@@ -76,8 +76,8 @@ class ReplicatedEngine(BinaryShares):
         return x.parts.shape[1:]
 
     def take(self, x: Secret, index: Any) -> Secret:
-        index = index if isinstance(index, tuple) else (index,)
-        return Secret(self, x.parts[(slice(None), *index)])
+        own, next = (part[index] for part in x.parts)
+        return Secret(self, np.stack([own, next]))
 
     def reshape(self, x: Secret, shape: tuple[int, ...]) -> Secret:
         return Secret(self, x.parts.reshape(2, *shape))
@@ -162,6 +162,10 @@ class ReplicatedEngine(BinaryShares):
             raise MpcError("Two servers disagree about a share that both hold. The run has ended; nothing was opened.")
         return join(join(own, next), from_above)
 
+    def finish(self) -> None:
+        """Also messages that nothing opened depends on must have arrived as they were sent. One round, 64 bytes."""
+        self.mesh.check()
+
     def agree(self, public: bytes) -> None:
         """One round, 64 bytes. The number of uses of the streams is compared with it."""
         mine = blake2b(public + self._streams.uses.to_bytes(8, "little"), digest_size=DIGEST_BYTES).digest()
@@ -173,3 +177,8 @@ class ReplicatedEngine(BinaryShares):
 def _signed(values: np.ndarray) -> np.ndarray:
     """Integers of the ring's upper half are the negative ones."""
     return values.view(np.dtype(f"i{values.itemsize}")).astype(np.int64)
+
+
+def _spread(parts: np.ndarray, n: int) -> np.ndarray:
+    """Parts with so many axes, new ones after the first: arrays are broadcast, not the two parts of each."""
+    return parts.reshape(2, *(1,) * (n - parts.ndim), *parts.shape[1:])

@@ -68,7 +68,8 @@ def threshold_digits(scale: float, bits: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Drawn:
-    """How noise that is not exact was drawn: ``law`` "cut" or "dealt", the digits kept, and how many numbers.
+    """How noise that is not exact was drawn: ``law`` "cut" or "dealt", the digits kept (of dealt numbers, at least so
+    many), and how many numbers.
 
     ``candidates`` is the number of candidates of a choice, 1 for a tally; ``str`` of it is what a receipt says.
     """
@@ -144,8 +145,12 @@ def cut_choice(mechanism: str, candidates: int, scale: float) -> Drawn:
 
 
 def cut_tally(cells: int, scale: float) -> Drawn:
-    """How noisy counts are drawn: two numbers for each cell."""
-    return Drawn("cut", cut_bits(scale, 2 * cells), 2 * cells, 1)
+    """How noisy counts are drawn: two numbers for each cell.
+
+    Their delta is that of the counts that one record moves, so the digits do not depend on how many cells there are:
+    tallies that are drawn together are drawn as each one's receipt says.
+    """
+    return Drawn("cut", cut_bits(scale), 2 * cells, 1)
 
 
 # -- the same law in plain ---------------------------------------------------------------------------------------------
