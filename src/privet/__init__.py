@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from privet.algorithms.diprime import DiPriMeForestClassifier, DiPriMeForestRegressor
     from privet.algorithms.hidden_tree import HiddenTreeClassifier
+    from privet.algorithms.histogram_tree import HistogramTreeClassifier, HistogramTreeRegressor
     from privet.algorithms.private_forest import PrivateForestClassifier
     from privet.algorithms.private_forest_regressor import PrivateForestRegressor
     from privet.algorithms.private_tree import PrivateTreeClassifier
@@ -57,6 +58,8 @@ _HOMES = {
     "FederatedCurator": "privet.curators.federated",
     "HiddenCurator": "privet.curators.hidden",
     "HiddenTreeClassifier": "privet.algorithms.hidden_tree",
+    "HistogramTreeClassifier": "privet.algorithms.histogram_tree",
+    "HistogramTreeRegressor": "privet.algorithms.histogram_tree",
     "LeakError": "privet.errors",
     "Ledger": "privet.privacy.ledger",
     "MemoryCurator": "privet.curators.memory",
@@ -87,6 +90,8 @@ __all__ = [  # noqa: RUF022 - what people look for first comes first
     "TopDownClassifier",
     "SplittingClass",
     "sample_size",
+    "HistogramTreeClassifier",
+    "HistogramTreeRegressor",
     "RandomTreeClassifier",
     "SuLQID3Classifier",
     "DiffPID3Classifier",

@@ -32,6 +32,8 @@ MODELS = {
     "PrivateForestRegressor": "privet.algorithms.private_forest_regressor",
     "TopDownClassifier": "privet.algorithms.top_down",
     "PrivaTreeClassifier": "privet.algorithms.privatree",
+    "HistogramTreeClassifier": "privet.algorithms.histogram_tree",
+    "HistogramTreeRegressor": "privet.algorithms.histogram_tree",
     "RandomTreeClassifier": "privet.algorithms.baselines.random_tree",
     "SuLQID3Classifier": "privet.algorithms.baselines.sulq_id3",
     "DiffPID3Classifier": "privet.algorithms.baselines.diffp_id3",

@@ -183,11 +183,12 @@ class Curator(ABC):
     ) -> dict[Node, np.ndarray]:
         """For each node and each of its tables the noisy sum, over owners, of a statistic that each computes alone.
 
-        ``"least_impurity"``: the least impurity of two sides that a threshold between the parts of the table leaves,
-        half the Gini impurity times the records, in units of 2^-8. No threshold does better on all records together
-        than the sum of the owners' own best ones, so this bounds from below what the table's feature can do (budget
-        saving of paper 002). Costs ``budget`` on each node's scope: two-sided geometric noise on exact integers, L1
-        sensitivity as many units as there are tables, for all owners together (``least_impurity_sensitivity``).
+        ``"least_impurity"``: half the Gini impurity times the records, of the two sides of the table's best split, in
+        units of 2^-8: a threshold between its parts, or one part against the rest if its feature is categorical. No
+        split does better on all records together than the sum of the owners' own best ones, so this bounds from below
+        what the feature can do (budget saving of paper 002). Costs ``budget`` on each node's scope: two-sided geometric
+        noise on exact integers, L1 sensitivity as many units as there are tables, for all owners together
+        (``least_impurity_sensitivity``).
         """
         self._cannot("owner_sum")
 

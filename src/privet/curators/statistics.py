@@ -27,18 +27,19 @@ def statistic_sensitivity(statistic: str, tables: int) -> int:
 def owner_statistics(histogram: np.ndarray, grid: Grid, tables: Sequence[Split], *, classes: bool) -> np.ndarray:
     """The least impurity of every table, from the exact histogram of one owner's records: one integer for each.
 
+    The parts of a numeric feature are in the order of its table; of a categorical one, each stands against the rest.
     ``classes``: cells hold class counts; else the number of records and the moments of their targets.
     """
     least = least_impurities if classes else least_spreads
     values = np.empty(len(tables), dtype=np.int64)
-    by_parts: dict[int, list[int]] = {}
+    kinds: dict[tuple[int, bool], list[int]] = {}
     for i, table in enumerate(tables):
-        by_parts.setdefault(table.n_children, []).append(i)
-    for n_parts, places in by_parts.items():  # tables with as many parts at once
+        kinds.setdefault((table.n_children, grid.features[table.feature].cuts is not None), []).append(i)
+    for (n_parts, ordered), places in kinds.items():  # all tables of a kind at once
         parts = np.zeros((len(places), n_parts, histogram.shape[1]), dtype=np.int64)
         for own, i in zip(parts, places):
             feature = tables[i].feature
             cells = histogram[grid.offsets[feature] : grid.offsets[feature + 1]]
             np.add.at(own, np.frombuffer(tables[i].part, dtype=np.uint8), cells)
-        values[places] = least(parts)
+        values[places] = least(parts, ordered)
     return values

@@ -399,19 +399,19 @@ def gradient_tally_sensitivity(tables: int) -> int:
     return GRADIENT_ONE * tally_sensitivity(tables)
 
 
-def least_impurities(parts: np.ndarray) -> np.ndarray:
-    """For each table the least half Gini impurity of its two sides, over all thresholds, in units of 2^-8.
+def least_impurities(parts: np.ndarray, ordered: bool = True) -> np.ndarray:
+    """For each table the least half Gini impurity of two sides, over all public splits, in units of 2^-8.
 
-    ``parts`` holds class counts of (..., part, class), the parts in the order of the table. A side with counts c and
+    ``parts`` holds class counts of (..., part, class). The splits are the thresholds between neighbouring parts, or one
+    part against the rest if parts have no order; and the trivial one, all records on one side. A side with counts c and
     size n has (n - sum(c^2)/n) / 2, which is n p (1-p) for two classes: half of ``Gini``'s, so one more record adds
-    between 0 and 1 to the side it is on and nothing to the other, and the floor keeps both ends. The thresholds are the
-    borders between parts and the trivial one, which leaves all records on one side: they are public, and a minimum of
-    functions that each grow by 0 to 1 grows by 0 to 1. An owner without records has 0, never infinity.
+    between 0 and 1 to the side it is on and nothing to the other, and the floor keeps both ends. The splits are public,
+    and a minimum of functions that each grow by 0 to 1 grows by 0 to 1. An owner without records has 0, never infinity.
     """
-    return _least(parts, _half_gini)
+    return _least(parts, ordered, _half_gini)
 
 
-def least_spreads(parts: np.ndarray) -> np.ndarray:
+def least_spreads(parts: np.ndarray, ordered: bool = True) -> np.ndarray:
     """The same for numeric targets in [0, ``TARGET_ONE``], given as (..., part, (n, sum t, sum t^2)).
 
     A target t counts as the part t of a record of one class and the rest of it of another. A side with sums A and B of
@@ -419,13 +419,13 @@ def least_spreads(parts: np.ndarray) -> np.ndarray:
     with the records (AB/(A+B) is homogeneous, so it is superadditive) and has slopes B^2/(A+B)^2 and A^2/(A+B)^2 of at
     most 1, so a record, whose parts add up to 1, adds between 0 and 1.
     """
-    return _least(parts, _spread)
+    return _least(parts, ordered, _spread)
 
 
-def _least(parts: np.ndarray, impurity: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    up_to = np.cumsum(parts, axis=-2)
-    left = impurity(up_to)  # the last one has all records: the trivial threshold
-    return (left + impurity(up_to[..., -1:, :] - up_to)).min(axis=-1)
+def _least(parts: np.ndarray, ordered: bool, impurity: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    whole = parts.sum(axis=-2, keepdims=True)
+    left = np.concatenate([np.cumsum(parts, axis=-2) if ordered else parts, whole], axis=-2)
+    return (impurity(left) + impurity(whole - left)).min(axis=-1)
 
 
 def _half_gini(side: np.ndarray) -> np.ndarray:

@@ -4,41 +4,65 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.integrate import quad  # type: ignore[import-untyped]
 from scipy.special import gamma, kv  # type: ignore[import-untyped]
 
-from privet.audit.claims.law import Law, LogLaw, joined, log_laplace_above, yes_or_no
+from privet.audit.claims.law import Law, LogLaw, joined, log_not, yes_or_no
 from privet.audit.pair import Pair
+from privet.privacy.laws import log_geometric_tail
+from privet.privacy.sensitivity import ONE, least_impurities
+from privet.schema import Numeric, Schema
 
 
 @dataclass(frozen=True)
-class BoundsBudget(Law):
-    """Algorithm 6: the least impurity of every feature, each with the whole of epsilon_bounds and sensitivity 5/4.
+class BoundsSeen(Law):
+    """Budget saving by the estimator (Algorithm 6), as the coordinator sees it: a noisy bound for every feature.
 
-    All records are with one party; the parties' shares sum to Laplace noise. The attacker counts the features whose
-    noisy bound is above ``threshold``.
+    The attacker counts the features whose bound is above ``threshold``. Half of ``epsilon`` is for the leaves, the
+    other half for one node.
     """
 
     threshold: float
-    epsilon_node: float = 1.0
-    bounds_prop: float = 0.25
-
-    @property
-    def scale(self) -> float:
-        return 5 / 4 / (self.bounds_prop * self.epsilon_node)
+    variant: str = "published"
+    epsilon: float = 2.0
 
     def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
-        noisy = least_impurities(X, y) + rng.laplace(scale=self.scale, size=X.shape[1])
-        return int((noisy > self.threshold).sum())
+        (bounds,) = self._watched(X, y).told
+        return int((bounds > self.threshold * ONE).sum())
 
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        (event,) = (event for event in self._watched(X, y).ledger.events if event.question == "owner sum")
         law = np.ones(1)
-        for bound in least_impurities(X, y):
-            above = math.exp(log_laplace_above(self.threshold - bound, self.scale))
+        for bound in least_impurities(np.stack([_by_value(column, y) for column in X.T])):
+            above = math.exp(_log_at_least(math.floor(self.threshold * ONE) + 1 - int(bound), event.scale))
             law = np.convolve(law, [1 - above, above])
         return dict(enumerate(np.log(law).tolist()))
+
+    def _watched(self, X: np.ndarray, y: np.ndarray) -> Any:
+        from privet.curators.memory import MemoryCurator
+
+        class Watched(MemoryCurator):
+            told: list[np.ndarray]
+
+            def owner_sum(self, *question: Any) -> dict[Any, np.ndarray]:
+                answers = super().owner_sum(*question)
+                self.told = list(answers.values())
+                return answers
+
+        schema = Schema({f"f{j}": Numeric(0, 1, integer=True) for j in range(X.shape[1])}, classes=[0, 1])
+        curator = Watched(X, y, schema)
+        tree(self.epsilon, variant=self.variant, save_budget=True).fit_curator(curator)
+        return curator
+
+
+def tree(epsilon: float, **options: Any) -> Any:
+    """One level, two bins for each feature."""
+    from privet.algorithms.histogram_tree import HistogramTreeClassifier
+
+    return HistogramTreeClassifier(epsilon=epsilon, max_depth=1, n_bins=2, **options)
 
 
 @dataclass(frozen=True)
@@ -88,20 +112,14 @@ def any_rows(rows: int = 5) -> Pair:
     return joined(np.zeros((rows, 1), dtype=int), np.zeros(rows, dtype=int), np.zeros(1, dtype=int), 0)
 
 
-def least_impurities(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """For each feature the least n * p * (1 - p), summed over both sides, of all thresholds, the trivial one too."""
-    return np.array([_least_impurity(column, y) for column in X.T])
+def _by_value(column: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Class counts of the values 0 and 1 of a feature."""
+    return np.array([[((column == value) & (y == label)).sum() for label in (0, 1)] for value in (0, 1)])
 
 
-def _least_impurity(column: np.ndarray, y: np.ndarray) -> float:
-    values, place = np.unique(column, return_inverse=True)
-    sizes = np.bincount(place, minlength=len(values)).cumsum()
-    ones = np.bincount(place, weights=y, minlength=len(values)).cumsum()
-
-    def impurity(n: np.ndarray, k: np.ndarray) -> np.ndarray:
-        return k * (n - k) / np.maximum(n, 1)
-
-    return float((impurity(sizes, ones) + impurity(sizes[-1] - sizes, ones[-1] - ones)).min())
+def _log_at_least(k: int, scale: float) -> float:
+    """Log-probability that two-sided geometric noise is at least ``k``, of either sign."""
+    return log_geometric_tail(k, scale) if k >= 1 else log_not(log_geometric_tail(1 - k, scale))
 
 
 def shares_cost(parties: int, colluders: int, epsilon: float = 0.1) -> float:

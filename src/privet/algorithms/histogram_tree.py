@@ -1,0 +1,413 @@
+"""Trees from private histograms (Gubler, "Secure and Interpretable: Federated Differentially Private Decision Trees",
+EPFL 2023): sums alone, so that they can be masked between owners.
+
+At every node each feature's histogram by class gets noise, and the split of least impurity is looked for in the noisy
+counts. Leaves get noisy class counts. Budget saving first asks the owners for noisy lower bounds of what each feature
+can do, and then for histograms one after the other, the most promising first; a feature whose bound is above the best
+split so far is left out, and what it would have cost is handed down to the children.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privet.algorithms.base import (
+    PrivateClassifier,
+    PrivateEstimator,
+    PrivateRegressor,
+    check_choice,
+    check_whole,
+    is_number,
+)
+from privet.curators.base import Curator, Node, Tally
+from privet.errors import PrivetError
+from privet.privacy.ledger import exact
+from privet.privacy.sensitivity import ONE, TARGET_ONE, CorrectCount
+from privet.schema import Schema
+from privet.tree.candidates import Candidates, Split
+from privet.tree.grid import Grid, even_grid
+from privet.tree.growth import Branch, branches, sprout
+from privet.tree.means import set_means
+from privet.tree.noisy_histograms import (
+    Found,
+    Histogram,
+    best_splits,
+    feature_histograms,
+    one_hot_histograms,
+    split_counts,
+)
+from privet.tree.tree import Tree
+
+MOST_BINS = 254
+"""A bin's number is a byte, and missing values have a bin of their own."""
+
+MOST_DEPTH = 16
+"""Every level doubles the nodes: 65,536 leaves."""
+
+CLAIMED_BOUND = Fraction(5, 4)
+"""What the report says one record can change of a bound; it is 1 (``least_impurity_sensitivity``)."""
+
+
+class _HistogramTree(PrivateEstimator):
+    """What classifier and regressor share: how a tree grows on sums alone."""
+
+    max_depth: int
+    n_bins: int
+    min_samples: float
+    leaf_share: float
+    save_budget: bool
+    bounds_share: float
+    _measure: str  # what a histogram adds up
+    _shortfall = (
+        "A record enters the bound of every feature, and each bound was paid for with the whole of the bounds' budget; "
+        "the report divides it by the number of features only for histograms."
+    )
+
+    def _check_params(self) -> None:
+        check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
+        check_whole("n_bins", self.n_bins, 2, MOST_BINS)
+        check_choice("save_budget", self.save_budget, (True, False))
+        for name in ("leaf_share", "bounds_share"):
+            if not (is_number(getattr(self, name)) and 0 < getattr(self, name) < 1):
+                raise PrivetError(f"{name} must lie between 0 and 1; got {getattr(self, name)!r}.")
+        if not (is_number(self.min_samples) and 0 <= self.min_samples < 1e300):
+            raise PrivetError(f"min_samples must be a number of records, such as 10; got {self.min_samples!r}.")
+
+    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
+        self._check_capabilities(curator)
+        grid = even_grid(curator.schema, int(self.n_bins))
+        curator.grid(grid)
+        tree = Tree(curator.schema)
+        leaf_budget = budget * exact(self.leaf_share)
+        level_budget = (budget - leaf_budget) / int(self.max_depth)
+        frontier = sprout(tree, start, grid)
+        leaves: dict[Node, Branch] = {}
+        for level in range(int(self.max_depth)):
+            searches = self._search(curator, frontier, grid, level_budget)
+            splits = {node: split for node, search in searches.items() if (split := search.split) is not None}
+            # What a leaf's path has not spent is its own.
+            unused = level_budget * (int(self.max_depth) - level - 1)
+            leaves |= {
+                node: replace(branch, saved=unused + searches[node].saved)
+                for node, branch in frontier.items()
+                if node not in splits
+            }
+            frontier = {
+                child: replace(end, saved=searches[node].saved)
+                for node, children in curator.split(splits).items()
+                for child, end in zip(children, branches(tree, frontier[node], splits[node], grid))
+            }
+        self._label(curator, tree, leaves | frontier, leaf_budget)
+        return tree.simplified()
+
+    def _check_capabilities(self, curator: Curator) -> None:
+        """Raise for a curator that could not answer all that will be asked, before anything is."""
+        for question in sorted(self._questions() - curator.capabilities):
+            curator._cannot(question)
+
+    def _questions(self) -> set[str]:
+        return {"tally", "owner_sum"} if self.save_budget else {"tally"}
+
+    def _search(
+        self, curator: Curator, frontier: Mapping[Node, Branch], grid: Grid, level_budget: Fraction
+    ) -> dict[Node, Search]:
+        """Ask about every node of a level until no histogram of any of them is worth asking for."""
+        histograms = feature_histograms(grid) if self.variant == "sound" else one_hot_histograms(grid)
+        searches = {
+            node: Search(histograms, self._parting(histograms, branch, grid), level_budget + branch.saved)
+            for node, branch in frontier.items()
+        }
+        if self.save_budget:
+            self._bound(curator, {node: search for node, search in searches.items() if search.waiting})
+        while asked := {node: batch for node, search in searches.items() if (batch := search.next_batch())}:
+            tallies = {
+                node: Tally(tuple(histograms[i].table for i in batch), measure=self._measure)
+                for node, batch in asked.items()
+            }
+            prices = {node: searches[node].pay(batch) for node, batch in asked.items()}
+            counts = curator.tally(tallies, prices)
+            found = iter(
+                best_splits(
+                    [histograms[i] for batch in asked.values() for i in batch],
+                    [
+                        own
+                        for node, batch in asked.items()
+                        for own in split_counts(self._records(counts[node]), [histograms[i] for i in batch])
+                    ],
+                    [searches[node].parting[i] for node, batch in asked.items() for i in batch],
+                )
+            )
+            for node, batch in asked.items():
+                searches[node].read([next(found) for _ in batch], float(self.min_samples))
+        return searches
+
+    def _parting(self, histograms: Sequence[Histogram], branch: Branch, grid: Grid) -> list[np.ndarray]:
+        """For each histogram the splits that part what can reach a node; in the report all of them."""
+        if self.variant == "published":
+            return [np.ones(len(histogram.sides), dtype=bool) for histogram in histograms]
+        cells = np.split(branch.reachable, grid.offsets[1:-1])
+        return [histogram.parting(cells[histogram.table.feature]) for histogram in histograms]
+
+    def _bound(self, curator: Curator, searches: Mapping[Node, Search]) -> None:
+        """Put each node's histograms in the order of noisy lower bounds of their impurity."""
+        share, prices = exact(self.bounds_share), {}
+        for node, search in searches.items():
+            claimed = search.set_apart(share)
+            # The printed noise, whatever it costs: each bound has the whole budget, for a change of 5/4.
+            true = claimed * len(search.waiting) / CLAIMED_BOUND
+            prices[node] = true if self.variant == "published" else claimed
+        tables = {node: tuple(search.histograms[i].table for i in search.waiting) for node, search in searches.items()}
+        for node, bounds in curator.owner_sum(tables, "least_impurity", prices).items():
+            searches[node].order(bounds / ONE, one_by_one=self.variant == "published")
+
+    def _records(self, counts: np.ndarray) -> np.ndarray:
+        """A tally's answer in records."""
+        return counts if self._measure == "records" else counts / TARGET_ONE
+
+    @abstractmethod
+    def _label(self, curator: Curator, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
+        """Write what the leaves predict into the tree."""
+
+    def _leaf_budgets(self, leaves: Mapping[Node, Branch], budget: Fraction) -> dict[Node, Fraction]:
+        """What each leaf may spend: its share and, but for the report's, what its path has not spent."""
+        printed = self.variant == "published"
+        return {node: budget if printed else budget + branch.saved for node, branch in leaves.items()}
+
+
+class Search:
+    """One node's look for a split: which histograms it may still ask for, and what it has found so far.
+
+    Every histogram costs the same share of the node's budget; what is not asked for is ``saved``. Without bounds all
+    are asked for at once.
+    """
+
+    def __init__(self, histograms: Sequence[Histogram], parting: Sequence[np.ndarray], budget: Fraction) -> None:
+        self.histograms, self.parting = histograms, parting
+        self.waiting = [i for i, splits in enumerate(parting) if splits.any()]
+        self.saved = budget
+        self._each = budget / max(1, len(histograms))
+        self._bounds: dict[int, float] = {}
+        self._batch = len(self.waiting)
+        self._growth = 1
+        self._best: Found | None = None
+        self._large = False
+        self._classes: np.ndarray | bool = False
+
+    def set_apart(self, share: Fraction) -> Fraction:
+        """Keep a share of the budget for bounds of the waiting histograms; what they may cost."""
+        bounds = share * self._each * len(self.waiting)
+        self._each *= 1 - share
+        self.saved -= bounds
+        return bounds
+
+    def order(self, bounds: np.ndarray, *, one_by_one: bool) -> None:
+        """Ask for the histograms of the least bounds first: one at a time, or twice as many each time."""
+        self._bounds = dict(zip(self.waiting, bounds.tolist()))
+        self.waiting.sort(key=self._bounds.__getitem__)
+        self._batch, self._growth = 1, 1 if one_by_one else 2
+
+    def next_batch(self) -> list[int]:
+        """The numbers of the histograms to ask for now."""
+        batch, self.waiting = self.waiting[: self._batch], self.waiting[self._batch :]
+        self._batch *= self._growth
+        return batch
+
+    def pay(self, batch: Sequence[int]) -> Fraction:
+        price = self._each * len(batch)
+        self.saved -= price
+        return price
+
+    def read(self, found: Sequence[Found], min_samples: float) -> None:
+        """Keep the best split, and strike out every histogram whose bound says that it cannot do better."""
+        for each in found:
+            self._large |= each.size >= min_samples
+            self._classes |= each.totals > 0
+            if each.impurity < (np.inf if self._best is None else self._best.impurity):
+                self._best = each
+            if self._best is not None:
+                reached = each.size * self._best.impurity
+                self.waiting = [i for i in self.waiting if self._bounds.get(i, -np.inf) <= reached]
+
+    @property
+    def split(self) -> Split | None:
+        """The best split; none if all histograms say that there are too few records, or records of one class only."""
+        mixed = int(np.sum(self._classes)) > 1
+        return self._best.split if self._best is not None and self._large and mixed else None
+
+
+class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
+    """A decision tree from private histograms, for owners who only ever add up (paper 002).
+
+    ``variant="sound"`` costs ``epsilon`` (pure differential privacy, add or remove one record). ``variant="published"``
+    is the report's Algorithm 5, whose claim holds, or with ``save_budget=True`` its Algorithm 6, whose claim does not:
+    every feature's bound is paid with the whole budget for bounds. It asks for the printed noise, and the receipt says
+    what that costs. The sound variant pays for bounds with a share for each feature and the true sensitivity, 1; counts
+    a categorical feature in one histogram, which costs no more than one of its one-hot columns; leaves out splits
+    that the rules above a node leave nothing to part; gives leaves what their path has not spent; and asks for
+    histograms in batches, each twice as large as the one before, so that a level takes few rounds.
+
+    All it asks of a curator are sums, so it also learns from owners who mask theirs (``fit_curator``). On one machine
+    ``PrivateTreeClassifier`` is more accurate.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
+    epsilon : float
+        The privacy budget.
+    max_depth : int
+        The largest depth; the budget for splits is shared evenly by so many levels.
+    n_bins : int
+        How many bins of one width a numeric feature's range is cut into.
+    min_samples : float
+        A node is a leaf if all of its histograms say that it holds fewer records, or records of one class only.
+    leaf_share : float
+        The share of the budget for the leaves.
+    save_budget : bool
+        Ask for lower bounds of the features' impurities first, and hand down what is saved by leaving features out.
+    bounds_share : float
+        The share of a node's budget for these bounds.
+    leaves : "counts" or "labels"
+        Noisy class counts, which are probabilities, or a label by the exponential mechanism, which needs a curator that
+        can choose.
+    variant : "sound" or "published"
+    random_state : int, optional
+        Reproducible noise for research; voids the receipt.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The public tree.
+    privacy_ : Receipt
+        What it cost and why.
+
+    Examples
+    --------
+    >>> from privet.datasets import load_adult
+    >>> X, y, schema = load_adult()
+    >>> model = HistogramTreeClassifier(schema=schema, epsilon=1, max_depth=3).fit(X, y)
+    >>> bool(model.score(X, y) > 0.75), model.privacy_.epsilon <= 1, model.privacy_.verify()
+    (True, True, True)
+    """
+
+    _measure = "records"
+
+    def __init__(
+        self,
+        schema: Schema | str | None = None,
+        *,
+        epsilon: float = 1.0,
+        max_depth: int = 5,
+        n_bins: int = 10,
+        min_samples: float = 10,
+        leaf_share: float = 0.5,
+        save_budget: bool = False,
+        bounds_share: float = 0.25,
+        leaves: str = "counts",
+        variant: str = "sound",
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.max_depth = max_depth
+        self.n_bins = n_bins
+        self.min_samples = min_samples
+        self.leaf_share = leaf_share
+        self.save_budget = save_budget
+        self.bounds_share = bounds_share
+        self.leaves = leaves
+        self.variant = variant
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_choice("leaves", self.leaves, ("counts", "labels"))
+
+    def _questions(self) -> set[str]:
+        return super()._questions() | ({"choose"} if self.leaves == "labels" else set())
+
+    def _label(self, curator: Curator, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
+        budgets = self._leaf_budgets(leaves, budget)
+        if self.leaves == "counts":
+            for node, counts in curator.tally(dict.fromkeys(leaves, Tally()), budgets).items():
+                tree.nodes[leaves[node].number].counts = tuple(map(int, counts[0]))
+            return
+        if self.variant == "published":  # as printed, for scores that may move both ways; counts do not
+            budgets = {node: amount / 2 for node, amount in budgets.items()}
+        labels = Candidates(None, len(curator.schema.classes or ()), labelled=True, stop=True)
+        choices = curator.choose(dict.fromkeys(leaves, labels), CorrectCount(), budgets, mechanism="exponential")
+        for node, choice in choices.items():
+            (tree.nodes[leaves[node].number].label,) = choice.labels or ()
+
+
+class HistogramTreeRegressor(_HistogramTree, PrivateRegressor):
+    """A regression tree from private histograms, for owners who only ever add up (after paper 002).
+
+    The report is about classes. Here a target counts as a part of a record at each end of its public range: the two
+    sums of these parts cost what one count costs, and their impurity as two classes is, but for what no split changes,
+    the squared error. So ``HistogramTreeClassifier``'s algorithm, bounds and proofs hold as they are.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public ranges and categories, and the target's range.
+    epsilon, max_depth, n_bins, min_samples, leaf_share, save_budget, bounds_share, variant, random_state
+        As for ``HistogramTreeClassifier``.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The public tree.
+    privacy_ : Receipt
+        What it cost and why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privet import HistogramTreeRegressor, Numeric, Schema
+    >>> x = np.linspace(0, 1, 20000)[:, None]
+    >>> schema = Schema({"x": Numeric(0, 1)}, target=(-1, 1))
+    >>> model = HistogramTreeRegressor(schema, epsilon=1, max_depth=3).fit(x, np.sin(6 * x[:, 0]))
+    >>> bool(model.score(x, np.sin(6 * x[:, 0])) > 0.8), model.privacy_.epsilon <= 1, model.privacy_.verify()
+    (True, True, True)
+    """
+
+    _measure = "target"
+
+    def __init__(
+        self,
+        schema: Schema | str | None = None,
+        *,
+        epsilon: float = 1.0,
+        max_depth: int = 5,
+        n_bins: int = 10,
+        min_samples: float = 10,
+        leaf_share: float = 0.5,
+        save_budget: bool = False,
+        bounds_share: float = 0.25,
+        variant: str = "sound",
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.max_depth = max_depth
+        self.n_bins = n_bins
+        self.min_samples = min_samples
+        self.leaf_share = leaf_share
+        self.save_budget = save_budget
+        self.bounds_share = bounds_share
+        self.variant = variant
+        self.random_state = random_state
+
+    def _label(self, curator: Curator, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
+        assert curator.schema.target is not None
+        tallies = dict.fromkeys(leaves, Tally(measure="target"))
+        sums = curator.tally(tallies, self._leaf_budgets(leaves, budget))
+        by_leaf = {branch.number: sums[node][0] for node, branch in leaves.items()}
+        set_means(tree, by_leaf, curator.schema.target, noise=1 / float(budget))
