@@ -46,7 +46,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning
         HistogramTreeClassifier(schema="infer", epsilon=20, save_budget=True),
         HistogramTreeRegressor(schema="infer", epsilon=100),
         *(kind(schema="infer", epsilon=10) for kind in BASELINES),
-        *(kind(schema="infer", epsilon=10, variant="published") for kind in BASELINES if hasattr(kind(), "variant")),
+        *(
+            kind(schema="infer", epsilon=10, variant="published")
+            for kind in BASELINES
+            if "variant" in kind().get_params()
+        ),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILED_CHECKS,
 )
