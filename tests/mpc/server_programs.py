@@ -29,3 +29,11 @@ def stalls(engine):
     if engine.party == 2:
         time.sleep(4)
     program(engine, 10)
+
+
+def dies_on_the_way(engine):
+    """Another server is gone when a value is to be opened."""
+    program(engine, 4)
+    if engine.party == 1:
+        os._exit(1)
+    program(engine, 4)

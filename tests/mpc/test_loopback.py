@@ -1,7 +1,7 @@
 """Three real processes with TLS between them."""
 
 import pytest
-from server_programs import dies, keys_and_costs, program, stalls
+from server_programs import dies, dies_on_the_way, keys_and_costs, program, stalls
 
 from privet.errors import MpcError
 from privet.mpc.loopback import run_three, run_three_mpyc
@@ -30,3 +30,9 @@ def test_a_stalled_server_ends_the_run_for_all():
 def test_three_processes_compute_on_mpyc_over_its_tls():
     pytest.importorskip("mpyc")
     assert run_three_mpyc(program, 20) == [True] * 3
+
+
+def test_a_killed_server_ends_the_run_for_all_on_mpyc_too():
+    pytest.importorskip("mpyc")
+    with pytest.raises(MpcError, match=r"left|broke"):
+        run_three_mpyc(dies_on_the_way, longest=60)

@@ -8,7 +8,7 @@ from privet.errors import MpcError
 pytest.importorskip("mpyc")
 
 from privet.mpc.loopback import run_threads
-from privet.mpc.mpyc_engine import MpycEngine, deal_shamir
+from privet.mpc.mpyc_engine import INTEGER_BITS, SHARE_BYTES, MpycEngine, deal_shamir
 
 
 def arithmetic(engine):
@@ -56,12 +56,27 @@ def test_one_point_of_a_dealt_line_says_nothing_and_two_say_all():
     p = MpycEngine.alone().modulus
     values = np.array([[5, -7], [0, 2**40]])
     points = [
-        np.array([int.from_bytes(point, "little") for point in share.reshape(-1, 16)], dtype=object)
+        np.array([int.from_bytes(point, "little") for point in share.reshape(-1, SHARE_BYTES)], dtype=object)
         for share in deal_shamir(values, p)
     ]
     joined = (2 * points[0] - points[1]) % p  # the line at 0 from its values at 1 and 2
     assert [v if v < p // 2 else v - p for v in joined.tolist()] == values.ravel().tolist()
     assert not (deal_shamir(values, p)[0] == deal_shamir(values, p)[0]).all()
+
+
+def test_what_comparisons_open_is_masked_by_80_more_bits():
+    engine = MpycEngine.alone()
+    assert engine.runtime.options.sec_param == 80
+    assert engine.modulus.bit_length() >= INTEGER_BITS + 80 + 2
+    opened = []
+    output = engine.runtime.output
+    engine.runtime.output = lambda x, *args, **kwargs: opened.append(x) or output(x, *args, **kwargs)
+    try:
+        engine.open(engine.less(engine.constant(np.zeros(50, dtype=int)), engine.constant(np.arange(50)), 8))
+    finally:
+        engine.runtime.output = output
+    masked = max(int(value) for each in opened if hasattr(each, "value") for value in each.value.ravel().tolist())
+    assert masked.bit_length() > 80
 
 
 def test_a_configured_runtime_needs_a_process_of_its_own(tmp_path):

@@ -156,10 +156,14 @@ def test_servers_serve_one_run_after_another_up_to_their_own_limit_and_stop_when
     ended([*again, *owners], code=1)
 
 
-@pytest.mark.parametrize("town", [{"timeout": 15}], indirect=True)
 @pytest.mark.parametrize(
-    "how",
-    [pytest.param(signal.SIGKILL, id="killed"), pytest.param(signal.SIGSTOP, id="stalled", marks=pytest.mark.slow)],
+    ("town", "how"),
+    [
+        pytest.param({"timeout": 15}, signal.SIGKILL, id="killed"),
+        pytest.param({"timeout": 15}, signal.SIGSTOP, id="stalled", marks=pytest.mark.slow),
+        pytest.param({"engine": "mpyc", "timeout": 120}, signal.SIGKILL, id="mpyc-killed", marks=pytest.mark.slow),
+    ],
+    indirect=["town"],
 )
 def test_a_killed_or_stalled_server_ends_the_run_for_everybody_and_a_new_one_works(town, how):
     servers, owners = town.servers("--once"), town.owners()
