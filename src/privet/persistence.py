@@ -47,6 +47,7 @@ MODELS = {
     "DiPriMeForestClassifier": "privet.algorithms.diprime",
     "DiPriMeForestRegressor": "privet.algorithms.diprime",
     "HiddenTreeClassifier": "privet.algorithms.hidden_tree",
+    "PMPCID3Classifier": "privet.algorithms.baselines.mpc_id3",
 }
 
 

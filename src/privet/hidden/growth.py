@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privet.curators.base import Curator, Node
+from privet.curators.base import Curator, Node, Tally
 from privet.errors import SchemaError
 from privet.hidden.shape import Shape
 from privet.privacy.sensitivity import CorrectCount
@@ -98,6 +98,17 @@ class OpenGrowth:
         for node, choice in answers.items():
             assert choice.labels is not None
             self.tree.nodes[self._ends[node].number].label = choice.labels[0]
+
+    def count(self, budget: Fraction) -> None:
+        """Noisy class counts for every end, whose largest is its label."""
+        for node, counts in self._curator.tally(dict.fromkeys(self._ends, Tally()), budget).items():
+            self.tree.nodes[self._ends[node].number].counts = tuple(int(count) for count in counts[0])
+
+    def label_exactly(self) -> None:
+        """The largest class of every end, the first of several: at the price of infinity."""
+        first = self.shape.grid.offsets[1]
+        for node, histogram in self._curator.peek(list(self._ends)).items():
+            self.tree.nodes[self._ends[node].number].label = int(histogram[:first].sum(axis=0).argmax())
 
     def finished(self) -> Tree:
         for node in self.tree.nodes:  # ends that nothing can reach
@@ -188,6 +199,9 @@ class HiddenGrowth:
                 dict.fromkeys(self._frontier, options), CorrectCount(), budget, mechanism=mechanism, hidden=True
             )
         )
+
+    def label_exactly(self) -> None:
+        self.label(Fraction(1), "exact")
 
     def draw(self, generator: np.random.Generator) -> None:
         """A level at random, drawn by all servers together and known to none; ``generator`` is not theirs."""

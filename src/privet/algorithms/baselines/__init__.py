@@ -8,6 +8,7 @@ from privet.algorithms.baselines.diffp_id3 import DiffPID3Classifier
 from privet.algorithms.baselines.dp_df import DPDFClassifier
 from privet.algorithms.baselines.dp_forest import DPERTClassifier, DPERTRegressor, DPRFClassifier, DPRFRegressor
 from privet.algorithms.baselines.dpgdf import DPGDFClassifier
+from privet.algorithms.baselines.mpc_id3 import PMPCID3Classifier
 from privet.algorithms.baselines.random_tree import RandomTreeClassifier
 from privet.algorithms.baselines.sulq_id3 import SuLQID3Classifier
 
@@ -20,6 +21,7 @@ __all__ = [
     "DPRFClassifier",
     "DPRFRegressor",
     "DiffPID3Classifier",
+    "PMPCID3Classifier",
     "RandomTreeClassifier",
     "SuLQID3Classifier",
 ]

@@ -4,41 +4,53 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from privet.audit.claims.law import Law, LogLaw, joined, yes_or_no
-from privet.audit.claims.topdown import correct_counts
+from privet.audit.exact import outputs
 from privet.audit.pair import Pair
 from privet.privacy.cut import CutMechanisms
 from privet.privacy.laws import log_exponential, log_geometric_tail, log_permute_and_flip
 from privet.privacy.mechanisms import SeededMechanisms
+from privet.schema import Categorical, Schema
 
 
 @dataclass(frozen=True)
-class LeavesOnly(Law):
-    """The root attribute chosen exactly, Laplace(1/epsilon) on the leaf's class counts only (appendix C.2).
+class Prediction(Law):
+    """One prediction of a ``HiddenTreeClassifier`` of depth 1, grown in the open by the law of the hidden one.
 
-    What comes out is the prediction for ``query``.
+    All that a user of a hidden tree sees are predictions; what comes out is the one for ``query``.
     """
 
-    epsilon: float = 0.1
+    variant: str = "sound"
+    epsilon: float = 1.0
+    branches: str = "values"
     query: tuple[int, ...] = (0, 0)
 
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
-        zeros, ones = self._leaf(X, y) + rng.laplace(scale=1 / self.epsilon, size=2)
-        return bool(ones > zeros)
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
+        return self._predicted(X, y, CutMechanisms(rng))
 
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        zeros, ones = self._leaf(X, y)
-        t = self.epsilon * abs(ones - zeros)
-        smaller = math.log((2 + t) / 4) - t
-        law = yes_or_no(smaller)
-        return law if ones <= zeros else {True: law[False], False: law[True]}
+        return outputs(lambda mechanisms: self._predicted(X, y, mechanisms))
 
-    def _leaf(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        root = int(np.argmax(correct_counts(X, y)))
-        return np.bincount(y[X[:, root] == self.query[root]], minlength=2)
+    def _predicted(self, X: np.ndarray, y: np.ndarray, mechanisms: Any) -> int:
+        from privet.algorithms.hidden_tree import HiddenTreeClassifier
+        from privet.curators.memory import MemoryCurator
+        from privet.privacy.ledger import Ledger
+
+        model = HiddenTreeClassifier(
+            epsilon=self.epsilon,
+            max_depth=1,
+            branches=self.branches,
+            labels="report_noisy_max" if self.variant == "published" else "permute_and_flip",
+            variant=self.variant,
+        )
+        values = Categorical([0, 1], other=False)
+        schema = Schema({f"a{i}": values for i in range(X.shape[1])}, classes=[0, 1])
+        model.fit_curator(MemoryCurator(X, y, schema, ledger=Ledger(math.inf), mechanisms=mechanisms))
+        return int(model.predict(np.array([self.query]))[0])
 
 
 @dataclass(frozen=True)

@@ -136,9 +136,22 @@ CLAIMS: tuple[Claim, ...] = (
         variant="noise at the leaves only, 200 rows",
         claimed=0.1,
         proven=math.inf,
-        subject=hidden.LeavesOnly,
+        subject=partial(hidden.Prediction, "published", 0.1),
         witness=hidden.two_perfect_attributes,
         why="A prediction recombines the shares: the exact structure shows. The loss grows with the rows.",
+    ),
+    *(
+        Claim(
+            key=f"hidden-sound-{branches}",
+            paper="Hidden trees",
+            variant=f"HiddenTreeClassifier, sound, {branches}",
+            claimed=1.0,
+            proven=1.0,
+            subject=partial(hidden.Prediction, "sound", 1.0, branches),
+            witness=partial(hidden.two_perfect_attributes, 20),
+            why="Hidden choices are private choices, so predictions are functions of private answers.",
+        )
+        for branches in ("values", "thresholds")
     ),
     Claim(
         key="hidden-cut-exponents",
