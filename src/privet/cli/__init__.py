@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from privet.cli.federated import federated
 from privet.cli.files import check_output, rows_to, whole
 from privet.cli.mpc import mpc
 from privet.cli.screen import Group, say, warn, working
@@ -31,6 +32,7 @@ app = typer.Typer(
 schemas = typer.Typer(no_args_is_help=True, help="Write down what is public about your data.")
 app.add_typer(schemas, name="schema")
 app.add_typer(mpc, name="mpc")
+app.add_typer(federated, name="federated")
 
 
 def _checked_epsilon(epsilon: float) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from privet.errors import BudgetError, LeakError, MpcError, PrivetError, ReceiptError
+from privet.errors import BudgetError, FederatedError, LeakError, MpcError, PrivetError, ReceiptError
 
 # Typer's base of everything wrong with a command line; older versions have it from click, newer ones bring their own.
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -32,7 +32,7 @@ class Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except PrivetError as error:
-            refusal = isinstance(error, BudgetError | LeakError | MpcError | ReceiptError)
+            refusal = isinstance(error, BudgetError | FederatedError | LeakError | MpcError | ReceiptError)
             raise fail(str(error), REFUSED if refusal else WRONG_USE) from None
         except (typer.Exit, typer.Abort, UsageError, BrokenPipeError):
             raise  # Typer has its own way with these

@@ -52,9 +52,7 @@ class Coordinator:
         run = secrets.token_hex(16) if kept is None else unpack(kept)[0]["run"]
         self.terms = Terms(run, parties, colluders, dropouts, noise, schema)
         if kept is not None and unpack(kept)[0] != self.terms.words:
-            raise FederatedError(
-                "The journal is of a run with other parties or terms. Use another folder, or the same terms."
-            )
+            raise FederatedError("The journal is of a run with other terms. Use another folder, or the same terms.")
         self._journal.put("terms", pack(self.terms.words))
         self._number = 0
         self._told: list[dict[str, Any]] = []
@@ -104,9 +102,9 @@ class Coordinator:
         return unpack(result)[0]["said"]
 
     def sign(self, receipt: str) -> dict[str, str]:
-        """All parties' signatures of the receipt, by name."""
+        """The parties' signatures of the receipt, by name; those who dropped out may be missing."""
         message = pack({"do": "sign", "run": self.terms.run, "receipt": receipt})
-        replies = self._exchange(dict.fromkeys([n for n in self.terms.parties if n not in self._gone], message))
+        replies = self._exchange(dict.fromkeys(self.terms.parties, message))
         return {name: str(said["signature"]) for name, (said, _) in replies.items() if "signature" in said}
 
     # -- one question ------------------------------------------------------------------------------------------------
@@ -235,13 +233,15 @@ class Coordinator:
         return words, numbers
 
     def _catch_up(self, name: str, number: Any, message: bytes) -> tuple[dict[str, Any], bytes] | None:
-        """Ask a party that was away what it missed, in order; its late answers to that stay unreadable."""
-        if not isinstance(number, int) or not 0 <= number < self._number:
-            return None
-        for n in range(number, self._number):
-            _, asked = unpack(self._journal.get(f"{n:06}ask") or b"")
-            if not self._channel.ask({name: asked}):
+        """Tell a party that was away what it missed, in order; it does not answer that any more."""
+        while isinstance(number, int) and 0 <= number < self._number:
+            words, _ = unpack(unpack(self._journal.get(f"{number:06}ask") or b"")[1])
+            missed: dict[str, Any] = {key: words[key] for key in ("run", "number", "told", "keys") if key in words}
+            reply = self._channel.ask({name: pack({"do": "missed", **missed})}).get(name)
+            said = None if reply is None else self._understood(name, reply)
+            if said is None or said[0].get("behind") != number + 1:
                 return None
+            number += 1
         reply = self._channel.ask({name: message}).get(name)
         said = None if reply is None else self._understood(name, reply)
         return None if said is None or "behind" in said[0] else said

@@ -93,14 +93,14 @@ def deal_seed(seed: bytes, threshold: int, names: Sequence[str]) -> dict[str, by
     """A share of a party's own seed for each name, by its place; any ``threshold`` of them give it back."""
     from Crypto.Protocol.SecretSharing import Shamir
 
-    return {names[place - 1]: share for place, share in Shamir.split(threshold, len(names), seed)}
+    return {names[place - 1]: share for place, share in Shamir.split(threshold, len(names), seed, ssss=False)}
 
 
 def join_seed(shares: Mapping[str, bytes], names: Sequence[str]) -> bytes:
     """The seed, from the shares of at least as many names as it takes."""
     from Crypto.Protocol.SecretSharing import Shamir
 
-    return Shamir.combine([(names.index(name) + 1, share) for name, share in shares.items()])
+    return Shamir.combine([(names.index(name) + 1, share) for name, share in shares.items()], ssss=False)
 
 
 def sealed(secret: bytes, context: bytes, sender: str, share: bytes) -> bytes:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
@@ -84,8 +85,16 @@ class Party:
         """Answer a message. A refusal says why, in words that depend on nothing private."""
         try:
             words, _ = unpack(message)
-            do = {"join": self._join, "ask": self._ask, "unmask": self._unmask, "sign": self._sign}[words["do"]]
-            return do(words, message)
+            answers = {
+                "join": self._join,
+                "ask": self._ask,
+                "missed": self._missed,
+                "unmask": self._unmask,
+                "sign": self._sign,
+            }
+            if words["do"] == "hello":
+                return pack({"name": self.name})
+            return answers[words["do"]](words, message)
         except (BudgetError, CapabilityError, FederatedError, LeakError) as error:
             reason = str(error)
         except PrivetError as error:  # about the data: for its owner only
@@ -144,9 +153,7 @@ class Party:
         if number != run.next:
             return pack({"behind": run.next})
         if words["question"]["do"] not in self._allowed:
-            raise FederatedError(
-                f"{self.name} does not answer {words['question']['do']!r}: it allows {self._allows()}."
-            )
+            raise FederatedError(f"{self.name} does not answer {words['question']['do']!r}, only {self._allows()}.")
         if number == 0:
             run.meet(words["keys"], self._known, self.name)
         reply, kept = run.answer(words, message, self.name)
@@ -158,6 +165,21 @@ class Party:
             f"{'' if self.limit == math.inf else f' of {show(self.limit)}'}"
         )
         return reply
+
+    def _missed(self, words: dict[str, Any], message: bytes) -> bytes:
+        """Do what came along with a question that others answered while this party was away. It is never answered."""
+        number = int(words["number"])
+        run = self._open(words["run"])
+        journal = self._journal(words["run"])
+        if number != run.next:
+            return pack({"behind": run.next})
+        if number == 0:
+            run.meet(words["keys"], self._known, self.name)
+        run.do(words)
+        spent = run.records.records.ledger.spent
+        journal.put(f"{number:06}", _kept_entry({"spent": str(spent)}, message, pack({"missed": number})))
+        run.next += 1
+        return pack({"behind": run.next})
 
     def _allows(self) -> str:
         return ", ".join(sorted(self._allowed))
@@ -184,13 +206,13 @@ class Party:
     # -- the receipt -------------------------------------------------------------------------------------------------
 
     def _sign(self, words: dict[str, Any], message: bytes) -> bytes:
-        """Sign a receipt that says of this run neither more nor less than what was answered here."""
+        """Sign a receipt that lists all that was answered here; what others answered while this one was away, too."""
         run = self._open(words["run"])
         receipt = Receipt.from_json(words["receipt"])
         receipt.verify()
-        own = [_without_root(event) for event in run.records.records.ledger.events]
-        if sorted(map(repr, own)) != sorted(repr(_without_root(event)) for event in receipt.events):
-            raise FederatedError("This receipt does not list what was asked here.")
+        own = Counter(_without_root(event) for event in run.records.records.ledger.events)
+        if not own <= Counter(_without_root(event) for event in receipt.events):
+            raise FederatedError("This receipt does not list all that was asked here.")
         if receipt.trust != run.terms.trust:
             raise FederatedError("This receipt says something else about trust than the terms.")
         signature = self._identity.sign(receipt_statement(run.terms, self.name, words["receipt"]))
@@ -227,7 +249,10 @@ class Party:
             again, _ = unpack(asked)
             if run.next == 0:
                 run.meet(again["keys"], self._known, self.name)
-            run.replay(again)
+            if again["do"] == "ask":
+                run.answered(again)  # charged again, and thrown away: what left is in the journal
+            else:
+                run.do(again)
             run.next += 1
         self._run = run
         return run
@@ -272,9 +297,13 @@ class _Run:
             check_signature(known, name, join_statement(self.terms, public), bytes.fromhex(signature))
             self._secrets[name] = pair_secret(self.key, public, self.terms.digest)
 
-    def replay(self, words: dict[str, Any]) -> tuple[Any, Any]:
+    def do(self, words: dict[str, Any]) -> None:
         for told in words["told"]:
             self.records.tell(**told)
+
+    def answered(self, words: dict[str, Any]) -> tuple[Any, Any]:
+        """The private answer, with its noise and without masks: it must not leave like this."""
+        self.do(words)
         return self.records.answer(**words["question"])
 
     def answer(self, words: dict[str, Any], message: bytes, me: str) -> tuple[bytes, dict[str, Any]]:
@@ -284,7 +313,7 @@ class _Run:
             raise FederatedError("The list of those who are asked makes no sense.")
         if len(roster) < self.terms.threshold:
             raise FederatedError(f"Too few parties are asked: the terms need {self.terms.threshold}.")
-        said, numbers = self.replay(words)
+        said, numbers = self.answered(words)
         if self.terms.noise == "own" or words["question"]["do"] not in SUMS:
             return pack({"said": said}, numbers.astype("<i8").tobytes()), {}
         context = sha256(message).digest()
@@ -342,7 +371,7 @@ def _said(question: dict[str, Any]) -> str:
     )
 
 
-def _without_root(event: Event) -> Any:
+def _without_root(event: Event) -> Event:
     """An event but for the number of its root, which is another one in another ledger."""
     top, _, rest = event.scope.removeprefix("/").partition("/")
     return replace(event, scope=rest if top else "")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
@@ -27,11 +29,18 @@ _SIGNS = x509.KeyUsage(
 
 
 def make_certificate(
-    name: str, folder: Path, *, subject: str | None = None, days: int = 365, start: datetime | None = None
+    name: str,
+    folder: Path,
+    *,
+    subject: str | None = None,
+    hosts: Sequence[str] = (),
+    days: int = 365,
+    start: datetime | None = None,
 ) -> tuple[Path, Path]:
     """Write ``name.key`` (readable by its owner alone) and ``name.crt``; never over existing files.
 
-    The certificate goes to the others, by a way on which nobody can swap it. The key stays.
+    The certificate goes to the others, by a way on which nobody can swap it. The key stays. ``hosts`` are the names and
+    addresses that clients of a server know it by, where they compare them.
     """
     key_file, certificate_file = folder / f"{name}.key", folder / f"{name}.crt"
     if key_file.exists() or certificate_file.exists():
@@ -39,7 +48,7 @@ def make_certificate(
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, subject or name)])
     start = start or datetime.now(UTC) - timedelta(minutes=5)  # clocks differ a little
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(issuer)
         .issuer_name(issuer)
@@ -50,14 +59,23 @@ def make_certificate(
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(_SIGNS, critical=True)
-        .sign(key, hashes.SHA256())
     )
+    if hosts:
+        builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
+    certificate = builder.sign(key, hashes.SHA256())
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     folder.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(pem)
     certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     return key_file, certificate_file
+
+
+def _host(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
 
 
 def fingerprint(certificate: bytes) -> str:

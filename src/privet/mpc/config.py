@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from privet.errors import PrivetError
+from privet.config_file import ConfigFile, address_of
 from privet.mpc.channel import Identity
 from privet.mpc.mesh import PARTIES
 
 ENGINES = ("replicated", "mpyc")
 TRAINER = "trainer"
-OPTIONS = ("epsilon", "most_records", "engine", "noise", "timeout", "seeds")
 
 
 @dataclass(frozen=True)
@@ -53,91 +51,57 @@ class Config:
     @classmethod
     def read(cls, path: Path) -> Config:
         """Read a file; names of other files are relative to it. Whatever is missing or wrong is named."""
-        try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise PrivetError(f"{path} is not TOML: {error}") from None
-        return _Reader(path, data).config()
+        return _config(ConfigFile(path))
 
 
-class _Reader:
-    def __init__(self, path: Path, data: dict[str, Any]) -> None:
-        self._path, self._data = path, data
-
-    def config(self) -> Config:
-        data = self._data
-        known = {"key", "certificate", "servers", "schema", "party", "owners", "trainer"}
-        known |= {*OPTIONS, "ledger"}
-        if unknown := sorted(set(data) - known):
-            raise self._wrong(f"it has {unknown[0]!r}, which nothing reads; known are {', '.join(sorted(known))}")
-        servers = tuple(self._peer(entry) for entry in self._need(data, "servers", list))
-        if len(servers) != PARTIES:
-            raise self._wrong(f"it needs {PARTIES} [[servers]], in the same order in all files")
-        owners = {
-            self._need(entry, "name", str): self._file(entry, "certificate").read_bytes()
-            for entry in data.get("owners", [])
-        }
-        trainer = self._file(data["trainer"], "certificate").read_bytes() if "trainer" in data else b""
-        party = data.get("party")
-        if party is not None and (not isinstance(party, int) or party not in range(PARTIES)):
-            raise self._wrong(f"party is the place of this server among [[servers]], 0 to {PARTIES - 1}")
-        if party is not None and not (owners and trainer and "schema" in data):
-            raise self._wrong("a server needs a schema, [[owners]] and a [trainer]")
-        options = {name: data[name] for name in OPTIONS if name in data}
-        if party is not None:
-            kept = self._need(data, "ledger", str) if "ledger" in data else f"{self._path.stem}.ledger.json"
-            options["ledger"] = self._path.parent / kept
-        config = Config(
-            Identity(self._file(data, "key"), self._file(data, "certificate")),
-            servers,
-            self._file(data, "schema") if "schema" in data else None,
-            party,
-            owners,
-            trainer,
-            **options,
-        )
-        self._check(config)
-        return config
-
-    def _check(self, config: Config) -> None:
-        if config.engine not in ENGINES:
-            raise self._wrong(f"engine is one of {', '.join(ENGINES)}")
-        if config.engine == "mpyc" and any(peer.mpyc_address is None for peer in config.servers):
-            raise self._wrong('with engine = "mpyc" each of [[servers]] needs an mpyc_address')
-        if config.noise not in ("cut", "dealt"):
-            raise self._wrong("noise is cut or dealt")
-        if not isinstance(config.seeds, bool):
-            raise self._wrong("seeds is true or false")
-        everybody = [*(peer.certificate for peer in config.servers), *config.owners.values(), config.trainer]
-        if len(set(everybody)) < len(everybody):
-            raise self._wrong("two programs have the same certificate; each needs one of its own")
-        for name, kind in (("epsilon", int | float), ("timeout", int | float), ("most_records", int)):
-            value = getattr(config, name)
-            if not isinstance(value, kind) or isinstance(value, bool) or not value > 0:
-                raise self._wrong(f"{name} must be a positive {'whole ' if kind is int else ''}number")
-
-    def _peer(self, entry: Any) -> Peer:
-        mpyc = _address(entry["mpyc_address"]) if "mpyc_address" in entry else None
-        address = _address(self._need(entry, "address", str))
-        if address is None:
-            raise self._wrong('an address is "host:port"')
-        return Peer(address, self._file(entry, "certificate").read_bytes(), mpyc)
-
-    def _file(self, entry: Any, name: str) -> Path:
-        path = self._path.parent / self._need(entry, name, str)
-        if not path.is_file():
-            raise self._wrong(f"there is no file {path} ({name})")
-        return path
-
-    def _need(self, entry: Any, name: str, kind: type) -> Any:
-        if not isinstance(entry, dict) or not isinstance(entry.get(name), kind):
-            raise self._wrong(f"it needs {name}")
-        return entry[name]
-
-    def _wrong(self, what: str) -> PrivetError:
-        return PrivetError(f"{self._path}: {what}.")
+def _config(file: ConfigFile) -> Config:
+    data = file.data
+    known = {"key", "certificate", "servers", "schema", "party", "owners", "trainer"}
+    file.allow(known | {"epsilon", "most_records", "engine", "noise", "timeout", "seeds", "ledger"})
+    servers = tuple(_peer(file, entry) for entry in file.need(data, "servers", list))
+    if len(servers) != PARTIES:
+        raise file.wrong(f"it needs {PARTIES} [[servers]], in the same order in all files")
+    owners = file.certificates("owners")
+    trainer = file.file(data["trainer"], "certificate").read_bytes() if "trainer" in data else b""
+    party = data.get("party")
+    if party is not None and (not isinstance(party, int) or party not in range(PARTIES)):
+        raise file.wrong(f"party is the place of this server among [[servers]], 0 to {PARTIES - 1}")
+    if party is not None and not (owners and trainer and "schema" in data):
+        raise file.wrong("a server needs a schema, [[owners]] and a [trainer]")
+    config = Config(
+        Identity(file.file(data, "key"), file.file(data, "certificate")),
+        servers,
+        file.file(data, "schema") if "schema" in data else None,
+        party,
+        owners,
+        trainer,
+        epsilon=file.number("epsilon", Config.epsilon),
+        most_records=file.number("most_records", Config.most_records, whole=True),
+        engine=data.get("engine", Config.engine),
+        noise=data.get("noise", Config.noise),
+        timeout=file.number("timeout", Config.timeout),
+        seeds=data.get("seeds", Config.seeds),
+        ledger=None if party is None else file.path.parent / _ledger(file),
+    )
+    if config.engine not in ENGINES:
+        raise file.wrong(f"engine is one of {', '.join(ENGINES)}")
+    if config.engine == "mpyc" and any(peer.mpyc_address is None for peer in config.servers):
+        raise file.wrong('with engine = "mpyc" each of [[servers]] needs an mpyc_address')
+    if config.noise not in ("cut", "dealt"):
+        raise file.wrong("noise is cut or dealt")
+    if not isinstance(config.seeds, bool):
+        raise file.wrong("seeds is true or false")
+    everybody = [*(peer.certificate for peer in config.servers), *config.owners.values(), config.trainer]
+    if len(set(everybody)) < len(everybody):
+        raise file.wrong("two programs have the same certificate; each needs one of its own")
+    return config
 
 
-def _address(text: str) -> tuple[str, int] | None:
-    host, colon, port = str(text).rpartition(":")
-    return (host, int(port)) if colon and host and port.isdecimal() and int(port) < 65536 else None
+def _ledger(file: ConfigFile) -> str:
+    return file.need(file.data, "ledger", str) if "ledger" in file.data else f"{file.path.stem}.ledger.json"
+
+
+def _peer(file: ConfigFile, entry: Any) -> Peer:
+    address = file.address(entry)
+    mpyc = address_of(entry["mpyc_address"]) if "mpyc_address" in entry else None
+    return Peer(address, file.file(entry, "certificate").read_bytes(), mpyc)

@@ -1,0 +1,170 @@
+"""``privet federated``: keys, parties and the coordinator of a training between owners."""
+
+from __future__ import annotations
+
+import importlib.util
+import signal
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privet.cli.files import check_output, whole
+from privet.cli.models import make, settings
+from privet.cli.screen import say, warn
+from privet.errors import PrivetError
+
+federated = typer.Typer(
+    no_args_is_help=True,
+    help="Train between owners who keep their records. Not independently reviewed.",
+)
+
+ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", exists=True, dir_okay=False, help="Who is who, as TOML.")]
+FlowerLog = Annotated[Path | None, typer.Option("--flower-log", dir_okay=False, help="Where Flower writes its log.")]
+
+
+@federated.callback()
+def needs_flower() -> None:
+    """Train between owners who keep their records.
+
+    Every owner answers questions about its own records, with noise and
+    masked; the coordinator sees sums over owners alone. Every program has
+    a TOML file that says who is who: docs/federated.md has one of each.
+
+    Not independently reviewed.
+
+    Examples:
+
+        privet federated keygen mercy
+        privet federated keygen coordinator --host coordinator.example
+        privet federated party mercy.toml
+        privet federated coordinator coordinator.toml --epsilon 1 -o model.json
+    """
+    for package in ("cryptography", "Crypto", "flwr"):
+        if importlib.util.find_spec(package) is None:
+            raise PrivetError("privet federated needs more packages: pip install 'privet[federated]'")
+
+
+@federated.command()
+def keygen(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose key; also the name of the files.")],
+    folder: Annotated[Path, typer.Option("--folder", "-d", file_okay=False, help="Where they go.")] = Path(),
+    host: Annotated[
+        list[str] | None,
+        typer.Option("--host", help="For the coordinator: a name or address that parties reach it by; repeatable."),
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, help="How long the certificate is valid.")] = 365,
+) -> None:
+    """Make a key and a certificate.
+
+    NAME.key stays on its machine. NAME.crt goes to everyone else, by a way
+    on which nobody can swap it; compare fingerprints.
+
+    Example:
+
+        privet federated keygen mercy
+    """
+    from privet.mpc.certificates import fingerprint, make_certificate
+
+    key, certificate = make_certificate(name, folder, hosts=host or (), days=days)
+    say(f"Wrote {key} (keep it) and {certificate} (give it away).")
+    say(f"Fingerprint {fingerprint(certificate.read_bytes())}")
+
+
+@federated.command()
+def party(config: ConfigPath, flower_log: FlowerLog = None) -> None:
+    """Answer a coordinator as an owner of records, until interrupted.
+
+    Records stay here. Every question is charged to this party's own limit
+    before it is answered, and written to questions.log in its state folder.
+
+    Example:
+
+        privet federated party mercy.toml
+    """
+    from privet.federated.config import PartyConfig
+    from privet.federated.service import serve_party
+
+    signal.signal(signal.SIGTERM, lambda *_: _stop())
+    serve_party(PartyConfig.read(config), say, flower_log)
+
+
+@federated.command()
+def coordinator(
+    config: ConfigPath,
+    epsilon: Annotated[float, typer.Option(help="The privacy budget of this model.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes, as JSON.")],
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="What to learn: one that needs noisy sums and owners' choices alone.")
+    ] = "HistogramTreeClassifier",
+    given: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the model; may be repeated.")
+    ] = None,
+    journal: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Remembers the run, to go on after a stop [OUTPUT.run].")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output files if they exist.")] = False,
+    flower_log: FlowerLog = None,
+) -> None:
+    """Ask all parties for a model, and write it with its signed receipt.
+
+    Stopped, it can be started again with the same command: what was
+    answered is in the journal, and is neither asked nor paid for again.
+
+    Example:
+
+        privet federated coordinator coordinator.toml --epsilon 1 -o model.json
+    """
+    from privet.federated.config import CoordinatorConfig
+    from privet.federated.flower import FlowerChannel
+    from privet.federated.identity import certified
+    from privet.federated.service import train
+
+    signal.signal(signal.SIGTERM, lambda *_: _stop())
+    target = check_output(output, force, config)
+    signed_target = check_output(output.with_suffix(".signed.json"), force, config)
+    params: dict[str, Any] = {"epsilon": epsilon, **settings(given or ())}
+    learner = make(model, **params)
+    known = CoordinatorConfig.read(config)
+    journal = journal or output.with_suffix(".run")
+    with closing(FlowerChannel(known, say, flower_log)) as channel:
+        signed = train(known, learner, channel=channel, journal=journal, progress=say)
+    signed.verify({name: certified(certificate) for name, certificate in known.parties.items()})
+    with whole(target) as part:
+        learner.save(part)
+    with whole(signed_target) as part:
+        part.write_text(signed.to_json(), encoding="utf-8")
+    say(f"\nReceipt\n{learner.privacy_}\n")
+    say(f"Wrote {output} and, signed by {', '.join(signed.signatures)}, {signed_target.name}.")
+    if learner.privacy_.void:
+        warn(f"the receipt is void: {'; '.join(learner.privacy_.void)}")
+
+
+@federated.command()
+def verify(
+    signed: Annotated[Path, typer.Argument(metavar="SIGNED", exists=True, dir_okay=False, help="A signed receipt.")],
+    certificates: Annotated[
+        list[Path], typer.Argument(metavar="CERTIFICATES", exists=True, dir_okay=False, help="NAME.crt of each party.")
+    ],
+) -> None:
+    """Check a receipt and every party's signature of it.
+
+    Example:
+
+        privet federated verify model.signed.json mercy.crt general.crt saint-anne.crt
+    """
+    from privet.federated.identity import certified
+    from privet.federated.signed import SignedReceipt
+
+    known = {path.stem: certified(path.read_bytes()) for path in certificates}
+    own = SignedReceipt.from_json(signed.read_text(encoding="utf-8"))
+    receipt = own.verify(known)
+    say(f"{receipt}\n")
+    say(f"It adds up, and is signed by {', '.join(own.signatures)}.")
+    if own.missing:
+        say(f"{', '.join(own.missing)} dropped out and has not signed; the terms tolerate {own.terms.dropouts}.")
+
+
+def _stop() -> None:
+    raise KeyboardInterrupt

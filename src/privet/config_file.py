@@ -1,0 +1,67 @@
+"""Reading a TOML file that says who is who: whatever is missing or wrong is named."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from privet.errors import PrivetError
+
+
+class ConfigFile:
+    """A file's data; names of other files in it are relative to it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise PrivetError(f"{path} is not TOML: {error}") from None
+
+    def allow(self, known: Collection[str]) -> None:
+        """Raise for a name that nothing reads."""
+        if unknown := sorted(set(self.data) - set(known)):
+            raise self.wrong(f"it has {unknown[0]!r}, which nothing reads; known are {', '.join(sorted(known))}")
+
+    def file(self, entry: Any, name: str) -> Path:
+        path = self.path.parent / self.need(entry, name, str)
+        if not path.is_file():
+            raise self.wrong(f"there is no file {path} ({name})")
+        return path
+
+    def need(self, entry: Any, name: str, kind: type) -> Any:
+        if not isinstance(entry, dict) or not isinstance(entry.get(name), kind):
+            raise self.wrong(f"it needs {name}")
+        return entry[name]
+
+    def address(self, entry: Any, name: str = "address") -> tuple[str, int]:
+        address = address_of(self.need(entry, name, str))
+        if address is None:
+            raise self.wrong('an address is "host:port"')
+        return address
+
+    def number(self, name: str, default: Any, *, least: float | None = None, whole: bool = False) -> Any:
+        """A number above 0, or from ``least`` on."""
+        value = self.data.get(name, default)
+        fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+        if not fits or not (value > 0 if least is None else value >= least):
+            kind = "whole number" if whole else "number"
+            raise self.wrong(f"{name} must be a {'positive ' if least is None else ''}{kind}")
+        return value
+
+    def certificates(self, name: str) -> dict[str, bytes]:
+        """The certificates of a list of entries with a name, by that name."""
+        return {
+            self.need(entry, "name", str): self.file(entry, "certificate").read_bytes()
+            for entry in self.data.get(name, [])
+        }
+
+    def wrong(self, what: str) -> PrivetError:
+        return PrivetError(f"{self.path}: {what}.")
+
+
+def address_of(text: str) -> tuple[str, int] | None:
+    host, colon, port = str(text).rpartition(":")
+    return (host, int(port)) if host and colon and port.isdecimal() and int(port) < 2**16 else None

@@ -1,0 +1,120 @@
+"""The files of a federated run: one for each party, one for the coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from privet.config_file import ConfigFile
+from privet.curators.party import QUESTIONS
+from privet.federated.terms import NAME, NOISE
+from privet.privacy.ledger import exact
+
+
+@dataclass(frozen=True)
+class PartyConfig:
+    """What a party knows. ``epsilon`` is the most that all runs together may ever spend of its records.
+
+    ``tolerated_colluders`` is the least that it asks of terms; ``state`` remembers what was answered. ``address`` and
+    ``certificate`` are the coordinator's.
+    """
+
+    name: str
+    key: Path
+    schema: Path
+    data: Path
+    state: Path
+    epsilon: Fraction
+    address: tuple[str, int]
+    certificate: Path
+    parties: Mapping[str, bytes]
+    questions: tuple[str, ...]
+    tolerated_colluders: int
+    seed: int | None
+
+    @classmethod
+    def read(cls, path: Path) -> PartyConfig:
+        file = ConfigFile(path)
+        data = file.data
+        known = {"name", "key", "schema", "data", "state", "epsilon", "questions", "tolerated_colluders", "seed"}
+        file.allow(known | {"coordinator", "parties"})
+        if "epsilon" not in data:
+            raise file.wrong("it needs epsilon: the most that all runs together may spend")
+        questions = data.get("questions", list(QUESTIONS))
+        if not isinstance(questions, list) or not set(questions) <= set(QUESTIONS):
+            raise file.wrong(f"questions is a list of {', '.join(QUESTIONS)}")
+        coordinator = file.need(data, "coordinator", dict)
+        return cls(
+            name=_name(file, data),
+            key=file.file(data, "key"),
+            schema=file.file(data, "schema"),
+            data=file.file(data, "data"),
+            state=path.parent / data.get("state", "state"),
+            epsilon=exact(file.number("epsilon", None)),
+            address=file.address(coordinator),
+            certificate=file.file(coordinator, "certificate"),
+            parties=_parties(file),
+            questions=tuple(questions),
+            tolerated_colluders=file.number("tolerated_colluders", 1, least=0, whole=True),
+            seed=file.number("seed", None, least=0, whole=True) if "seed" in data else None,
+        )
+
+
+@dataclass(frozen=True)
+class CoordinatorConfig:
+    """What the coordinator knows: where it listens, who the parties are, and what terms they are asked to sign.
+
+    ``timeout`` is how many seconds a party has to answer.
+    """
+
+    key: Path
+    certificate: Path
+    address: tuple[str, int]
+    schema: Path
+    parties: Mapping[str, bytes]
+    tolerated_colluders: int
+    tolerated_dropouts: int
+    noise: str
+    timeout: float
+
+    @classmethod
+    def read(cls, path: Path) -> CoordinatorConfig:
+        file = ConfigFile(path)
+        data = file.data
+        known = {"key", "certificate", "address", "schema", "parties", "timeout", "noise"}
+        file.allow(known | {"tolerated_colluders", "tolerated_dropouts"})
+        if data.get("noise", NOISE[0]) not in NOISE:
+            raise file.wrong(f"noise is one of {', '.join(NOISE)}")
+        return cls(
+            key=file.file(data, "key"),
+            certificate=file.file(data, "certificate"),
+            address=file.address(data),
+            schema=file.file(data, "schema"),
+            parties=_parties(file),
+            tolerated_colluders=file.number("tolerated_colluders", 1, least=0, whole=True),
+            tolerated_dropouts=file.number("tolerated_dropouts", 0, least=0, whole=True),
+            noise=data.get("noise", NOISE[0]),
+            timeout=file.number("timeout", 120.0),
+        )
+
+
+def _parties(file: ConfigFile) -> dict[str, bytes]:
+    parties = file.certificates("parties")
+    if not parties:
+        raise file.wrong("it needs [[parties]], each with its name and its certificate")
+    for name in parties:
+        _check_name(file, name)
+    return parties
+
+
+def _name(file: ConfigFile, entry: Any) -> str:
+    return _check_name(file, file.need(entry, "name", str))
+
+
+def _check_name(file: ConfigFile, name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise file.wrong("a party's name has small letters, digits and - _ . alone")
+    return name

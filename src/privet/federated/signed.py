@@ -1,0 +1,63 @@
+"""A receipt that all parties have signed: that they answered what it says, under these terms, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from privet.errors import FederatedError, ReceiptError
+from privet.federated.identity import Known, check_signature
+from privet.federated.terms import Terms, receipt_statement
+from privet.privacy.receipt import Receipt
+
+FORMAT = "privet-signed-receipt-1"
+
+
+@dataclass(frozen=True)
+class SignedReceipt:
+    """``receipt`` is the text that was signed; ``signatures`` are by party, in hexadecimal digits."""
+
+    terms: Terms
+    receipt: str
+    signatures: Mapping[str, str]
+
+    def verify(self, known: Known) -> Receipt:
+        """The receipt, if it adds up and all parties have signed it but those who may drop out; raises otherwise."""
+        receipt = Receipt.from_json(self.receipt)
+        receipt.verify()
+        if receipt.trust != self.terms.trust:
+            raise ReceiptError("The receipt says something else about trust than the terms.")
+        if len(self.missing) > self.terms.dropouts:
+            raise ReceiptError(f"{', '.join(self.missing)} has not signed this receipt.")
+        for name in self.terms.parties:
+            if name in self.missing:
+                continue
+            try:
+                signature = bytes.fromhex(self.signatures[name])
+            except ValueError:
+                raise ReceiptError(f"The signature of {name} is none.") from None
+            check_signature(known, name, receipt_statement(self.terms, name, self.receipt), signature)
+        return receipt
+
+    @property
+    def missing(self) -> list[str]:
+        """Parties that have not signed: they dropped out."""
+        return [name for name in self.terms.parties if name not in self.signatures]
+
+    def to_json(self) -> str:
+        words = {"format": FORMAT, "terms": self.terms.words, "receipt": self.receipt}
+        return json.dumps({**words, "signatures": dict(self.signatures)}, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> SignedReceipt:
+        try:
+            words = json.loads(text)
+            if words["format"] != FORMAT:
+                raise ReceiptError(f"This is not a {FORMAT}.")
+            signatures = {str(name): str(signature) for name, signature in words["signatures"].items()}
+            return cls(Terms.of_words(words["terms"]), str(words["receipt"]), signatures)
+        except (FederatedError, ReceiptError):
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise ReceiptError("This is not a signed receipt.") from None

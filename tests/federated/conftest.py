@@ -1,0 +1,4 @@
+import pytest
+
+pytest.importorskip("cryptography")
+pytest.importorskip("Crypto")

@@ -1,0 +1,463 @@
+"""Whatever goes wrong between parties and coordinator: a run finishes, or stops with a clear message, and pays once."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from federated.owners import GRID, NO_NOISE, SCHEMA, TABLES, tables, together
+from privet import FederatedCurator, Ledger
+from privet.curators.base import Tally
+from privet.errors import FederatedError
+from privet.federated.channel import InProcess, in_process
+from privet.federated.identity import Identity
+from privet.federated.journal import Journal
+from privet.federated.masking import mask, pair_seed, unmasked
+from privet.federated.party import Party
+from privet.federated.wire import numbers_of, pack, unpack
+
+NAMES = tuple(f"party{i}" for i in range(5))
+TENTH = Fraction(1, 10)
+
+
+class Meddling:
+    """A channel on which ``meddle(name, words, send)`` stands between: it returns an answer, or None for no answer."""
+
+    def __init__(self, channel, meddle):
+        self._channel, self.meddle = channel, meddle
+        self.parties = channel.parties
+        self.asked = 0
+
+    def ask(self, messages):
+        replies = {}
+        for name, message in messages.items():
+            self.asked += 1
+
+            def send(message=message, name=name):
+                return self._channel.ask({name: message})[name]
+
+            reply = self.meddle(name, unpack(message)[0], send)
+            if reply is not None:
+                replies[name] = reply
+        return replies
+
+
+def honest(name, words, send):
+    return send()
+
+
+def dead(who, do="ask", since=0):
+    """``who`` answers nothing of this kind from question ``since`` on."""
+
+    def meddle(name, words, send):
+        gone = name == who and words["do"] == do and words.get("number", 0) >= since
+        return None if gone else send()
+
+    return meddle
+
+
+def curator_of(channel, journal=None, **terms):
+    curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(math.inf), journal=journal, **terms)
+    curator.grid(GRID)
+    return curator
+
+
+def counts_of(numbers):
+    """The exact class counts of the table TABLES of these owners together."""
+    curator = together([tables()[i] for i in numbers])
+    curator.grid(GRID)
+    return curator.tally({curator.root(): Tally(TABLES)}, NO_NOISE).popitem()[1]
+
+
+def ask(curator, root, budget=NO_NOISE):
+    return curator.tally({root: Tally(TABLES)}, budget)[root]
+
+
+def spent(channel):
+    return {name: party._run.records.records.ledger.spent for name, party in channel._parties.items() if party._run}
+
+
+# -- a party that is killed ------------------------------------------------------------------------------------------
+
+
+def test_a_party_killed_before_it_answers_is_left_out_of_the_sum_and_of_the_run():
+    channel = Meddling(in_process(tables(), SCHEMA), dead("party2", since=1))
+    said = []
+    curator = curator_of(channel, tolerated_colluders=1, tolerated_dropouts=1, progress=said.append)
+    root = curator.root()
+    np.testing.assert_array_equal(ask(curator, root), counts_of(range(5)))
+    for _ in range(2):
+        np.testing.assert_array_equal(ask(curator, root), counts_of([0, 1, 3, 4]))
+    assert "going on without party2" in said
+    assert len(curator.choose_each({root: _splits()}, _gini(), NO_NOISE)[root]) == 4
+
+
+def test_a_party_killed_after_its_answer_is_in_the_sum():
+    channel = Meddling(in_process(tables(), SCHEMA), dead("party2", do="unmask"))
+    curator = curator_of(channel, tolerated_dropouts=1)
+    np.testing.assert_array_equal(ask(curator, curator.root()), counts_of(range(5)))
+
+
+def test_one_killed_before_and_one_after_its_answer_stop_the_run_until_it_is_back():
+    def meddle(name, words, send):
+        gone = (name, words["do"]) in {("party1", "ask"), ("party2", "unmask")}
+        return None if gone else send()
+
+    journal = Journal()
+    inner = in_process(tables(), SCHEMA)
+    curator = curator_of(Meddling(inner, meddle), journal, tolerated_dropouts=1)
+    with pytest.raises(FederatedError, match=r"party2 left before .* nothing will be paid twice"):
+        ask(curator, curator.root(Fraction(10**9)))
+    again = curator_of(inner, journal, tolerated_dropouts=1)
+    np.testing.assert_array_equal(ask(again, again.root(Fraction(10**9))), counts_of([0, 2, 3, 4]))
+    assert set(spent(inner).values()) == {NO_NOISE}
+
+
+def test_more_missing_than_tolerated_stop_the_run_with_their_names():
+    for dropouts, gone in ((0, ["party3"]), (1, ["party0", "party3"])):
+        inner = in_process(tables(), SCHEMA)
+        channel = Meddling(inner, lambda name, words, send, gone=gone: None if name in gone else send())
+        with pytest.raises(FederatedError, match=", ".join(gone)):
+            curator_of(channel, tolerated_dropouts=dropouts)
+    channel = Meddling(in_process(tables(), SCHEMA), dead("party3"))
+    curator = curator_of(channel)
+    with pytest.raises(FederatedError, match=r"party3 did not answer, .* tolerate 0 missing. Nothing is lost"):
+        ask(curator, curator.root())
+
+
+def test_a_party_that_comes_back_from_its_disk_answers_as_if_it_had_never_been_away(tmp_path):
+    """Killed after it stored an answer and before it sent it: the same bytes come later, and nothing is paid twice."""
+    identities = [Identity.fresh(name) for name in NAMES]
+    known = {identity.name: identity.public for identity in identities}
+
+    def start(i):
+        state, limit = tmp_path / NAMES[i], Fraction(1)
+        return Party(identities[i], *tables()[i], SCHEMA, known, state=state, limit=limit)
+
+    parties = [start(i) for i in range(5)]
+    journal = Journal()
+    seen = []
+
+    def killed_while_sending(name, words, send):
+        reply = send()
+        if name == "party4" and words["do"] == "ask" and words["number"] == 1:
+            seen.append(reply)
+            return None
+        return reply
+
+    curator = curator_of(Meddling(InProcess(parties), killed_while_sending), journal)
+    root = curator.root(Fraction(1))
+    first = ask(curator, root, TENTH)
+    with pytest.raises(FederatedError, match="party4"):
+        ask(curator, root, TENTH)
+    parties[4] = start(4)
+    again = Meddling(InProcess(parties), lambda name, words, send: (seen.append(r := send()), r)[1])
+    curator = curator_of(again, journal)
+    root = curator.root(Fraction(1))
+    np.testing.assert_array_equal(ask(curator, root, TENTH), first)
+    ask(curator, root, TENTH)
+    assert seen[0] in seen[1:]
+    ask(curator, root, TENTH)
+    assert set(spent(again._channel).values()) == {3 * TENTH}
+
+
+# -- a slow party ----------------------------------------------------------------------------------------------------
+
+
+def test_a_late_answer_stays_unreadable_though_all_seeds_with_its_sender_are_known():
+    late, helped, question = {}, {}, []
+
+    def meddle(name, words, send):
+        reply = send()
+        if words["do"] == "ask" and name == "party2":
+            late["answer"] = reply
+            return None
+        if words["do"] == "unmask":
+            helped[name] = unpack(reply)[0]
+        return reply
+
+    inner = in_process(tables(), SCHEMA)
+    channel = Meddling(inner, meddle)
+    curator = curator_of(channel, tolerated_dropouts=1)
+    ask(curator, curator.root())
+    assert set(helped) == {"party0", "party1", "party3", "party4"}
+    assert all("party2" not in said["shares"] for said in helped.values())
+    exact = counts_of([2]).ravel()
+    numbers = numbers_of(unpack(late["answer"])[1], len(exact))
+    seeds = {("party2", name): bytes.fromhex(said["seeds"]["party2"]) for name, said in helped.items()}
+    assert not (unmasked({"party2": numbers}, (), seeds) == exact).any()
+    assert not question
+
+
+def test_a_slow_party_that_missed_questions_catches_up_and_is_counted_again_in_a_new_run():
+    """It is not asked any more in this run; a coordinator that starts again asks it what it missed, in order."""
+    inner = in_process(tables(), SCHEMA)
+    journal = Journal()
+    channel = Meddling(inner, dead("party2"))
+    curator = curator_of(channel, journal, tolerated_dropouts=1)
+    root = curator.root()
+    for _ in range(2):
+        ask(curator, root)
+    again = curator_of(inner, journal, tolerated_dropouts=1)
+    root = again.root()
+    for _ in range(2):
+        np.testing.assert_array_equal(ask(again, root), counts_of([0, 1, 3, 4]))
+    np.testing.assert_array_equal(ask(again, root), counts_of(range(5)))
+
+
+# -- messages that come twice, or again ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dropouts", [0, 1])
+def test_messages_that_arrive_twice_are_answered_with_the_same_bytes_and_paid_once(dropouts):
+    def twice(name, words, send):
+        first = send()
+        if words["do"] != "sign":
+            assert send() == first
+        return first
+
+    inner = in_process(tables(), SCHEMA, limit=Fraction(1))
+    curator = curator_of(Meddling(inner, twice), tolerated_dropouts=dropouts)
+    root = curator.root(Fraction(1))
+    for _ in range(3):
+        ask(curator, root, TENTH)
+    assert set(spent(inner).values()) == {3 * TENTH}
+
+
+def test_an_old_question_replayed_gets_its_old_bytes_and_another_under_its_number_is_refused():
+    kept = []
+
+    def meddle(name, words, send):
+        if name == "party0" and words["do"] == "ask":
+            reply = send()
+            kept.append((words, reply))
+            return reply
+        return send()
+
+    inner = in_process(tables(), SCHEMA, limit=Fraction(1))
+    curator = curator_of(Meddling(inner, meddle))
+    root = curator.root(Fraction(1))
+    for _ in range(3):
+        ask(curator, root, TENTH)
+    party = inner._parties["party0"]
+    words, reply = kept[0]
+    assert party.handle(pack(words)) == reply
+    for change in ({"roster": ["party0", "party1", "party2", "party3"]}, {"told": []}):
+        assert "is answered" in unpack(party.handle(pack({**words, **change})))[0]["refused"]
+    assert party.handle(pack(words)) == reply
+    assert spent(inner)["party0"] == 3 * TENTH
+
+
+def test_no_mask_is_ever_used_twice():
+    """The same question again has other masks: the difference of two answers tells nothing."""
+    blobs = []
+
+    def meddle(name, words, send):
+        reply = send()
+        if name == "party1" and words["do"] == "ask":
+            blobs.append(np.frombuffer(unpack(reply)[1], "<u8"))
+        return reply
+
+    curator = curator_of(Meddling(in_process(tables(), SCHEMA), meddle))
+    root = curator.root()
+    for _ in range(4):
+        ask(curator, root)
+    for i in range(4):
+        for j in range(i):
+            difference = (blobs[i] - blobs[j]).view(np.int64)
+            assert (np.abs(difference.astype(float)) > 2**40).mean() > 0.9
+
+
+# -- who is not who they say -----------------------------------------------------------------------------------------
+
+
+def test_a_party_with_another_key_than_its_certificates_is_found_out_by_the_others():
+    identities = [Identity.fresh(name) for name in NAMES]
+    known = {identity.name: identity.public for identity in identities}
+    identities[3] = Identity.fresh("party3")
+    logs = []
+    parties = [Party(own, *t, SCHEMA, known, log=logs.append) for own, t in zip(identities, tables())]
+    curator = curator_of(InProcess(parties))
+    with pytest.raises(FederatedError, match=r"party0 refuses: What came in the name of party3 was not signed"):
+        ask(curator, curator.root())
+    assert "party0" not in spent(InProcess(parties))  # nothing was opened, let alone counted
+
+
+def test_a_key_that_the_coordinator_puts_in_between_is_found_out():
+    """A coordinator that gives each party a key of its own in another's name could read what the two mask."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    def meddle(name, words, send):
+        reply = send()
+        if name == "party1" and words["do"] == "join":
+            said = unpack(reply)[0]
+            mine = X25519PrivateKey.generate().public_key().public_bytes_raw().hex()
+            return pack({**said, "key": mine})
+        return reply
+
+    curator = curator_of(Meddling(in_process(tables(), SCHEMA), meddle))
+    with pytest.raises(FederatedError, match="in the name of party1"):
+        ask(curator, curator.root())
+
+
+# -- wrong numbers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"", b"garbage", bytes(3), pack({"said": None}, b"12345"), pack({"said": None}), pack({"behind": "x"})]
+)
+def test_garbage_stops_the_run(garbage):
+    def meddle(name, words, send):
+        return garbage if name == "party2" and words["do"] == "ask" else send()
+
+    curator = curator_of(Meddling(in_process(tables(), SCHEMA), meddle))
+    with pytest.raises(FederatedError, match=r"party2|bytes of numbers"):
+        ask(curator, curator.root())
+
+
+def test_huge_values_stop_the_run():
+    def meddle(name, words, send):
+        reply = send()
+        if name == "party2" and words["do"] == "ask":
+            said, blob = unpack(reply)
+            return pack(said, (np.frombuffer(blob, "<u8") + np.uint64(2**62)).tobytes())
+        return reply
+
+    curator = curator_of(Meddling(in_process(tables(), SCHEMA), meddle))
+    with pytest.raises(FederatedError, match="larger than all parties' records"):
+        ask(curator, curator.root())
+
+
+# -- the coordinator -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dropouts", [0, 1])
+def test_a_coordinator_that_starts_again_asks_only_what_it_has_not_heard(dropouts, tmp_path):
+    inner = in_process(tables(), SCHEMA, limit=Fraction(1))
+    channel = Meddling(inner, honest)
+    curator = curator_of(channel, Journal(tmp_path), tolerated_dropouts=dropouts)
+    root = curator.root(Fraction(1))
+    first = [ask(curator, root, TENTH) for _ in range(3)]
+    asked = channel.asked
+    again = curator_of(channel, Journal(tmp_path), tolerated_dropouts=dropouts)
+    root = again.root(Fraction(1))
+    np.testing.assert_array_equal([ask(again, root, TENTH) for _ in range(3)], first)
+    assert channel.asked == asked
+    ask(again, root, TENTH)
+    assert channel.asked == asked + 5 * (1 + dropouts)
+    assert set(spent(inner).values()) == {4 * TENTH} == {again.ledger.spent}
+
+
+def test_a_coordinator_killed_between_question_and_answer_gets_the_same_answer(tmp_path):
+    """Every party has answered, the coordinator has not heard: it asks again with the same bytes."""
+    inner = in_process(tables(), SCHEMA, limit=Fraction(1))
+
+    class Killed(Exception):
+        pass
+
+    sums = []
+
+    def meddle(name, words, send):
+        reply = send()
+        if words["do"] == "ask" and words["number"] == 1:
+            sums.append(np.frombuffer(unpack(reply)[1], "<u8"))
+            if name == "party4":
+                raise Killed
+        return reply
+
+    curator = curator_of(Meddling(inner, meddle), Journal(tmp_path))
+    root = curator.root(Fraction(1))
+    ask(curator, root, TENTH)
+    with pytest.raises(Killed):
+        ask(curator, root, TENTH)
+    again = curator_of(inner, Journal(tmp_path))
+    root = again.root(Fraction(1))
+    ask(again, root, TENTH)
+    expected = np.sum(sums, axis=0, dtype=np.uint64).view(np.int64)
+    np.testing.assert_array_equal(ask(again, root, TENTH).ravel(), expected)
+    assert set(spent(inner).values()) == {2 * TENTH}
+
+
+def test_a_journal_of_another_run_is_refused():
+    inner = in_process(tables(), SCHEMA)
+    journal = Journal()
+    curator = curator_of(inner, journal)
+    ask(curator, curator.root())
+    with pytest.raises(FederatedError, match="other terms"):
+        curator_of(inner, journal, tolerated_colluders=2)
+    other = curator_of(inner, journal)
+    with pytest.raises(FederatedError, match="another question"):
+        other.tally({other.root(): Tally()}, NO_NOISE)
+
+
+# -- a coordinator that wants more than it may have ------------------------------------------------------------------
+
+
+def test_a_party_helps_to_read_one_sum_of_enough_parties_and_no_other():
+    seen = {}
+
+    def meddle(name, words, send):
+        if name == "party0" and words["do"] in ("ask", "unmask"):
+            seen[words["do"]] = words
+        return send()
+
+    inner = in_process(tables(), SCHEMA)
+    curator = curator_of(Meddling(inner, meddle), tolerated_dropouts=1)
+    party = inner._parties["party0"]
+    ask(curator, curator.root())
+    first = seen["unmask"]
+    fewer = {**first, "answered": ["party0", "party1", "party2", "party3"]}
+    assert "another list" in unpack(party.handle(pack(fewer)))[0]["refused"]
+    assert "shares" in unpack(party.handle(pack(first)))[0]
+    # Of a question whose sum nobody has read yet, too few parties are no list.
+    asked = {**seen["ask"], "number": 1, "told": []}
+    party.handle(pack(asked))
+    for answered in (["party0", "party1", "party2"], ["party1", "party2", "party3", "party4"], [*NAMES, "party9"]):
+        said = unpack(party.handle(pack({**first, "number": 1, "answered": answered, "shares": {}})))[0]
+        assert "refused" in said
+
+
+def test_a_party_is_asked_with_enough_others_or_not_at_all():
+    seen = []
+
+    def meddle(name, words, send):
+        seen.append(words)
+        return send()
+
+    inner = in_process(tables(), SCHEMA)
+    curator = curator_of(Meddling(inner, meddle))
+    ask(curator, curator.root())
+    question = next(words for words in seen if words["do"] == "ask")
+    for roster in (["party0"], ["party0", "party1", "party2", "party3"], ["party1", "party2", "party3"], ["x"] * 5):
+        asked = {**question, "number": 1, "roster": roster, "told": []}
+        assert "refused" in unpack(inner._parties["party0"].handle(pack(asked)))[0]
+    assert spent(inner).get("party0", NO_NOISE) == NO_NOISE
+
+
+def test_masks_bind_the_very_bytes_of_a_question():
+    """Parties that were asked different things cannot be summed up: what comes out is noise."""
+
+    def meddle(name, words, send):
+        if name == "party0" and words["do"] == "ask":
+            return inner._parties[name].handle(pack({**words, "told": [*words["told"], words["told"][-1]]}))
+        return send()
+
+    inner = in_process(tables(), SCHEMA)
+    curator = curator_of(Meddling(inner, meddle))
+    with pytest.raises(FederatedError, match="not asked the same"):
+        ask(curator, curator.root())
+    assert (mask(pair_seed(bytes(32), b"one"), 4) != mask(pair_seed(bytes(32), b"two"), 4)).all()
+
+
+def _splits():
+    from privet.tree.candidates import Candidates
+    from privet.tree.splits import public_splits
+
+    return Candidates(public_splits(GRID), 3)
+
+
+def _gini():
+    from privet.privacy.sensitivity import Gini
+
+    return Gini()
