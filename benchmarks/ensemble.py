@@ -1,7 +1,7 @@
 """PrivateForestClassifier on the shared data sets: the tables of docs/forests.md.
 
-    make ensemble                                     all tables (about an hour on two cores)
-    python benchmarks/ensemble.py adult --seeds 2     one of them: adult, others, wall_robot, speed
+    make ensemble                                     all tables (about half an hour on two cores)
+    python benchmarks/ensemble.py adult --seeds 2     one of them: adult, others, wall_robot
 
 Five-fold stratified cross-validation, shuffled anew for each seed; the manifest's ranges and categories as the schema;
 the number of records measured privately. A figure is the mean over seeds and folds, its error the standard error over
@@ -21,9 +21,8 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from privet import Numeric, PrivateForestClassifier, PrivateTreeClassifier, Schema
+from privet import PrivateForestClassifier, PrivateTreeClassifier, Schema
 from shared_data import available, load
-from speed import FEATURES, best, report, synthetic
 
 DELTA = 1e-6
 
@@ -32,6 +31,9 @@ ADULT_TARGETS = {
     "auto": {0.1: (0.833, None), 0.5: (0.843, None), 1.0: (0.847, None)},
 }
 """Accuracy and AUC that the ensemble is to reach on Adult."""
+
+SEEDS = {"adult": 5, "wall_robot": 5, "others": 2}
+"""How often each table is shuffled."""
 
 OTHERS = (
     "magic",
@@ -161,34 +163,21 @@ def wall_robot(seeds: int) -> None:
         print(f"| {contender} | {mean[i, 0, 0]:.4f} ± {error[i, 0, 0]:.4f} |")
 
 
-def speed(seeds: int) -> None:
-    """100 trees on disjoint parts of 1,000,000 x 28 against one tree."""
-    X, y = synthetic()
-    schema = Schema({f"x{i}": Numeric(-5, 5) for i in range(FEATURES)}, classes=[0, 1])
-    one = PrivateForestClassifier(schema, epsilon=1.0, method="trees", progress=False)
-    many = PrivateForestClassifier(schema, epsilon=1.0, method="trees", n_trees=100, progress=False)
-    boosted = PrivateForestClassifier(schema, epsilon=1.0, method="boosting", delta=DELTA, progress=False)
-    one.fit(X, y)
-    a, b = best(lambda: one.fit(X, y), lambda: many.fit(X, y), repeats=seeds)
-    report("100 trees on disjoint parts of 1,000,000 x 28, against one", b / a, 10, f"   [{b:.2f} s against {a:.2f} s]")
-    (c,) = best(lambda: boosted.fit(X, y), repeats=1)
-    report("boosting on the same, with a delta, against one tree", c / a, None, f"   [{c:.2f} s]")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", default=["adult", "others", "wall_robot", "speed"])
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("tables", nargs="*", default=list(SEEDS))
+    parser.add_argument("--seeds", type=int, help=f"how many shuffles; by default {SEEDS}")
     parser.add_argument("--most", type=int, default=20_000, help="records kept of a larger set, drawn for each seed")
     args = parser.parse_args()
-    if not available() and args.tables != ["speed"]:
+    if not available():
         sys.exit("The shared data sets are not here: put them in ../shared or set PRIVET_SHARED.")
     for table in args.tables:
-        print(f"\n## {table}\n")
+        print(f"\n## {table}\n", flush=True)
+        seeds = args.seeds or SEEDS[table]
         if table == "others":
-            others(args.seeds, args.most)
+            others(seeds, args.most)
         else:
-            {"adult": adult, "wall_robot": wall_robot, "speed": speed}[table](args.seeds)
+            {"adult": adult, "wall_robot": wall_robot}[table](seeds)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,6 @@ HELD_OUT = {
     "adult": "hours_per_week",
     "bank_full": "age",
     "california": "MedInc",
-    "covertype_40pct": "Elevation",
     "default_credit_card": "x1",
     "electricity": "nswdemand",
     "magic": "fSize",
@@ -141,7 +140,7 @@ def _table(runs: list[dict[str, Any]], names: list[str], epsilon: float) -> None
     print(f"\nEpsilon {epsilon:g}{', held out' if names[0] in HELD_OUT else ''}, mean squared error x 1000:\n")
     _row("method", ["printed" if known else name for name, known in columns])
     _row("---", ["---"] * len(columns))
-    for method in dict.fromkeys(r["method"] for name in names for r in runs if r["set"] == name):
+    for method in dict.fromkeys(method for name in names for method in methods(name, epsilon)):
         cells = []
         for name, known in columns:
             own = list(errors(runs, name, method).values())

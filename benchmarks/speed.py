@@ -117,15 +117,40 @@ def linear() -> None:
     report("time for twice the features, over twice the time", all_rows / half_features / 2, 1.25)
 
 
-def memory() -> None:
-    """Peak extra memory of a fit, in units of a float64 copy of X; in a process of its own."""
-    out = subprocess.run([sys.executable, __file__, "_memory"], capture_output=True, text=True, check=True).stdout
-    report("peak extra memory, in float64 copies of X", float(out), 0.5)
-
-
-def _memory() -> None:
+def forests() -> None:
+    """100 trees on disjoint parts against one tree, in time and memory; and boosting."""
     X, y = synthetic()
-    model = ours(FEATURES)
+    one, many = _forest(1), _forest(100)
+    one.fit(X, y)
+    a, b = best(lambda: one.fit(X, y), lambda: many.fit(X, y), repeats=3)
+    report("100 trees on disjoint parts of 1,000,000 x 28, against one", b / a, 10, f"   [{b:.2f} s against {a:.2f} s]")
+    report("peak extra memory of 100 trees, in float64 copies of X", _peak("forest"), 0.5)
+    (c,) = best(lambda: _forest(1, method="boosting", delta=1e-6).fit(X, y), repeats=1)
+    report("boosting on the same, with a delta, against one tree", c / a, None, f"   [{c:.2f} s]")
+
+
+def _forest(n_trees: int, **options: Any) -> Any:
+    from privet import Numeric, PrivateForestClassifier, Schema
+
+    schema = Schema({f"x{i}": Numeric(-5, 5) for i in range(FEATURES)}, classes=[0, 1])
+    options = {"method": "trees"} | options
+    return PrivateForestClassifier(schema, epsilon=1.0, n_trees=n_trees, progress=False, **options)
+
+
+def memory() -> None:
+    """Peak extra memory of a fit, in units of a float64 copy of X."""
+    report("peak extra memory, in float64 copies of X", _peak("tree"), 0.5)
+
+
+def _peak(model: str) -> float:
+    """Measured in a process of its own."""
+    command = [sys.executable, __file__, "_memory", model]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def _memory(name: str) -> None:
+    X, y = synthetic()
+    model = ours(FEATURES) if name == "tree" else _forest(100)
     model.fit(X, y)  # loads the libraries and the compiled kernels, which do not count
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")  # restart the kernel's record of the peak, so that making X does not count
@@ -157,12 +182,20 @@ def imports() -> None:
     report("from privet import PrivateTreeClassifier, against the same", estimator / base, 1.3)
 
 
-PARTS = {"import": imports, "adult": adult, "peers": peers, "privatree": privatree, "linear": linear, "memory": memory}
+PARTS = {
+    "import": imports,
+    "adult": adult,
+    "peers": peers,
+    "privatree": privatree,
+    "linear": linear,
+    "memory": memory,
+    "forests": forests,
+}
 
 
 def main() -> None:
-    if sys.argv[1:] == ["_memory"]:
-        return _memory()
+    if sys.argv[1:2] == ["_memory"]:
+        return _memory(sys.argv[2])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="which parts; all by default")
     for part in parser.parse_args().parts or PARTS:

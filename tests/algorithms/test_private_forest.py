@@ -223,9 +223,11 @@ def test_the_text_says_what_each_feature_adds():
     assert "town is c: +" in text
 
 
-def test_progress_is_told():
+@pytest.mark.parametrize("options", [{"method": "boosting"}, {"method": "trees", "n_trees": 5, "n_records": 10**6}])
+def test_progress_is_told(options):
     seen = []
-    forest(method="boosting", progress=lambda share, note: seen.append(share)).fit(X, Y)
+    forest(progress=lambda share, note: seen.append(share), **options).fit(X, Y)
+    assert len(seen) > 2
     assert seen == sorted(seen)
     assert seen[-1] == 1
 

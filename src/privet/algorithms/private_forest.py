@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -195,11 +196,10 @@ class PrivateForestClassifier(ForestClassifier):
         starts = curator.parts(start, self.n_trees) if self.n_trees > 1 else [start]
         at_once = max(1, MOST_COUNTS // (2 ** len(plan.inner) * splits.grid.n_cells * n_classes))
         trees = []
-        with Progress(self.progress, "growing", self.n_trees) as bar:
+        with Progress(self.progress, "growing", self.n_trees * (len(plan.inner) + 1)) as bar:
             for first in range(0, self.n_trees, at_once):
                 batch = starts[first : first + at_once]
-                trees += grow_trees(curator, batch, splits, plan, counts_budget)
-                bar.advance(len(batch))
+                trees += grow_trees(curator, batch, splits, plan, counts_budget, partial(bar.advance, len(batch)))
         return Forest(curator.schema, trees)
 
     def _receipt(self, curator: Curator, roots: Sequence[Scope], budget: Fraction) -> Receipt:

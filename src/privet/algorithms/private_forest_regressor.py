@@ -13,15 +13,10 @@ from typing import Any
 
 from privet.algorithms.base import check_hint, check_whole
 from privet.algorithms.forest import ForestRegressor
-from privet.algorithms.private_tree_regressor import focus, measure
-from privet.curators.base import Curator, Node, Tally
+from privet.algorithms.private_tree_regressor import grow_means
+from privet.curators.base import Curator, Node
 from privet.schema import Schema
 from privet.tree.forest import Forest
-from privet.tree.grid import public_grid
-from privet.tree.growth import grow_together, sprout
-from privet.tree.planning import FOCUS_SHARE, SIZE_SHARE, plan_means
-from privet.tree.splits import public_splits
-from privet.tree.tree import Tree
 
 WORTH_A_TREE = 1_000_000
 """The n * epsilon that each tree should have for itself."""
@@ -92,22 +87,7 @@ class PrivateForestRegressor(ForestRegressor):
         check_hint(self.n_records)
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
-        grid = public_grid(curator.schema)
-        splits = public_splits(grid)
-        curator.grid(grid)
-        left, margin, size = budget * (1 - FOCUS_SHARE), 0.0, float(self.n_records or 0)
-        if self.n_records is None:
-            share = budget * SIZE_SHARE
-            size = float(curator.tally({start: Tally(by_class=False)}, share)[start][0])
-            left, margin = left - share, 2 / float(SIZE_SHARE)
-        n_trees = self.n_trees or min(max(int(size * float(left) / WORTH_A_TREE), 1), MOST_TREES)
-        plan = plan_means(size, left / n_trees, len(splits), self.max_depth, margin)
-        trees = [Tree(curator.schema) for _ in range(n_trees)]
-        frontiers = [sprout(tree, root, grid) for tree, root in zip(trees, curator.copies(start, n_trees))]
-        if plan.levels:
-            focus(curator, start, budget * FOCUS_SHARE)
-        for level in plan.levels:
-            frontiers = grow_together(curator, trees, frontiers, splits, level)
-        for tree, frontier in zip(trees, frontiers):
-            measure(curator, tree, frontier, plan.leaf_budget)
-        return Forest(curator.schema, [tree.simplified() for tree in trees])
+        def n_trees(worth: float) -> int:
+            return self.n_trees or min(max(int(worth / WORTH_A_TREE), 1), MOST_TREES)
+
+        return Forest(curator.schema, grow_means(curator, start, budget, self.max_depth, self.n_records, n_trees))

@@ -8,7 +8,7 @@ records (``privet.tree.planning``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -108,20 +108,30 @@ class PrivateTreeClassifier(PrivateClassifier):
 
 
 def grow_trees(
-    curator: Curator, starts: Sequence[Node], splits: Splits, plan: Plan, counts_budget: Fraction = Fraction(0)
+    curator: Curator,
+    starts: Sequence[Node],
+    splits: Splits,
+    plan: Plan,
+    counts_budget: Fraction = Fraction(0),
+    tell: Callable[[], None] = lambda: None,
 ) -> list[Tree]:
-    """A tree for each start, all of them level by level together; with counts at the leaves if they have a budget."""
+    """A tree for each start, all of them level by level together; with counts at the leaves if they have a budget.
+
+    ``tell`` is called after each level, the last included.
+    """
     grid = splits.grid
     trees = [Tree(curator.schema) for _ in starts]
     frontiers = [sprout(tree, start, grid) for tree, start in zip(trees, starts)]
     for level in plan.inner:
         frontiers = grow_together(curator, trees, frontiers, splits, level)
+        tell()
     last = _choose_last(curator, trees, frontiers, splits if plan.joint else None, plan.last_budget)
     leaves: dict[Node, list[TreeNode]] = {}
     for tree, frontier in zip(trees, frontiers):
         leaves |= _label(tree, frontier, last, grid)
     if counts_budget:
         _count(curator, leaves, last, counts_budget)
+    tell()
     return [tree.simplified() for tree in trees]
 
 

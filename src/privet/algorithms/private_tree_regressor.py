@@ -9,18 +9,17 @@ full range, from two sums that cost what one count costs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from privet.algorithms.base import PrivateRegressor, check_hint, check_whole
 from privet.curators.base import Curator, Node, Tally
 from privet.schema import Schema
-from privet.tree.candidates import Splits
 from privet.tree.grid import public_grid
-from privet.tree.growth import Branch, grow_level, sprout
+from privet.tree.growth import Branch, grow_together, sprout
 from privet.tree.means import set_means
-from privet.tree.planning import FOCUS_SHARE, SIZE_SHARE, MeansPlan, plan_means
+from privet.tree.planning import FOCUS_SHARE, SIZE_SHARE, plan_means
 from privet.tree.splits import public_splits
 from privet.tree.tree import Tree
 
@@ -87,28 +86,46 @@ class PrivateTreeRegressor(PrivateRegressor):
         check_hint(self.n_records)
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
-        grid = public_grid(curator.schema)
-        splits = public_splits(grid)
-        curator.grid(grid)
-        plan = self._plan(curator, start, budget, splits)
-        tree = Tree(curator.schema)
-        frontier = sprout(tree, start, grid)
-        if plan.levels:
-            focus(curator, start, budget * FOCUS_SHARE)
-        for level in plan.levels:
-            frontier = grow_level(curator, tree, frontier, splits, level)
-        measure(curator, tree, frontier, plan.leaf_budget)
-        return tree.simplified()
+        return grow_means(curator, start, budget, self.max_depth, self.n_records, lambda _: 1)[0]
 
-    def _plan(self, curator: Curator, start: Node, budget: Fraction, splits: Splits) -> MeansPlan:
-        """How deep, and what each level spends: by the public hint, or by a noisy number of records."""
-        left = budget * (1 - FOCUS_SHARE)
-        if self.n_records is not None:
-            return plan_means(self.n_records, left, len(splits), self.max_depth)
+
+def grow_means(
+    curator: Curator,
+    start: Node,
+    budget: Fraction,
+    max_depth: int,
+    n_records: float | None,
+    n_trees: Callable[[float], int],
+) -> list[Tree]:
+    """Trees that share the budget and all records, grown together; ``n_trees`` says how many from n * epsilon.
+
+    How deep, and what each level spends, is by the public hint or by a noisy number of records. That, and the middle
+    of the targets, are measured once.
+    """
+    grid = public_grid(curator.schema)
+    splits = public_splits(grid)
+    curator.grid(grid)
+    left, margin = budget * (1 - FOCUS_SHARE), 0.0
+    if n_records is None:
         share = budget * SIZE_SHARE
-        size = int(curator.tally({start: Tally(by_class=False)}, share)[start][0])
+        n_records = float(curator.tally({start: Tally(by_class=False)}, share)[start][0])
         # Two noise scales of n * epsilon: a noisy number must not buy a depth that the true one would not.
-        return plan_means(size, left - share, len(splits), self.max_depth, margin=2 / float(SIZE_SHARE))
+        left, margin = left - share, 2 / float(SIZE_SHARE)
+    n = n_trees(n_records * float(left))
+    plan = plan_means(n_records, left / n, len(splits), max_depth, margin)
+    trees = [Tree(curator.schema) for _ in range(n)]
+    starts = [start] if n == 1 else curator.copies(start, n)
+    frontiers = [sprout(tree, root, grid) for tree, root in zip(trees, starts)]
+    leaf_budget = plan.leaf_budget
+    if plan.levels:
+        focus(curator, start, budget * FOCUS_SHARE)
+    else:
+        leaf_budget += budget * FOCUS_SHARE / n
+    for level in plan.levels:
+        frontiers = grow_together(curator, trees, frontiers, splits, level)
+    for tree, frontier in zip(trees, frontiers):
+        measure(curator, tree, frontier, leaf_budget)
+    return [tree.simplified() for tree in trees]
 
 
 def focus(curator: Curator, start: Node, budget: Fraction) -> None:

@@ -39,6 +39,8 @@ class DPDFClassifier(BinnedForest, ForestClassifier):
     ``variant="published"`` takes the sensitivity of the mean impurity at a *noisy* node size, which may be far above
     the true one: it reads exact sizes, and costs infinity (docs/theory.md, B3).
 
+    The other parameters are those of ``DPRFClassifier``.
+
     Examples
     --------
     >>> from privet.datasets import load_adult

@@ -194,6 +194,23 @@ class DPERTClassifier(DPERT, ForestClassifier):
     Costs ``epsilon``, as its authors claim: each of ``n_trees`` trees spends its share on the counts of its leaves.
     Worth using as the yardstick for every method that spends something on its splits.
 
+    Parameters
+    ----------
+    schema : Schema
+        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
+    epsilon : float
+        The privacy budget; of a published variant whose claim fails, the claim.
+    n_trees : int
+        How many trees; each has all records and a share of the budget.
+    max_depth : int
+        The depth of all trees; a branch that nothing can part ends before.
+    variant : "sound" or "published"
+        The same here: the claim holds.
+    structure : int, optional
+        A public seed for what is drawn. It says nothing about records, and the receipt stays valid.
+    random_state : int, optional
+        Reproducible structure and noise for research; voids the receipt.
+
     Examples
     --------
     >>> from privet.datasets import load_adult
@@ -208,7 +225,7 @@ class DPERTRegressor(DPERT, ForestRegressor):
     """Extremely random trees with noisy means: DP-ERT as DiPriMe's authors carried it over to numbers.
 
     ``variant="sound"`` costs ``epsilon``; ``"published"`` scales a mean's noise by the exact size of its leaf, which
-    costs infinity.
+    costs infinity. The other parameters are those of ``DPERTClassifier``; the schema has a target's range.
     """
 
     _shortfall = _MEANS
@@ -219,6 +236,15 @@ class DPRFClassifier(DPRF, ForestClassifier):
 
     Costs ``epsilon``: a tree's share is divided evenly among the choices of a path and the counts of its leaf. Many
     children make small leaves: worth using to see what binary splits gain.
+
+    Parameters
+    ----------
+    n_bins : int
+        How many bins of one width a numeric feature has.
+    n_candidates : int
+        The paper's K: how many attributes, drawn from those not used above, a node's is chosen from.
+    schema, epsilon, n_trees, max_depth, variant, structure, random_state
+        As in ``DPERTClassifier``.
     """
 
 
@@ -226,7 +252,7 @@ class DPRFRegressor(DPRF, ForestRegressor):
     """DP-RF as DiPriMe's authors carried it over to numbers: attributes by squared error, means at the leaves.
 
     ``variant="sound"`` costs ``epsilon``; ``"published"`` scales a mean's noise by the exact size of its leaf, which
-    costs infinity.
+    costs infinity. The other parameters are those of ``DPRFClassifier``; the schema has a target's range.
     """
 
     _shortfall = _MEANS
