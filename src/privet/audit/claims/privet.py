@@ -79,13 +79,25 @@ CLAIMS = (
 )
 
 
-# Ways to make a registered class that are audited beside, or instead of, the way it comes.
+# Ways to make a registered class that are audited beside, or instead of, the way it comes. A random structure is public:
+# it is fixed, so that probabilities can be computed. The small ones have few enough answers for that.
+_STUMP = {"max_depth": 1, "n_bins": 2}
+_PAIR = {"n_trees": 2, "max_depth": 1, "structure": 0}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    # A random structure is public: it is fixed, so that probabilities can be computed.
     "RandomTreeClassifier": ("RandomTreeClassifier", {"structure": 0}),
     "PrivateForestClassifier-boosting": ("PrivateForestClassifier", {"method": "boosting"}),
     "PrivateForestClassifier-parts": ("PrivateForestClassifier", {"method": "trees", "n_trees": 2, "max_depth": 2}),
+    "PrivateForestRegressor-small": ("PrivateForestRegressor", {"n_trees": 2, "max_depth": 1}),
     "PrivateTreeClassifier-counts": ("PrivateTreeClassifier", {"leaves": "counts"}),
+    "TopDownClassifier-small": ("TopDownClassifier", {"max_nodes": 1, "leaf_share": 0.9}),
+    "PrivaTreeClassifier-small": ("PrivaTreeClassifier", _STUMP),
+    "BDPTClassifier-small": ("BDPTClassifier", _STUMP),
+    "DPRFClassifier-small": ("DPRFClassifier", _PAIR | _STUMP),
+    "DPRFRegressor-small": ("DPRFRegressor", _PAIR | _STUMP),
+    "DPERTClassifier-small": ("DPERTClassifier", _PAIR),
+    "DPERTRegressor-small": ("DPERTRegressor", _PAIR),
+    "DiPriMeForestClassifier-small": ("DiPriMeForestClassifier", _PAIR | {"attribute": "flip", "n_candidates": 2}),
+    "DiPriMeForestRegressor-small": ("DiPriMeForestRegressor", _PAIR | {"attribute": "flip", "n_candidates": 2}),
 }
 
 
