@@ -13,7 +13,8 @@ SURE = 1 - 1e-8
 
 
 def test_large_pairs_are_counted_with_every_variant(monkeypatch):
-    monkeypatch.setattr(search, "_TRANSCRIPTS", 4)
+    monkeypatch.setattr(search, "_FEW", 4)
+    monkeypatch.setattr(search, "_MANY", 4)
     trial = Trial(variants(PrivateTreeClassifier(max_depth=3)), 1.0, 0.0, SURE, 1 - SURE, each=0.0)
     schema = Schema({name: Categorical(["u", "v", "w"]) for name in "abc"}, classes=["n", "y", "m"])
     X = np.array([["u", "v", "w"]] * 5, dtype=object)
@@ -37,7 +38,7 @@ def test_a_pair_that_the_clock_cut_short_is_not_called_too_large(monkeypatch):
 
     assert isinstance(found(10_000.0), Finding)  # every look at the clock takes a tenth of a second
     assert found(1.0).reason == NO_TIME
-    monkeypatch.setattr(search, "_TRANSCRIPTS", 2)
+    monkeypatch.setattr(search, "_FEW", 2)
     assert found(10_000.0).reason == TOO_LARGE
 
 

@@ -35,8 +35,9 @@ _KEPT = 8
 _CLOSE = 0.9
 """From this share of the largest guess on, the pair with more outputs is the more interesting one."""
 
-_TRANSCRIPTS = 400
-"""A pair with more transcripts than this is too large to compute."""
+_FEW, _MANY, _LARGE = 100, 400, 5
+"""A pair with more transcripts than the first is too large to compute; one in so many pairs may have more, up to the
+second. Most bugs show on small pairs, of which many can be tried. The number is coprime to that of variants."""
 
 _SCREEN, _LEAST_SCREEN = 128, 8
 """So many runs on each table in each half say whether a pair is worth more; and the fewest."""
@@ -86,7 +87,7 @@ class Trial:
         try:
             if not hasattr(estimator, "fit_curator") or self.delta > 0:
                 return self._count(estimator, pair, number, until)
-            found = self._compute(estimator, pair, until)
+            found = self._compute(estimator, pair, until, most=_FEW if number % _LARGE else _MANY)
             if isinstance(found, Skip) and (always or number % _COUNTED == 0):
                 return self._count(estimator, pair, number, until)
             return found
@@ -97,7 +98,7 @@ class Trial:
         except Exception as error:  # a stranger's estimator may refuse small or one-sided data in any way it likes
             return Skip(REFUSED, type(error).__name__)
 
-    def _compute(self, estimator: Any, pair: Pair, until: float) -> Finding | Skip:
+    def _compute(self, estimator: Any, pair: Pair, until: float, most: int) -> Finding | Skip:
         """The exact bound, if it has few transcripts and half of the time that is left is enough to follow them.
 
         The other half is for counting: a pair with slow fits shall not end without either.
@@ -106,14 +107,14 @@ class Trial:
         runs = [_timed(run, now + (until - now) / 2) for run in scripted_fits(estimator, pair)]
         for window in _WINDOWS:
             try:
-                bound = exact_bound_of(*runs, proven=self.proven, window=window, most=_TRANSCRIPTS)
+                bound = exact_bound_of(*runs, proven=self.proven, window=window, most=most)
             except TooManyTranscripts:
                 continue
             except _TimeIsUp:
                 return Skip(NO_TIME)
             outputs = bound.runs // 2
             return Finding(
-                bound, pair, estimator, max(bound.epsilon, bound.suspected), outputs, window=window, most=_TRANSCRIPTS
+                bound, pair, estimator, max(bound.epsilon, bound.suspected), outputs, window=window, most=most
             )
         return Skip(TOO_LARGE)
 
