@@ -14,6 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,15 @@ RESULTS = Path(__file__).parent / "results" / "audit.jsonl"
 
 
 def run(names: list[str], epsilon: float, minutes: float, results: Path) -> bool:
-    """Audit them, those first that had fewest pairs so far; whether all kept their promise."""
+    """Audit them, those first that had fewest audits so far; whether all kept their promise."""
     from privet.audit import audit
     from privet.audit.claims.privet import sound_estimators
 
     found = read(results)
     estimators = sound_estimators(epsilon)
-    for name in sorted(names or estimators, key=lambda name: sum(r["tried"] for r in found if r["name"] == name)):
-        seed = sum(r["name"] == name for r in found)
+    audits = Counter(record["name"] for record in found)
+    for name in sorted(names or estimators, key=audits.__getitem__):
+        seed = audits[name]
         report = audit(estimators[name], minutes=minutes, seed=seed)
         print(f"{name}: {report}\n", file=sys.stderr, flush=True)
         record = {"name": name, "commit": commit(), "seed": seed, "minutes": minutes, **report.to_dict()}
