@@ -37,7 +37,7 @@ def test_the_table_says_what_is_claimed_proven_and_found():
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["paper", "variant", "claim", "proven", "bound", "found", "engine", "verdict"]
-    assert lines[1].split()[-5:] == ["0.1", "inf", "8.901", "exact", "caught"]
+    assert lines[1].split()[-5:] == ["0.1", "inf", "8.902", "exact", "caught"]
     assert len(lines) == 1 + len(FEW)
 
 
@@ -195,7 +195,7 @@ def test_a_violation_ends_with_1_and_says_how_to_see_it_again(tmp_path, monkeypa
     (tmp_path / "careless.py").write_text(CARELESS)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # for workers
-    result = run("--estimator", "careless:Careless", "--epsilon", "1", "--minutes", "0.2")
+    result = run("--estimator", "careless:Careless", "--epsilon", "1", "--minutes", "2")
     assert result.exit_code == 1
     assert "VIOLATED" in result.stdout
     assert "Pair.from_json" in result.stdout
