@@ -250,3 +250,23 @@ def test_noise_on_gradients_has_the_scale_that_was_charged():
         for _ in range(1000)
     ]
     assert np.std(np.concatenate(draws)) == pytest.approx(GRADIENT_ONE, rel=0.08)
+
+
+@pytest.mark.parametrize("schema", [TWO, THREE])
+def test_a_gradient_does_not_depend_on_where_its_record_stands(schema):
+    """Vectors are computed in blocks with a rest: a record that joins must not change how another one is rounded."""
+    moves = [(0, 123_457, -765_432), (1, -54_321, 98_765)]
+    rng = np.random.default_rng(0)
+    table = [(float(rng.integers(9)), "abc"[rng.integers(3)], int(rng.integers(3))) for _ in range(67)]
+    output = 1
+
+    def pairs(records):
+        curator = curator_of(records, schema)
+        root = curator.root(UNLIMITED)
+        advanced(curator, root, moves, output)
+        return curator._pairs(root.scope.path, output)
+
+    together = pairs(table)
+    for i, record in enumerate(table):
+        assert (pairs([record])[0] == together[i]).all()
+    np.testing.assert_array_equal(pairs(table[1:]), together[1:])

@@ -23,6 +23,9 @@ CHOICE_SHARE = Fraction(1, 4)
 
 FEWEST_ROUNDS = 4
 
+PER_ROUND = {"epsilon": 8.0, "rho": 6.0}
+"""How much of the signal's power each round should have: the larger, the fewer rounds."""
+
 MOST_ROUNDS = 200
 """Beyond, one more round changes nothing that could be measured."""
 
@@ -72,7 +75,7 @@ def plan_rounds(n_records: float, budget: Fraction, currency: str, n_classes: in
     """
     turns = [1] if n_classes <= 2 else list(range(n_classes))
     strength = max(signal(n_records, budget, currency), 0.0) / len(turns)
-    each = math.sqrt(strength) / 8 if currency == "epsilon" else strength**0.7 / 6
+    each = strength ** (0.5 if currency == "epsilon" else 0.7) / PER_ROUND[currency]
     n = min(max(int(each), FEWEST_ROUNDS if len(turns) == 1 else 2), MOST_ROUNDS)
     share = budget / (n * len(turns))
     return Rounds(tuple(turns * n), share * CHOICE_SHARE, share * (1 - CHOICE_SHARE))

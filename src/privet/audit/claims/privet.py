@@ -94,6 +94,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "BDPTClassifier-small": ("BDPTClassifier", _STUMP),
     "DPRFClassifier-small": ("DPRFClassifier", _PAIR | _STUMP),
     "DPRFRegressor-small": ("DPRFRegressor", _PAIR | _STUMP),
+    "DPDFClassifier-small": ("DPDFClassifier", _PAIR | _STUMP),
     "DPERTClassifier-small": ("DPERTClassifier", _PAIR),
     "DPERTRegressor-small": ("DPERTRegressor", _PAIR),
     "DiPriMeForestClassifier-small": ("DiPriMeForestClassifier", _PAIR | {"attribute": "flip", "n_candidates": 2}),
