@@ -22,8 +22,7 @@ EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 
 
 def methods(depth: int, binned: int) -> dict[str, Callable[[Any, float], Any]]:
-    from privet import DiPriMeForestClassifier
-    from privet.algorithms.baselines import DPERTClassifier, DPRFClassifier
+    from privet import DiPriMeForestClassifier, DPDFClassifier, DPERTClassifier, DPRFClassifier
 
     def diprime(attribute: str) -> Callable[[Any, float], Any]:
         return lambda schema, epsilon: DiPriMeForestClassifier(
@@ -36,6 +35,7 @@ def methods(depth: int, binned: int) -> dict[str, Callable[[Any, float], Any]]:
         "DiPriMeFlip": diprime("flip"),
         "DP-ERT": lambda schema, epsilon: DPERTClassifier(schema, epsilon=epsilon, max_depth=depth),
         "DP-RF": lambda schema, epsilon: DPRFClassifier(schema, epsilon=epsilon, max_depth=binned),
+        "DP-DF": lambda schema, epsilon: DPDFClassifier(schema, epsilon=epsilon, max_depth=binned),
     }
 
 
@@ -84,7 +84,8 @@ def wall_robot() -> None:
         for tree, leaves in zip(model.forest_.trees, model.apply(data.X).T):
             shares += [(leaves == leaf).mean() for leaf in tree.leaves]
         ax.plot(np.sort(shares), (np.arange(len(shares)) + 1) / len(shares), label=name)
-        print(f"{name}: {len(shares) / 10:.0f} leaves a tree, half of them with less than {np.median(shares):.4f}")
+        leaves, nodes = (len(own) / len(model.forest_.trees) for own in (shares, model.forest_.nodes))
+        print(f"{name}: {nodes:.0f} nodes and {leaves:.0f} leaves a tree, half of them below {np.median(shares):.4f}")
     ax.set(
         xlabel="share of the records in a leaf (log scale beyond 0.001)",
         ylabel="share of the leaves with at most that",

@@ -77,6 +77,20 @@ def test_a_hint_saves_the_measured_size():
     assert questions[:2] == ["quantile of the target"] * 2
 
 
+@pytest.mark.parametrize(("n", "tail"), [(4000, Fraction(1, 4)), (10**7, Fraction(1, 10))])
+def test_much_data_are_cut_less(n, tail):
+    events = PrivateTreeRegressor(SCHEMA, n_records=n).fit(X, Y).privacy_.events
+    assert {event.lemma for event in events if event.question == "quantile of the target"} == {
+        f"quantile({tail})", f"quantile({1 - tail})",
+    }  # fmt: skip
+
+
+def test_what_is_not_needed_for_splits_goes_to_the_mean():
+    receipt = PrivateTreeRegressor(SCHEMA, epsilon=1, n_records=1).fit(X, Y).privacy_
+    assert receipt.spent == 1
+    assert len(receipt.events) == 1
+
+
 def test_no_records_are_enough():
     model = PrivateTreeRegressor(SCHEMA, epsilon=1).fit(X[:0], Y[:0])
     assert np.isfinite(model.predict(X)).all()

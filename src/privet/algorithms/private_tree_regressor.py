@@ -3,7 +3,7 @@
 The inner levels are those of the classification tree, with the squared error as score: one private choice per node,
 over every (feature, split) candidate at once. Two things differ. The noise of such a choice grows with the square of
 the targets' range, while most targets lie in a small part of it; so a small share of the budget first measures where
-the middle half of them is, and splits are chosen on targets clamped to it. And a leaf's value is a noisy mean over the
+the middle of them is, and splits are chosen on targets clamped to it. And a leaf's value is a noisy mean over the
 full range, from two sums that cost what one count costs.
 """
 
@@ -23,8 +23,11 @@ from privet.tree.planning import FOCUS_SHARE, SIZE_SHARE, plan_means
 from privet.tree.splits import public_splits
 from privet.tree.tree import Tree
 
-MIDDLE = (Fraction(1, 4), Fraction(3, 4))
-"""Splits are chosen on targets clamped to these quantiles."""
+TAIL, THIN_TAIL = Fraction(1, 4), Fraction(1, 10)
+"""Splits are chosen on targets clamped to their middle, without so much at each end."""
+
+MUCH = 100_000
+"""From this n * epsilon on only thin tails are cut off: noise matters less than what they tell."""
 
 
 class PrivateTreeRegressor(PrivateRegressor):
@@ -111,14 +114,15 @@ def grow_means(
         n_records = float(curator.tally({start: Tally(by_class=False)}, share)[start][0])
         # Two noise scales of n * epsilon: a noisy number must not buy a depth that the true one would not.
         left, margin = left - share, 2 / float(SIZE_SHARE)
-    n = n_trees(n_records * float(left))
+    worth = n_records * float(left)
+    n = n_trees(worth)
     plan = plan_means(n_records, left / n, len(splits), max_depth, margin)
     trees = [Tree(curator.schema) for _ in range(n)]
     starts = [start] if n == 1 else curator.copies(start, n)
     frontiers = [sprout(tree, root, grid) for tree, root in zip(trees, starts)]
     leaf_budget = plan.leaf_budget
     if plan.levels:
-        focus(curator, start, budget * FOCUS_SHARE)
+        focus(curator, start, budget * FOCUS_SHARE, TAIL if worth < MUCH else THIN_TAIL)
     else:
         leaf_budget += budget * FOCUS_SHARE / n
     for level in plan.levels:
@@ -128,10 +132,10 @@ def grow_means(
     return [tree.simplified() for tree in trees]
 
 
-def focus(curator: Curator, start: Node, budget: Fraction) -> None:
-    """Clamp targets to their middle half, roughly known: noise is small against what is left of their spread."""
+def focus(curator: Curator, start: Node, budget: Fraction, tail: Fraction) -> None:
+    """Clamp targets to their middle, roughly known: noise is small against what is left of their spread."""
     assert curator.schema.target is not None
-    low, high = curator.target_quantiles(start, MIDDLE, budget)
+    low, high = curator.target_quantiles(start, (tail, 1 - tail), budget)
     if low < high:
         curator.focus(low, high)
 

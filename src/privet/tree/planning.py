@@ -42,7 +42,7 @@ MEAN_SHARES = (Fraction(1, 10), Fraction(1, 2))
 """The least and the largest share of a regression tree's budget that measures the means of its leaves."""
 
 FOCUS_SHARE = Fraction(1, 20)
-"""The share of a regression tree's budget that measures where the middle half of the targets is."""
+"""The share of a regression tree's budget that measures where the middle of the targets is."""
 
 MOST_LEVELS = 64
 """No number of records is worth more levels than this."""
