@@ -44,7 +44,7 @@ def product(engine: Engine, n: int) -> tuple[float, bool]:
 
 
 def adult(runs: int, sizes: tuple[int, ...] = (10_000, 1_000_000)) -> None:
-    """Runs of both sizes take turns, so that both meet the same machine."""
+    """Runs of both sizes take turns, and turns at being first, so that both meet the same machine."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
     from mpc_loopback import OWNERS, lay_out, run
 
@@ -58,8 +58,8 @@ def adult(runs: int, sizes: tuple[int, ...] = (10_000, 1_000_000)) -> None:
         for rows, folder in folders.items():
             folder.mkdir()
             lay_out(folder, rows=rows, epsilon=runs)
-        for _ in range(runs):
-            for rows, folder in folders.items():
+        for i in range(runs):
+            for rows, folder in list(folders.items())[:: (-1) ** i]:
                 model, said = run(folder, 1.0, ["--force", "--set", "max_depth=4", "--set", f"n_records={rows}"])
                 learned = load(model)
                 assert learned.tree_.depth == 4
@@ -73,9 +73,11 @@ def adult(runs: int, sizes: tuple[int, ...] = (10_000, 1_000_000)) -> None:
             for what, values in zip(WHAT, np.array(costs[rows]).T):
                 print(f"  {what:40} {_mean(values)}")
             print(f"  {'accuracy of one trusted machine, 10 runs':40} {_mean(np.array(central))}")
-    small, large = (np.mean(costs[rows], axis=0) for rows in sizes)
-    for what, few, many in list(zip(WHAT, small, large))[:4]:
-        print(f"{what:40} {sizes[1]:,} against {sizes[0]:,} records: {100 * (many / few - 1):+.1f}%")
+    for name, middle in (("means", np.mean), ("medians", np.median)):
+        print(f"\n{name}, {sizes[1]:,} against {sizes[0]:,} records")
+        small, large = (middle(costs[rows], axis=0) for rows in sizes)
+        for what, few, many in list(zip(WHAT, small, large))[:4]:
+            print(f"  {what:40} {few:,.2f} and {many:,.2f}: {100 * (many / few - 1):+.1f}%")
 
 
 WHAT = ("rounds", "bytes sent by server 0", "its processor time, s", "its time but for waiting for owners, s",

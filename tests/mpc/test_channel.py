@@ -9,6 +9,9 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from flipping import FlippingProxy
 
 from privet.errors import MpcError
@@ -88,6 +91,56 @@ def test_a_server_without_the_pinned_and_valid_certificate_is_refused(people, ho
     with listening(impostor, {"bob": people.certificate("bob")}) as (listener, _):  # noqa: SIM117
         with pytest.raises(MpcError, match="certificate"):
             connect(listener.address, bob, people.certificate("alice"), peer="alice", timeout=10)
+
+
+def issued_by(people, name, key):
+    """A certificate that an agreed one's key has signed, and its own key."""
+    issuer = x509.load_pem_x509_certificate(people.certificate(name))
+    own = ec.generate_private_key(ec.SECP256R1())
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)]))
+        .issuer_name(issuer.subject)
+        .public_key(own.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
+        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
+        .sign(serialization.load_pem_private_key(key.read_bytes(), None), hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    written = people.folder / "issued.key", people.folder / "issued.crt"
+    written[0].write_bytes(own.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+    written[1].write_bytes(made.public_bytes(pem))
+    return Identity(*written)
+
+
+def test_a_certificate_that_an_agreed_one_has_signed_is_not_the_agreed_one(people):
+    """The agreed ones are the roots of a context, so that only the comparison with them tells the difference."""
+    alice, bob = people.identity("alice"), people.identity("bob")
+    with listening(alice, {"bob": people.certificate("bob")}) as (listener, inbox):
+        with contextlib.suppress(MpcError):
+            connect(
+                listener.address,
+                issued_by(people, "bob", bob.key),
+                people.certificate("alice"),
+                peer="alice",
+                timeout=10,
+            ).receive()
+        with pytest.raises(MpcError, match="not connected"):
+            inbox.get("bob", 0.2)
+        assert listener.refused == 1
+    with listening(issued_by(people, "alice", alice.key), {"bob": people.certificate("bob")}) as (listener, _):  # noqa: SIM117
+        with pytest.raises(MpcError, match="certificate"):
+            connect(listener.address, bob, people.certificate("alice"), peer="alice", timeout=10)
+
+
+def test_an_older_tls_is_refused(people):
+    alice, bob = people.identity("alice"), people.identity("bob")
+    with listening(alice, {"bob": people.certificate("bob")}) as (listener, _):
+        context = bob.context(ssl.PROTOCOL_TLS_CLIENT, [people.certificate("alice")])
+        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
+        with socket.create_connection(listener.address) as raw, pytest.raises(ssl.SSLError):
+            context.wrap_socket(raw)
 
 
 @pytest.mark.parametrize("bit", range(8))

@@ -26,7 +26,7 @@ from privet.mpc.engine import Engine
 from privet.mpc.links import Inbox, join, server_name
 from privet.mpc.mesh import PARTIES
 from privet.privacy.kept import KeptLedger
-from privet.privacy.ledger import Ledger
+from privet.privacy.ledger import Ledger, show
 
 MOST_JOB = 2**20
 RUN_BYTES = 16
@@ -59,7 +59,8 @@ class Server:
 
     def serve(self, *, once: bool = False) -> None:
         while True:
-            self._progress("waiting for a trainer")
+            left, limit = show(self.ledger.remaining), show(self.ledger.total)
+            self._progress(f"waiting for a trainer; epsilon {left} of {limit} is left")
             with self._inbox.get(TRAINER, None) as trainer:
                 try:
                     model = self._run(trainer)
@@ -90,7 +91,7 @@ class Server:
                     stack.enter_context(self._inbox.newest(_owner(name), max(self.config.timeout, TO_CONNECT)))
                 )
             engine = self._engine(run, stack)
-            engine.agree(job)
+            engine.agree(job + repr((self.config.noise, self.config.most_records)).encode())
             started = time.perf_counter(), time.process_time()
             owners = Owners(engine, lines, self.schema, self.config.most_records)
             coins = None if seed is None else SeededCoins(np.random.default_rng(seed))
