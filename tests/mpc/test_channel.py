@@ -99,7 +99,7 @@ def issued_by(people, name, key):
     own = ec.generate_private_key(ec.SECP256R1())
     made = (
         x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)]))
+        .subject_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "mallory")]))
         .issuer_name(issuer.subject)
         .public_key(own.public_key())
         .serial_number(x509.random_serial_number())
