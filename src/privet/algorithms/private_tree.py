@@ -21,6 +21,7 @@ from privet.tree.candidates import Candidates, Choice, Splits
 from privet.tree.grid import Grid, public_grid
 from privet.tree.growth import Branch, branches, candidates_of, grow_together, sprout
 from privet.tree.planning import COUNT_SHARE, SIZE_SHARE, SPLIT_WORTH, Plan, plan_levels
+from privet.tree.proposals import choose
 from privet.tree.splits import public_splits
 from privet.tree.tree import Tree, TreeNode
 
@@ -149,7 +150,7 @@ def _choose_last(
     for tree, frontier in zip(trees, frontiers):
         candidates |= candidates_of(tree, frontier, splits, labelled=True, stop=True, stop_log_prior=worth)
     budgets = {node: budget + branch.saved for frontier in frontiers for node, branch in frontier.items()}
-    return curator.choose(candidates, CorrectCount(), budgets)
+    return choose(curator, candidates, CorrectCount(), budgets)
 
 
 def _label(

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from privet.privacy.ledger import exact
 from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, RootGini, Score
 from privet.schema import Schema
 from privet.tree.best_first import Leaf, Offer, grow_best_first
-from privet.tree.candidates import Candidates, Splits
+from privet.tree.candidates import Candidates, Split, Splits
 from privet.tree.criteria import CRITERIA, gain
 from privet.tree.planning import SIZE_SHARE
 from privet.tree.splitting_class import SplittingClass
@@ -35,7 +35,10 @@ MECHANISMS = {
     "permute_and_flip": "permute_and_flip",
     "exponential": "exponential",
 }
-"""How a split is chosen, by the name of the parameter."""
+"""How a split is chosen in one place, by the name of the parameter."""
+
+DISTRIBUTED = ("noisy_counts", "local_rnm")
+"""How owners find a split together."""
 
 BUDGETS: dict[str, Callable[[int, int], Fraction]] = {
     "uniform": lambda depth, max_nodes: Fraction(1, max_nodes),
@@ -97,8 +100,11 @@ class TopDownClassifier(PrivateClassifier):
     error, min_gain : float
         A leaf is split further if it weighs at least error / max_nodes of all records, by the noisy counts of its
         parent, and if its split's gain is above ``min_gain``, by its own. (Impurity is 1 for two classes alike.)
-    split : "rnm", "permute_and_flip" or "exponential"
-        How a split, and in the end a label, is chosen. The published variant has report-noisy-max only.
+    split : "rnm", "permute_and_flip", "exponential", "noisy_counts" or "local_rnm"
+        How a split, and in the end a label, is chosen. The last two ask for nothing but what owners can answer who
+        mask their sums (``FederatedCurator``): noisy histograms of all features, or each owner's own choice by
+        report-noisy-max and then the counts of what they chose; labels are the largest of noisy counts. The published
+        variant has ``"rnm"`` only.
     splitting_class : int or SplittingClass
         The questions that a node may choose from: so many evenly spaced thresholds for each numeric feature and one
         question for each category, or a ``privet.tree.splitting_class.SplittingClass``.
@@ -168,7 +174,7 @@ class TopDownClassifier(PrivateClassifier):
         if self.max_depth is not None:
             check_whole("max_depth", self.max_depth)
         check_choice("criterion", self.criterion, tuple(CRITERIA))
-        check_choice("split", self.split, tuple(MECHANISMS))
+        check_choice("split", self.split, (*MECHANISMS, *DISTRIBUTED))
         if self.variant == "published" and self.split != "rnm":
             raise PrivetError("The published variant is the paper's, with split='rnm'.")
         if not (is_number(self.leaf_share) and 0 < self.leaf_share < 1):
@@ -192,27 +198,29 @@ class TopDownClassifier(PrivateClassifier):
         offered = offered if isinstance(offered, SplittingClass) else SplittingClass(int(offered))
         functions = offered.functions(curator.schema)
         curator.grid(functions.grid)
-        kind = _Published if self.variant == "published" else _Sound
-        private_split = kind(self, curator, functions, start, budget)
+        private_split = self._private_split(curator, functions, start, budget)
         tree = Tree(curator.schema)
         leaves = grow_best_first(curator, tree, start, functions.grid, private_split, int(self.max_nodes))
-        labels = curator.choose(
-            {node: Candidates(None, n_classes, labelled=True, stop=True) for node in leaves},
-            CorrectCount(),
-            private_split.leaf_budget,
-            mechanism=MECHANISMS[self.split],
-        )
-        for node, choice in labels.items():
-            assert choice.labels is not None
-            tree.nodes[leaves[node].branch.number].label = choice.labels[0]
+        private_split.label(tree, leaves)
         return tree.simplified()
+
+    def _private_split(self, curator: Curator, functions: Splits, start: Node, budget: Fraction) -> BudgetedSplit:
+        from privet.algorithms.distributed_split import LocalRNM, NoisyCounts
+
+        distributed = {"noisy_counts": NoisyCounts, "local_rnm": LocalRNM}
+        kind = PublishedSplit if self.variant == "published" else distributed.get(self.split, SoundSplit)
+        for question in sorted(kind.questions - curator.capabilities):
+            curator._cannot(question)
+        return kind(self, curator, functions, start, budget)
 
 
 # -- PrivateSplit: the part that asks ------------------------------------------------------------------------------
 
 
-class _Budgeted:
-    """What both variants share: how the budget is dealt out, and which leaves are too small."""
+class BudgetedSplit:
+    """What all share: how the budget is dealt out, which leaves are too small, and how they are labelled."""
+
+    questions: ClassVar[frozenset[str]] = frozenset({"choose", "tally"})
 
     def __init__(
         self, model: TopDownClassifier, curator: Curator, functions: Splits, start: Node, budget: Fraction
@@ -227,8 +235,24 @@ class _Budgeted:
         """What a node at this depth may spend; nothing beyond the largest one."""
         return self.split_budget * self.shares[depth - 1] if depth <= len(self.shares) else Fraction(0)
 
+    def offers(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
+        raise NotImplementedError
 
-class _Sound(_Budgeted):
+    def weights(self, offer: Offer, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
+        return offer.weights  # counted with the split
+
+    def label(self, tree: Tree, leaves: Mapping[Node, Leaf]) -> None:
+        """Choose a label for every leaf."""
+        options = Candidates(None, len(self.curator.schema.classes or ()), labelled=True, stop=True)
+        mechanism = MECHANISMS[self.model.split]
+        chosen = self.curator.choose(
+            dict.fromkeys(leaves, options), CorrectCount(), self.leaf_budget, mechanism=mechanism
+        )
+        for node, choice in chosen.items():
+            (tree.nodes[leaves[node].branch.number].label,) = choice.labels or ()
+
+
+class SoundSplit(BudgetedSplit):
     """Choose, then measure the winner. Everything that is decided follows from the schema and from private answers."""
 
     def __init__(
@@ -252,7 +276,18 @@ class _Sound(_Budgeted):
             if self._worth_asking(leaf)
         }
         candidates = {node: options for node, options in candidates.items() if len(options)}
-        budgets = {node: self.budget(leaves[node].depth) for node in candidates}
+        counted = self.counted(candidates, {node: self.budget(leaves[node].depth) for node in candidates})
+        offers = {}
+        for node, (split, counts) in counted.items():
+            gained = float(gain(self.model.criterion, counts))
+            if gained > self.model.min_gain:
+                offers[node] = Offer(split, gained, tuple(counts.sum(axis=1) / self.size))
+        return offers
+
+    def counted(
+        self, candidates: Mapping[Node, Candidates], budgets: Mapping[Node, Fraction]
+    ) -> dict[Node, tuple[Split, np.ndarray]]:
+        """For each node a split, privately chosen, and the noisy class counts of its children."""
         choices = self.curator.choose(
             candidates,
             self.score,
@@ -264,22 +299,14 @@ class _Sound(_Budgeted):
             {node: Tally((split,)) for node, split in splits.items()},
             {node: budgets[node] * TALLY_SHARE for node in splits},
         )
-        gains = {node: float(gain(self.model.criterion, cells)) for node, cells in counts.items()}
-        return {
-            node: Offer(split, gains[node], tuple(counts[node].sum(axis=1) / self.size))
-            for node, split in splits.items()
-            if gains[node] > self.model.min_gain
-        }
+        return {node: (split, counts[node]) for node, split in splits.items()}
 
     def _worth_asking(self, leaf: Leaf) -> bool:
         """Not if it weighs too little, nor if its noise would be larger than all records together."""
         return leaf.weight >= self.min_weight and self.budget(leaf.depth) * self.size >= 1
 
-    def weights(self, offer: Offer, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
-        return offer.weights  # counted with the split
 
-
-class _Published(_Budgeted):
+class PublishedSplit(BudgetedSplit):
     """As printed: noise of a private scale on exact gains, the largest of which is told, and noisy weights."""
 
     def __init__(

@@ -13,6 +13,7 @@ from privet.curators.base import Curator, Node
 from privet.tree.candidates import Candidates, Split, Splits
 from privet.tree.grid import Grid
 from privet.tree.planning import Level
+from privet.tree.proposals import choose
 from privet.tree.tree import Rule, Tree
 
 
@@ -43,7 +44,7 @@ def grow_together(
     """``grow_level`` for the frontiers of several trees, in one question to the curator."""
     candidates = [candidates_of(tree, frontier, splits) for tree, frontier in zip(trees, frontiers)]
     ready = {node: options for own in candidates for node, options in own.items() if len(options)}
-    answers = curator.choose(ready, level.score, level.budget) if ready else {}
+    answers = choose(curator, ready, level.score, level.budget) if ready else {}
     choices = {node: choice.split for node, choice in answers.items() if choice.split is not None}
     children = curator.split(choices)
     grown: list[dict[Node, Branch]] = []

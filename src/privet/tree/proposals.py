@@ -1,0 +1,103 @@
+"""Choices by proposals: what owners do who can add up, but who have nobody to choose for all of them.
+
+Each owner proposes its own private choice, from its records alone; the children of all that was proposed are counted
+over all owners, class by class, with noise; and the proposal that does best by these counts is taken. Proposals cost
+once, whoever makes them (owners are disjoint), and no more with more features; the counts cost one table for each
+different proposal, so nothing is lost where owners agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from privet.curators.base import Budget, Curator, Node, Tally, budgets
+from privet.privacy.sensitivity import CorrectCount, Score
+from privet.tree.candidates import Candidates, Choice, Split
+
+PROPOSAL_SHARE = Fraction(1, 2)
+"""The part of a choice's budget that pays for the owners' proposals; the rest counts them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """A proposed split, or None for not splitting, and the noisy class counts of its children (or of the node)."""
+
+    split: Split | None
+    counts: np.ndarray
+
+
+def proposals(
+    curator: Curator,
+    candidates: Mapping[Node, Candidates],
+    score: Score,
+    budget: Budget,
+    *,
+    mechanism: str = "permute_and_flip",
+) -> dict[Node, list[Counted]]:
+    """Every different split that an owner proposes for a node, counted over all owners.
+
+    Costs ``budget`` on each node's scope: ``PROPOSAL_SHARE`` of it for the choices, the rest for the counts. A node
+    whose candidates are labels alone is only counted.
+    """
+    paid = dict(zip(candidates, budgets(list(candidates), budget)))
+    asked = {node: options for node, options in candidates.items() if options.splits is not None}
+    choices = curator.choose_each(
+        asked, score, {node: paid[node] * PROPOSAL_SHARE for node in asked}, mechanism=mechanism
+    )
+    proposed = {node: dict.fromkeys(choice.split for choice in choices.get(node, ())) for node in candidates}
+    tables = {node: tuple(split for split in own if split is not None) for node, own in proposed.items()}
+    counts = curator.tally(
+        {node: Tally(own) for node, own in tables.items()},
+        {node: paid[node] * (1 - PROPOSAL_SHARE) if node in asked else paid[node] for node in candidates},
+    )
+    counted = {}
+    for node, own in tables.items():
+        each = agreed(np.split(counts[node], np.cumsum([split.n_children for split in own])[:-1]))
+        counted[node] = [Counted(split, of_split) for split, of_split in zip(own, each)]
+        if not own or None in proposed[node]:
+            counted[node].append(Counted(None, each[0].sum(axis=0, keepdims=True)))
+    return counted
+
+
+def agreed(tables: list[np.ndarray]) -> list[np.ndarray]:
+    """Counts of several tables of one node, moved by as little as makes them add up to the same class counts.
+
+    All tables hold the same records, so the mean of their totals is the best guess of the true ones, and the least
+    squares way to reach it moves the cells of a table alike. Without it, a table whose noise hides records would look
+    as if it left fewer errors.
+    """
+    totals = np.mean([table.sum(axis=0) for table in tables], axis=0)
+    return [table + (totals - table.sum(axis=0)) / len(table) for table in tables]
+
+
+def choose_by_proposals(
+    curator: Curator, candidates: Mapping[Node, Candidates], score: Score, budget: Budget
+) -> dict[Node, Choice]:
+    """What ``choose`` answers where no curator can: for each node the proposal that scores best by its noisy counts.
+
+    Labels, if they are asked for, are the classes that these say are most frequent, whatever owners proposed.
+    """
+    counted = proposals(curator, candidates, score, budget)
+    chosen = {}
+    for node, options in candidates.items():
+        judged = CorrectCount() if options.labelled else score
+        best = max(counted[node], key=lambda each: judged.of(_whole(each.counts)).item())
+        labels = tuple(int(label) for label in best.counts.argmax(axis=1)) if options.labelled else None
+        chosen[node] = Choice(best.split, labels)
+    return chosen
+
+
+def choose(curator: Curator, candidates: Mapping[Node, Candidates], score: Score, budget: Budget) -> dict[Node, Choice]:
+    """One choice for each node, by the curator if it can, else by the owners' proposals."""
+    if "choose" in curator.capabilities:
+        return curator.choose(candidates, score, budget)
+    return choose_by_proposals(curator, candidates, score, budget) if candidates else {}
+
+
+def _whole(counts: np.ndarray) -> np.ndarray:
+    """Noisy counts as a score takes them: one candidate's children, whole numbers, none below 0."""
+    return np.rint(np.maximum(counts, 0)).astype(np.int64)[None]
