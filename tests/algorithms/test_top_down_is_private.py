@@ -53,7 +53,7 @@ def worst_loss(case, most_records, window=(0, 1), **options):
     )
 
 
-@pytest.mark.parametrize("split", ["rnm", "permute_and_flip", "exponential"])
+@pytest.mark.parametrize("split", ["rnm", "permute_and_flip", "exponential", "noisy_counts", "local_rnm"])
 def test_no_transcript_of_one_split_is_more_than_epsilon_apart(split):
     assert 1 < worst_loss("one category", 1, max_nodes=1, split=split) <= 8 + 1e-9
 

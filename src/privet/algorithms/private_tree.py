@@ -99,13 +99,15 @@ class PrivateTreeClassifier(PrivateClassifier):
     def _plan(self, curator: Curator, start: Node, budget: Fraction, splits: Splits) -> Plan:
         """How deep, and what each level spends: by the public hint, or by a noisy number of records."""
         n_classes = len(curator.schema.classes or ())
+        # Owners who choose each for itself (tree/proposals.py) see their own part of the records.
+        owners = curator.n_owners
         if self.n_records is not None or self.max_depth == 1:
-            return plan_levels(self.n_records or 0, budget, len(splits), n_classes, self.max_depth)
+            return plan_levels((self.n_records or 0) / owners, budget, len(splits), n_classes, self.max_depth)
         share = budget * SIZE_SHARE
         size = int(curator.tally({start: Tally(by_class=False)}, share)[start][0])
         # Two noise scales of n * epsilon: a noisy number must not buy a depth that the true one would not.
-        margin = 2 / float(SIZE_SHARE)
-        return plan_levels(size, budget - share, len(splits), n_classes, self.max_depth, margin)
+        margin = 2 / float(SIZE_SHARE) / owners
+        return plan_levels(size / owners, budget - share, len(splits), n_classes, self.max_depth, margin)
 
 
 def grow_trees(

@@ -82,6 +82,7 @@ class Curator(ABC):
     void: tuple[str, ...] = ()
     roots: list[Scope]  # every scope that ``root`` opened, so that a receipt can show them all
     capabilities: frozenset[str] = frozenset()
+    n_owners: int = 1  # how many choose, each from its own records, where nobody can choose for all
 
     # -- public structure: free -------------------------------------------------------------------------------
 

@@ -82,6 +82,7 @@ class FederatedCurator(RemoteCurator):
             progress=progress,
         )
         self.trust = self.coordinator.terms.trust
+        self.n_owners = len(self.coordinator.terms.parties)
         if self.coordinator.reproducible:
             self.void = (*self.void, "random_state: the noise can be reproduced")
         self._told_splits: WeakKeyDictionary[Splits | Multiway, str] = WeakKeyDictionary()

@@ -18,8 +18,8 @@ from privet.curators.base import Budget, Curator, Node, Tally, budgets
 from privet.privacy.sensitivity import CorrectCount, Score
 from privet.tree.candidates import Candidates, Choice, Split
 
-PROPOSAL_SHARE = Fraction(1, 2)
-"""The part of a choice's budget that pays for the owners' proposals; the rest counts them."""
+PROPOSAL_SHARE = Fraction(2, 3)
+"""The part of a choice's budget that pays for the owners' proposals, each from few records; the rest counts them."""
 
 
 @dataclass(frozen=True, eq=False)

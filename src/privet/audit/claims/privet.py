@@ -79,8 +79,8 @@ CLAIMS = (
 )
 
 
-# Ways to make a registered class that are audited beside, or instead of, the way it comes. A random structure is public:
-# it is fixed, so that probabilities can be computed. The small ones have few enough answers for that.
+# Ways to make a registered class that are audited beside, or instead of, the way it comes. A random structure is
+# public: it is fixed, so that probabilities can be computed. The small ones have few enough answers for that.
 _STUMP = {"max_depth": 1, "n_bins": 2}
 _PAIR = {"n_trees": 2, "max_depth": 1, "structure": 0}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -90,6 +90,11 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "PrivateForestRegressor-small": ("PrivateForestRegressor", {"n_trees": 2, "max_depth": 1}),
     "PrivateTreeClassifier-counts": ("PrivateTreeClassifier", {"leaves": "counts"}),
     "TopDownClassifier-small": ("TopDownClassifier", {"max_nodes": 1, "leaf_share": 0.9}),
+    "TopDownClassifier-noisy_counts": ("TopDownClassifier", {"max_nodes": 1, "split": "noisy_counts"}),
+    "TopDownClassifier-local_rnm": ("TopDownClassifier", {"max_nodes": 1, "split": "local_rnm"}),
+    "HistogramTreeClassifier-small": ("HistogramTreeClassifier", _STUMP),
+    "HistogramTreeClassifier-saving": ("HistogramTreeClassifier", _STUMP | {"save_budget": True}),
+    "HistogramTreeRegressor-small": ("HistogramTreeRegressor", _STUMP),
     "PrivaTreeClassifier-small": ("PrivaTreeClassifier", _STUMP),
     "BDPTClassifier-small": ("BDPTClassifier", _STUMP),
     "DPRFClassifier-small": ("DPRFClassifier", _PAIR | _STUMP),

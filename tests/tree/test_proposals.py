@@ -1,0 +1,103 @@
+"""Choices by proposals: the best of what owners propose, by counts over all of them, at the price of one choice."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privet import Categorical, FederatedCurator, Numeric, PrivateTreeClassifier, Schema
+from privet.federated.channel import in_process
+from privet.privacy.receipt import add_up
+from privet.privacy.sensitivity import CorrectCount, Gini
+from privet.tree.candidates import Candidates
+from privet.tree.grid import public_grid
+from privet.tree.proposals import agreed, choose, choose_by_proposals, proposals
+from privet.tree.splits import public_splits
+
+SCHEMA = Schema({"x": Numeric(0, 9, integer=True), "s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
+PLENTY = Fraction(10**6)
+
+
+def owner(n, feature, seed):
+    """Records whose class is told by one feature; the other says nothing."""
+    rng = np.random.default_rng(seed)
+    x, s = rng.integers(0, 10, n), rng.integers(0, 2, n)
+    y = (x > 4) if feature == "x" else (s == 1)
+    X = np.array([[value, "ab"[code]] for value, code in zip(x, s)], dtype=object)
+    return X, np.where(y, "y", "n")
+
+
+def curator_of(tables, **terms):
+    curator = FederatedCurator(SCHEMA, in_process(tables, SCHEMA), **terms)
+    curator.grid(public_grid(SCHEMA))
+    return curator
+
+
+def options(curator, **more):
+    return Candidates(public_splits(curator._grid), 2, **more)
+
+
+def test_owners_propose_what_is_best_for_them_and_all_records_decide():
+    curator = curator_of([owner(40, "x", 0), owner(40, "x", 1), owner(900, "s", 2)])
+    root = curator.root()
+    (counted,) = proposals(curator, {root: options(curator)}, Gini(), PLENTY).values()
+    assert sorted(each.split.feature for each in counted) == [0, 1]
+    assert {round(each.counts.sum()) for each in counted} == {980}
+    (choice,) = choose_by_proposals(curator, {root: options(curator)}, Gini(), PLENTY).values()
+    assert (choice.split.feature, choice.labels) == (1, None)
+
+
+def test_labels_are_those_of_the_counts_over_all():
+    curator = curator_of([owner(100, "s", seed) for seed in range(3)])
+    root = curator.root()
+    asked = {root: options(curator, labelled=True, stop=True)}
+    (choice,) = choose(curator, asked, CorrectCount(), PLENTY).values()
+    assert choice.split.feature == 1
+    left = 0 if choice.split.part == bytes([0, 1]) else 1
+    assert choice.labels == ((0, 1) if left == 0 else (1, 0))
+
+
+def test_stopping_can_be_proposed_and_labels_alone_are_counted():
+    pure = (np.array([[3, "a"]] * 50, dtype=object), np.array(["y"] * 50))
+    curator = curator_of([pure] * 3)
+    root = curator.root()
+    asked = {root: options(curator, labelled=True, stop=True, stop_log_prior=100.0)}
+    (choice,) = choose(curator, asked, CorrectCount(), Fraction(10)).values()
+    assert (choice.split, choice.labels) == (None, (1,))
+    labels = {root: Candidates(None, 2, labelled=True, stop=True)}
+    assert choose(curator, labels, CorrectCount(), PLENTY)[root].labels == (1,)
+    assert choose(curator, {}, CorrectCount(), PLENTY) == {}
+
+
+def test_a_choice_by_proposals_costs_what_a_choice_costs():
+    curator = curator_of([owner(60, "x", seed) for seed in range(4)])
+    root = curator.root(Fraction(1))
+    left, right = curator.split({root: public_splits(curator._grid).split(0)})[root]
+    choose(
+        curator, {left: options(curator), right: options(curator)}, Gini(), {left: Fraction(1, 2), right: Fraction(1)}
+    )
+    events = curator.ledger.events
+    assert {event.question for event in events} == {"choose a split", "tally"}
+    assert add_up(events) == 1
+    assert sum(event.charged for event in events if event.scope == left.scope.path) == Fraction(1, 2)
+
+
+def test_tables_of_one_node_are_made_to_agree():
+    tables = [np.array([[5, 1], [3, 3]]), np.array([[8, 0], [2, 8], [0, 0]])]
+    moved = agreed(tables)
+    assert np.allclose(moved[0].sum(axis=0), [9, 6])
+    assert np.allclose(moved[1].sum(axis=0), [9, 6])
+    assert np.allclose(moved[0] - tables[0], [[0.5, 1], [0.5, 1]])
+    assert np.array_equal(agreed(tables[:1])[0], tables[0])
+
+
+@pytest.mark.parametrize("terms", [{}, {"noise": "own"}])
+@pytest.mark.parametrize("leaves", ["labels", "counts"])
+def test_our_tree_learns_from_owners_who_cannot_choose_for_all(terms, leaves):
+    tables = [owner(400, "s", seed) for seed in range(3)]
+    model = PrivateTreeClassifier(epsilon=20, max_depth=2, leaves=leaves).fit_curator(
+        FederatedCurator(SCHEMA, in_process(tables, SCHEMA), **terms)
+    )
+    assert model.score(*tables[0]) == 1.0
+    assert model.privacy_.epsilon <= 20
+    assert model.privacy_.verify()
