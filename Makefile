@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: ensemble regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc clean
+.PHONY: ensemble regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc federated clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -57,6 +57,10 @@ jointexp: $(VENV)/bench
 mpc: $(VENV)/bench
 	$(BIN)/python benchmarks/mpc.py
 	$(BIN)/python benchmarks/mpc.py --adult
+
+# Rounds, bytes and time of federated training. See docs/federated.md.
+federated: $(VENV)/bench
+	$(BIN)/python benchmarks/federated_costs.py
 
 # The long audit: every sound estimator, for so many minutes each; it can be stopped and taken up again. See docs/audit.md.
 MINUTES ?= 60

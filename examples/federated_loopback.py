@@ -45,6 +45,7 @@ def lay_out(
     colluders: int = 1,
     dropouts: int = 0,
     seed: int | None = None,
+    wait: float = 600.0,
     timeout: float = 120.0,
 ) -> None:
     """A folder for each hospital and for the coordinator, with keys, others' certificates, data and a TOML file."""
@@ -74,7 +75,7 @@ def lay_out(
     (folder / "coordinator" / "coordinator.toml").write_text(
         'key = "coordinator.key"\ncertificate = "coordinator.crt"\nschema = "adult.toml"\n'
         f'address = "127.0.0.1:{port}"\ntolerated_colluders = {colluders}\ntolerated_dropouts = {dropouts}\n'
-        f"timeout = {timeout}\n{parties}"
+        f"wait = {wait}\ntimeout = {timeout}\n{parties}"
     )
 
 

@@ -143,6 +143,21 @@ def test_shares_that_nobody_knows_are_laplace_noise():
     assert law.exact_bound(federated.any_rows()).epsilon == pytest.approx(0.1, abs=1e-4)
 
 
+def test_our_shares_cost_what_they_claim_up_to_what_they_tolerate_and_more_beyond():
+    pair = federated.any_rows()
+    for unknown, holds in ((4, True), (3, True), (2, False)):
+        law = federated.GeometricShares(5, 5 - unknown, 0, of=3)
+        epsilon = law.exact_bound(pair).epsilon
+        assert (epsilon <= 0.1 + 1e-9) == holds
+    exact = federated.GeometricShares(5, 1, 1, of=3)
+    assert exact.exact_bound(pair).epsilon == pytest.approx(0.1, abs=1e-6)
+    drawn = np.array([exact(*pair.one) for _ in range(4000)])
+    law = exact.log_law(*pair.one)
+    for k in (0, 1, -1, 5, -30, 30):  # six times the standard error
+        share = math.exp(law[k])
+        assert abs((drawn == k).mean() - share) < 6 * math.sqrt(share / len(drawn))
+
+
 # -- counted, not computed ---------------------------------------------------------------------------------------
 
 

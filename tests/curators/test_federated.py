@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import chi2
 
 pytest.importorskip("cryptography")
-pytest.importorskip("Crypto")
 
 from federated.owners import GRID, NO_NOISE, SCHEMA, TABLES, table, tables, together
 from privet import Ledger, Numeric, Schema

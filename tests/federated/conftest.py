@@ -1,4 +1,3 @@
 import pytest
 
 pytest.importorskip("cryptography")
-pytest.importorskip("Crypto")

@@ -1,5 +1,7 @@
 """Masks hide what a party sends, and cancel in the sum of those who are in it."""
 
+import math
+
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -61,7 +63,7 @@ def test_every_message_has_masks_of_its_own():
 
 def test_a_sum_without_the_missing_needs_the_seeds_of_all_who_are_there_with_them():
     pairs = secrets_of_pairs()
-    own_seeds = {name: bytes([i]) * masking.OWN_SEED_BYTES for i, name in enumerate(NAMES)}
+    own_seeds = {name: bytes([i]) * masking.SEED_BYTES for i, name in enumerate(NAMES)}
     values = {name: np.arange(6) * 10**i for i, name in enumerate(NAMES)}
     sent = {name: masking.masked(values[name], name, seeds_of(pairs, name), own_seeds[name]) for name in NAMES}
     there = [name for name in NAMES if name != "b"]
@@ -78,10 +80,25 @@ def test_a_sum_without_the_missing_needs_the_seeds_of_all_who_are_there_with_the
 
 
 def test_a_seed_comes_back_from_as_many_shares_as_the_threshold_and_not_from_fewer():
-    seed = bytes(range(masking.OWN_SEED_BYTES))
-    shares = masking.deal_seed(seed, 3, NAMES)
-    assert masking.join_seed({name: shares[name] for name in ("b", "c", "d")}, NAMES) == seed
-    assert masking.join_seed({name: shares[name] for name in ("a", "d")}, NAMES) != seed
+    seeds = {"a": bytes(range(32)), "b": b"\xff" * 32}
+    shares = {owner: masking.deal_seed(seed, 3, NAMES) for owner, seed in seeds.items()}
+
+    def joined(*helpers):
+        said = {name: {owner: own[name] for owner, own in shares.items()} for name in helpers}
+        return masking.join_seeds(said, ["a", "b"], NAMES)
+
+    for helpers in (("b", "c", "d"), ("d", "a", "c"), NAMES):
+        assert joined(*helpers) == list(seeds.values())
+    with pytest.raises(FederatedError, match="do not fit"):
+        joined("a", "d")
+
+
+def test_shares_below_the_threshold_look_random_whatever_the_seed():
+    """The mean bit of 400 pairs of shares, of the smallest and the largest seed: within 6 standard errors of a half."""
+    for seed in (bytes(32), b"\xff" * 32):
+        dealt = [masking.deal_seed(seed, 3, NAMES) for _ in range(400)]
+        bits = [bin(int.from_bytes(own[name], "big")).count("1") for own in dealt for name in ("a", "d")]
+        assert abs(sum(bits) / (521 * 800) - 0.5) < 6 * 0.5 / math.sqrt(521 * 800)
 
 
 def test_a_sealed_share_is_for_one_reader_and_one_message():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import signal
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,7 +41,7 @@ def needs_flower() -> None:
         privet federated party mercy.toml
         privet federated coordinator coordinator.toml --epsilon 1 -o model.json
     """
-    for package in ("cryptography", "Crypto", "flwr"):
+    for package in ("cryptography", "flwr"):
         if importlib.util.find_spec(package) is None:
             raise PrivetError("privet federated needs more packages: pip install 'privet[federated]'")
 
@@ -104,6 +104,9 @@ def coordinator(
     journal: Annotated[
         Path | None, typer.Option(file_okay=False, help="Remembers the run, to go on after a stop [OUTPUT.run].")
     ] = None,
+    wire: Annotated[
+        Path | None, typer.Option("--wire-log", dir_okay=False, help="Write every message here, as JSON lines.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output files if they exist.")] = False,
     flower_log: FlowerLog = None,
 ) -> None:
@@ -116,6 +119,7 @@ def coordinator(
 
         privet federated coordinator coordinator.toml --epsilon 1 -o model.json
     """
+    from privet.federated.channel import Channel, Overheard, wire_log
     from privet.federated.config import CoordinatorConfig
     from privet.federated.flower import FlowerChannel
     from privet.federated.identity import certified
@@ -128,7 +132,10 @@ def coordinator(
     learner = make(model, **params)
     known = CoordinatorConfig.read(config)
     journal = journal or output.with_suffix(".run")
-    with closing(FlowerChannel(known, say, flower_log)) as channel:
+    with ExitStack() as stack:
+        channel: Channel = stack.enter_context(closing(FlowerChannel(known, say, flower_log)))
+        if wire is not None:
+            channel = Overheard(channel, wire_log(stack.enter_context(open(wire, "a", encoding="utf-8"))))
         signed = train(known, learner, channel=channel, journal=journal, progress=say)
     signed.verify({name: certified(certificate) for name, certificate in known.parties.items()})
     with whole(target) as part:

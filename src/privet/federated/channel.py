@@ -7,11 +7,14 @@ said what is checked by signatures where it matters.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
+from privet.errors import FederatedError
 from privet.federated.identity import Identity
 from privet.federated.party import Party
+from privet.federated.wire import unpack
 from privet.schema import Schema
 
 
@@ -53,6 +56,25 @@ def in_process(tables: Sequence[tuple[Any, Any]], schema: Schema, **options: Any
     identities = [Identity.fresh(f"party{i:0{width}}") for i in range(len(tables))]
     known = {identity.name: identity.public for identity in identities}
     return InProcess([Party(identity, *own, schema, known, **options) for identity, own in zip(identities, tables)])
+
+
+def wire_log(file: TextIO) -> Callable[[str, bytes, bytes], None]:
+    """Writes every message, both ways, as a line of JSON: for whoever wants to see what leaves."""
+
+    def log(name: str, asked: bytes, answered: bytes) -> None:
+        lines = {"party": name, "asked": _readable(asked), "answered": _readable(answered)}
+        file.write(json.dumps(lines) + "\n")
+        file.flush()
+
+    return log
+
+
+def _readable(message: bytes) -> dict[str, Any]:
+    try:
+        words, numbers = unpack(message)
+    except FederatedError:
+        return {"garbage": message.hex()}
+    return {"words": words, "numbers": numbers.hex()}
 
 
 class Overheard:

@@ -67,7 +67,7 @@ class PartyConfig:
 class CoordinatorConfig:
     """What the coordinator knows: where it listens, who the parties are, and what terms they are asked to sign.
 
-    ``timeout`` is how many seconds a party has to answer.
+    ``wait`` is how many seconds it waits for all parties to come, ``timeout`` how many a party has to answer.
     """
 
     key: Path
@@ -78,13 +78,14 @@ class CoordinatorConfig:
     tolerated_colluders: int
     tolerated_dropouts: int
     noise: str
+    wait: float
     timeout: float
 
     @classmethod
     def read(cls, path: Path) -> CoordinatorConfig:
         file = ConfigFile(path)
         data = file.data
-        known = {"key", "certificate", "address", "schema", "parties", "timeout", "noise"}
+        known = {"key", "certificate", "address", "schema", "parties", "noise", "wait", "timeout"}
         file.allow(known | {"tolerated_colluders", "tolerated_dropouts"})
         if data.get("noise", NOISE[0]) not in NOISE:
             raise file.wrong(f"noise is one of {', '.join(NOISE)}")
@@ -97,6 +98,7 @@ class CoordinatorConfig:
             tolerated_colluders=file.number("tolerated_colluders", 1, least=0, whole=True),
             tolerated_dropouts=file.number("tolerated_dropouts", 0, least=0, whole=True),
             noise=data.get("noise", NOISE[0]),
+            wait=file.number("wait", 300.0),
             timeout=file.number("timeout", 120.0),
         )
 

@@ -1,6 +1,7 @@
 """The coordinator: asks all parties the same question, adds up what comes back, and can read nothing else.
 
-A question is one round, or two where drop-outs are tolerated: answers, then the help to read their sum. What it asked
+A question is one round, or three where drop-outs are tolerated: answers, the parties' signatures of the list of those
+who answered, and their help to read its sum. What it asked
 and what came out is kept in a journal; a coordinator that starts again with the same journal goes through the same
 questions, takes what it has from there, and asks again, with the same bytes, what it had not finished. So nothing is
 paid for twice.
@@ -17,7 +18,7 @@ import numpy as np
 
 from privet.errors import FederatedError
 from privet.federated.journal import Journal
-from privet.federated.masking import join_seed, unmasked
+from privet.federated.masking import join_seeds, unmasked
 from privet.federated.terms import Terms
 from privet.federated.wire import numbers_of, pack, unpack
 
@@ -149,18 +150,15 @@ class Coordinator:
         listed = unpack(self._journal.get(settled) or b"")[0]["answered"]
         if missing := [name for name in listed if name not in replies]:
             raise FederatedError(f"{_names(missing)} had answered, and does not now. Start again when it is back.")
-        messages = {
-            name: pack(
-                {
-                    "do": "unmask",
-                    "run": self.terms.run,
-                    "number": self._number,
-                    "answered": listed,
-                    "shares": {other: replies[other][0]["shares"][name] for other in listed if other != name},
-                }
-            )
-            for name in listed
-        }
+        about = {"run": self.terms.run, "number": self._number, "answered": listed}
+        signed = self._exchange(dict.fromkeys(listed, pack({"do": "confirm", **about})))
+        if len(signed) < self.terms.threshold:
+            raise FederatedError(self._too_few(self._missing(signed, listed)))
+        signatures = {name: said["signature"] for name, (said, _) in signed.items()}
+        messages = {}
+        for name in listed:
+            shares = {other: replies[other][0]["shares"][name] for other in listed if other != name}
+            messages[name] = pack({"do": "unmask", **about, "shares": shares, "signatures": signatures})
         return self._read({name: numbers[name] for name in listed}, roster, self._exchange(messages))
 
     def _read(self, numbers: dict[str, np.ndarray], roster: Sequence[str], help: Replies) -> bytes:
@@ -172,16 +170,11 @@ class Coordinator:
                 f"{_names(self._missing(help, numbers))} left before the sum could be read. Start again when it is "
                 "back: nothing is lost, and nothing will be paid twice."
             )
-        own_seeds = [
-            join_seed(
-                {
-                    name: bytes.fromhex(said["shares"][owner])
-                    for name, (said, _) in list(help.items())[: self.terms.threshold]
-                },
-                self.terms.parties,
-            )
-            for owner in numbers
-        ]
+        shares = {
+            name: {owner: bytes.fromhex(help[name][0]["shares"][owner]) for owner in numbers}
+            for name in list(help)[: self.terms.threshold]
+        }
+        own_seeds = join_seeds(shares, list(numbers), self.terms.parties)
         pairs = {(name, gone): bytes.fromhex(help[name][0]["seeds"][gone]) for name in numbers for gone in missing}
         return unmasked(numbers, own_seeds, pairs).astype("<i8").tobytes()
 

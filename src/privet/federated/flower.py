@@ -161,8 +161,8 @@ class FlowerChannel:
         self._stack.close()
 
     def _await(self, progress: Callable[[str], None]) -> None:
-        """Wait until all parties are there, or as long as they have to answer."""
-        end, missing = time.monotonic() + max(self._config.timeout, TO_START), list(self.parties)
+        """Wait until all parties are there, or for as long as the file says."""
+        end, missing = time.monotonic() + self._config.wait, list(self.parties)
         while missing and time.monotonic() < end:
             progress(f"waiting for {', '.join(missing)}")
             self._send(pack({"do": "names", "timeout": min(self._config.timeout, 30.0)}))
@@ -256,13 +256,24 @@ def _start(program: str, options: Mapping[str, Any], folder: Path, log: Path | N
     arguments = [str(word) for option in options.items() for word in option if word is not None]
     with open(log or folder / "flower.log", "ab") as words:
         return subprocess.Popen(
-            [_program(program), *arguments],
+            [sys.executable, "-c", _LEASH, sys.executable, _program(program), *arguments],
             env=_environment(folder),
             stdin=subprocess.DEVNULL,
             stdout=words,
             stderr=words,
             start_new_session=True,
         )
+
+
+# A program that is killed cannot end those it started; on Linux the system does. Elsewhere they have to be ended by hand.
+_LEASH = """
+import ctypes, os, signal, sys
+try:
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+except (AttributeError, OSError, TypeError):
+    pass
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

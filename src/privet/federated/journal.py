@@ -29,7 +29,7 @@ class Journal:
     def put(self, name: str, entry: bytes) -> None:
         """Keep an entry for good. What is kept is never changed."""
         if self._kept.get(name, entry) != entry:
-            raise FederatedError(f"The journal has another entry {name}: it is not changed.")
+            raise FederatedError(f"Entry {name} of the journal says something else, and is not changed.")
         if name in self._kept:
             return
         if self._folder is not None:

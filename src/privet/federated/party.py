@@ -7,7 +7,8 @@ What a party promises, whatever the coordinator does:
 - what leaves is noised, and masked unless the noise is the party's own and whole (``masking.py``);
 - an answer is stored before it is sent, and a repeated question gets the stored bytes: never fresh noise, never a mask
   twice. Another question under the same number is refused;
-- for one question it helps to read one sum, of at least ``Terms.threshold`` parties.
+- for one question it helps to read one sum, of at least ``Terms.threshold`` parties: where drop-outs are tolerated, it
+  signs one list of those who answered, and helps when it sees that as many parties have signed the same.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from privet.errors import BudgetError, CapabilityError, FederatedError, LeakErro
 from privet.federated.identity import Identity, Known, check_signature
 from privet.federated.journal import Journal
 from privet.federated.masking import (
-    OWN_SEED_BYTES,
+    SEED_BYTES,
     deal_seed,
     masked,
     opened,
@@ -38,7 +39,7 @@ from privet.federated.masking import (
     pair_seed,
     sealed,
 )
-from privet.federated.terms import Terms, join_statement, receipt_statement
+from privet.federated.terms import Terms, join_statement, list_statement, receipt_statement
 from privet.federated.wire import pack, unpack
 from privet.privacy.ledger import Amount, Ledger, show
 from privet.privacy.receipt import Event, Receipt
@@ -89,6 +90,7 @@ class Party:
                 "join": self._join,
                 "ask": self._ask,
                 "missed": self._missed,
+                "confirm": self._confirm,
                 "unmask": self._unmask,
                 "sign": self._sign,
             }
@@ -184,24 +186,46 @@ class Party:
     def _allows(self) -> str:
         return ", ".join(sorted(self._allowed))
 
+    def _confirm(self, words: dict[str, Any], message: bytes) -> bytes:
+        """Sign the list of those who answered a question: one for each question, for good."""
+        number, listed = int(words["number"]), list(words["answered"])
+        run = self._open(words["run"])
+        _, asked = self._answered(words)
+        run.check_list(listed, asked, self.name)
+        self._journal(words["run"]).put(f"{number:06}list", pack({"answered": listed}))
+        return pack({"signature": self._identity.sign(list_statement(sha256(asked).digest(), listed)).hex()})
+
     def _unmask(self, words: dict[str, Any], message: bytes) -> bytes:
-        number = int(words["number"])
+        """Help to read the sum of the list that was signed here, if as many others as it takes have signed it too."""
+        number, listed = int(words["number"]), list(words["answered"])
         run = self._open(words["run"])
         journal = self._journal(words["run"])
-        listed = list(words["answered"])
-        stored = journal.get(f"{number:06}u")
+        stored = journal.get(f"{number:06}help")
+        kept, asked = self._answered(words)
+        if journal.get(f"{number:06}list") != pack({"answered": listed}):
+            raise FederatedError(f"{self.name} has not signed this list of those who answered question {number}.")
         if stored is not None:
-            before, reply = unpack(stored)
-            if before["answered"] != listed:
-                raise FederatedError(f"Question {number} was read with another list of parties.")
-            return reply
-        entry = journal.get(f"{number:06}")
-        if entry is None:
-            raise FederatedError(f"Question {number} was not asked here.")
-        kept, asked, _ = _entry(entry)
+            return stored
+        signatures = dict(words["signatures"])
+        if len(signatures) < run.terms.threshold or not set(signatures) <= set(listed):
+            raise FederatedError(f"Too few parties have signed this list: the terms need {run.terms.threshold}.")
+        statement = list_statement(sha256(asked).digest(), listed)
+        for name, signature in signatures.items():
+            known = {**self._known, self.name: self._identity.public}
+            check_signature(known, name, statement, bytes.fromhex(signature))
         reply = run.unmask(listed, words["shares"], kept, asked, self.name)
-        journal.put(f"{number:06}u", pack({"answered": listed}, reply))
+        journal.put(f"{number:06}help", reply)
         return reply
+
+    def _answered(self, words: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        """What was kept of a question that was answered here, and the question."""
+        entry = self._journal(words["run"]).get(f"{int(words['number']):06}")
+        if entry is None:
+            raise FederatedError(f"Question {words['number']} was not asked here.")
+        kept, asked, _ = _entry(entry)
+        if "own_share" not in kept:
+            raise FederatedError("There is nothing to unmask.")
+        return kept, asked
 
     # -- the receipt -------------------------------------------------------------------------------------------------
 
@@ -320,11 +344,18 @@ class _Run:
         seeds = {name: pair_seed(self._secrets[name], context) for name in roster if name != me}
         if not self.terms.double:
             return pack({"said": None}, masked(numbers, me, seeds).astype("<u8").tobytes()), {}
-        own_seed = secrets.token_bytes(OWN_SEED_BYTES)
+        own_seed = secrets.token_bytes(SEED_BYTES)
         shares = deal_seed(own_seed, self.terms.threshold, self.terms.parties)
         boxes = {name: sealed(self._secrets[name], context, me, shares[name]).hex() for name in roster if name != me}
         reply = pack({"said": None, "shares": boxes}, masked(numbers, me, seeds, own_seed).astype("<u8").tobytes())
         return reply, {"own_share": shares[me].hex()}
+
+    def check_list(self, listed: list[str], asked: bytes, me: str) -> None:
+        roster = unpack(asked)[0]["roster"]
+        if listed != [name for name in roster if name in set(listed)] or me not in listed:
+            raise FederatedError("The list of those who answered makes no sense.")
+        if len(listed) < self.terms.threshold:
+            raise FederatedError(f"Too few parties have answered: the terms need {self.terms.threshold}.")
 
     def unmask(self, listed: list[str], boxes: dict[str, str], kept: dict[str, Any], asked: bytes, me: str) -> bytes:
         """This party's part in reading one sum: shares of the listed parties' own seeds, seeds with the others.
@@ -332,14 +363,7 @@ class _Run:
         Of its own seed, too, it gives its one share and not the seed: who would get that from a party alone, while the
         others took it for missing, could read its answer.
         """
-        words, _ = unpack(asked)
-        roster = words["roster"]
-        if not self.terms.double or "own_share" not in kept:
-            raise FederatedError("There is nothing to unmask.")
-        if listed != [name for name in roster if name in set(listed)] or me not in listed:
-            raise FederatedError("The list of those who answered makes no sense.")
-        if len(listed) < self.terms.threshold:
-            raise FederatedError(f"Too few parties have answered: the terms need {self.terms.threshold}.")
+        roster = unpack(asked)[0]["roster"]
         context = sha256(asked).digest()
         others = [name for name in listed if name != me]
         shares = {name: opened(self._secrets[name], context, name, bytes.fromhex(boxes[name])).hex() for name in others}

@@ -5,14 +5,16 @@ answer, every released sum has at least K - D - c shares of noise that no collud
 make up the whole noise, and whoever is honest and there adds one: the sum has at least the noise that was paid for,
 against c colluders who subtract theirs, and with D parties missing.
 
-A list of those who answered needs ``threshold`` = K - D names, and K > 2 D + c. Two different lists would need
-2 (K - D) helpers, of whom only the colluders help with both; K + c < 2 (K - D) is too few. So one question has one
-released sum.
+Where parties may be missing, those who answered a question first sign the list of their names, each party one list for
+each question, and then help to read the sum of the list that ``threshold`` = K - D parties have signed. Two such lists
+would need 2 (K - D) signatures, of which only the colluders give two; K + c < 2 (K - D), which is K > 2 D + c, is too
+few. So all honest parties help with the same list, and one question has one released sum.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any
@@ -120,6 +122,11 @@ class Terms:
 def join_statement(terms: Terms, key: bytes) -> bytes:
     """What a party signs when it joins: the terms, and its key for this run."""
     return b"privet join|" + terms.digest + key
+
+
+def list_statement(context: bytes, listed: Sequence[str]) -> bytes:
+    """What a party signs of a question, by the digest of its bytes: that these have answered it, and no other list."""
+    return b"privet list|" + context + pack({"answered": list(listed)})
 
 
 def receipt_statement(terms: Terms, name: str, receipt: str) -> bytes:

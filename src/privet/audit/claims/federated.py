@@ -12,7 +12,8 @@ from scipy.special import gamma, kv  # type: ignore[import-untyped]
 
 from privet.audit.claims.law import Law, LogLaw, joined, log_not, yes_or_no
 from privet.audit.pair import Pair
-from privet.privacy.laws import log_geometric_tail
+from privet.privacy.laws import log_geometric_shares, log_geometric_tail
+from privet.privacy.samplers import geometric_shares
 from privet.privacy.sensitivity import ONE, least_impurities
 from privet.schema import Numeric, Schema
 
@@ -101,6 +102,40 @@ class GammaShares(Law):
         if low < 0 < high:
             return quad(density, low, 0)[0] + quad(density, 0, high)[0]
         return quad(density, low, high)[0]
+
+
+@dataclass(frozen=True)
+class GeometricShares(Law):
+    """A count of ``parties``, as colluders see it: plus the shares of all who are neither colluding nor missing.
+
+    ``of`` shares make up the noise (``Terms.of``). The attacker sees the number itself, cut at ``reach`` around
+    ``count``.
+    """
+
+    parties: int
+    colluders: int
+    missing: int
+    of: int
+    count: int = 5
+    reach: int = 30
+    epsilon: float = 0.1
+
+    @property
+    def unknown(self) -> int:
+        """How many shares the attacker does not know."""
+        return self.parties - self.colluders - self.missing
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
+        noise = geometric_shares(self.unknown, 1 / self.epsilon, self.of).sum()
+        return int(np.clip(len(y) + noise - self.count, -self.reach, self.reach))
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        shift = len(y) - self.count
+        far = self.reach + math.ceil(40 / self.epsilon)
+        seen = np.arange(-far, far + 1)
+        log_p = log_geometric_shares(seen - shift, 1 / self.epsilon, self.unknown / self.of)
+        cut = np.clip(seen, -self.reach, self.reach)
+        return {k: float(np.logaddexp.reduce(log_p[cut == k])) for k in range(-self.reach, self.reach + 1)}
 
 
 def first_of_its_class(features: int, rows: int = 100) -> Pair:

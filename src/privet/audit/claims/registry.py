@@ -130,6 +130,19 @@ CLAIMS: tuple[Claim, ...] = (
         )
         for parties, colluders, width, proven in ((5, 1, 1e-5, federated.shares_cost(5, 1)), (4, 2, 1e-9, math.inf))
     ),
+    *(
+        Claim(
+            key=f"federated-our-shares-{parties}-{colluders}-{missing}",
+            paper="Federated histograms",
+            variant=f"our noise shares, {colluders} of {parties} collude, {missing} missing",
+            claimed=0.1,
+            proven=0.1,
+            subject=partial(federated.GeometricShares, parties, colluders, missing, parties - colluders - missing),
+            witness=federated.any_rows,
+            why="Shares are calibrated to the parties that neither collude nor drop out: theirs alone are the noise.",
+        )
+        for parties, colluders, missing in ((5, 1, 0), (5, 2, 1))
+    ),
     Claim(
         key="hidden-leaves-only",
         paper="Hidden trees",
