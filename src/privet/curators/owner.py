@@ -59,7 +59,7 @@ class Owner:
                 if answer is not None:
                     for server, shares in zip(servers, self._deal(answer)):
                         server.send(np.ascontiguousarray(shares).tobytes())
-        except (KeyError, TypeError, ValueError) as error:
+        except Exception as error:
             # Whatever was wrong, a server only sees that the owner has left: an error could depend on a record.
             raise error if isinstance(error, MpcError | SchemaError) else MpcError("A server asked nonsense.") from None
         finally:

@@ -12,8 +12,9 @@ from privet.audit.claims.law import Law, LogLaw, joined, yes_or_no
 from privet.audit.exact import outputs
 from privet.audit.pair import Pair
 from privet.privacy.cut import CutMechanisms
-from privet.privacy.laws import log_exponential, log_geometric_tail, log_permute_and_flip
+from privet.privacy.laws import log_exponential, log_geometric_tail, log_permute_and_flip, log_report_noisy_max
 from privet.privacy.mechanisms import SeededMechanisms
+from privet.privacy.samplers import half_negative_binomial
 from privet.schema import Categorical, Schema
 
 
@@ -114,7 +115,11 @@ class JointLabel(Law):
         return CutMechanisms(rng).select(self.mechanism, [np.bincount(y, minlength=2)], [1 / self.epsilon])[0]
 
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        law = {"permute_and_flip": log_permute_and_flip, "exponential": log_exponential}[self.mechanism]
+        law = {
+            "permute_and_flip": log_permute_and_flip,
+            "exponential": log_exponential,
+            "report_noisy_max": log_report_noisy_max,
+        }[self.mechanism]
         return dict(enumerate(law(np.bincount(y, minlength=2), 1 / self.epsilon).tolist()))
 
 
@@ -132,6 +137,15 @@ class JointCount(Law):
             return yes_or_no(log_geometric_tail(1, 1 / self.epsilon))
         law = yes_or_no(log_geometric_tail(len(y), 1 / self.epsilon))
         return {True: law[False], False: law[True]}
+
+
+@dataclass(frozen=True)
+class DealtCount(JointCount):
+    """The same with noise that three servers deal, as one of them sees it: it has subtracted its own."""
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
+        up, up_too, down, down_too = half_negative_binomial(4, 1 / self.epsilon, 2**20)
+        return bool(len(y) + up + up_too - down - down_too >= 1)
 
 
 def two_perfect_attributes(rows: int = 200) -> Pair:

@@ -336,7 +336,7 @@ CLAIMS: tuple[Claim, ...] = (
             witness=hidden.ten_zeros,
             why="The same law as in plain, drawn by coins that no server knows; delta below 2^-60 (privacy/cut.py).",
         )
-        for mechanism in ("permute_and_flip", "exponential")
+        for mechanism in ("permute_and_flip", "exponential", "report_noisy_max")
     ),
     Claim(
         key="privet-mpc-count",
@@ -347,6 +347,16 @@ CLAIMS: tuple[Claim, ...] = (
         subject=hidden.JointCount,
         witness=hidden.nobody,
         why="Two-sided geometric noise, drawn by coins that no server knows; delta below 2^-60 (privacy/cut.py).",
+    ),
+    Claim(
+        key="privet-mpc-dealt-count",
+        paper="Privet",
+        variant="a noisy count on secret shares, noise dealt by the servers, seen by one of them",
+        claimed=1.0,
+        proven=1.0,
+        subject=hidden.DealtCount,
+        witness=hidden.nobody,
+        why="What any two servers deal is two-sided geometric noise; the third subtracts its own in vain.",
     ),
 )
 
