@@ -31,6 +31,9 @@ from privet.federated.wire import MOST_BYTES, pack, unpack
 TO_START = 120.0
 """Seconds that Flower's processes have to start."""
 
+GIVE_UP = 10.0
+"""Seconds after which a SuperNode that has lost its SuperLink ends, to be started again: another one may be there."""
+
 QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
@@ -94,6 +97,7 @@ class SuperNode:
                     "--superlink": f"{host}:{port}",
                     "--auth-supernode-private-key": self._folder / "node.key",
                     "--node-config": f'party="{self._folder / "party"}"',
+                    "--max-wait-time": GIVE_UP,
                     "--port": _free_port(),
                 },
                 self._folder,
