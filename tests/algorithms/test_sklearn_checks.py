@@ -31,12 +31,16 @@ pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning
     [
         *(PrivateTreeClassifier(schema="infer", leaves=leaves) for leaves in LEAVES),
         PrivateTreeRegressor(schema="infer", epsilon=10),
-        PrivateForestRegressor(schema="infer", epsilon=10),
+        *(PrivateForestRegressor(schema="infer", epsilon=10, n_trees=n) for n in (None, 2)),
         PrivateForestClassifier(schema="infer"),
+        PrivateForestClassifier(schema="infer", epsilon=100, method="trees", n_trees=3),
         PrivateForestClassifier(schema="infer", epsilon=30, method="boosting"),
         PrivateForestClassifier(schema="infer", epsilon=30, delta=1e-3, method="boosting"),
         DiPriMeForestClassifier(schema="infer", epsilon=100, n_trees=2, max_depth=3),
         DiPriMeForestRegressor(schema="infer", epsilon=100, n_trees=2, max_depth=3),
+        DiPriMeForestRegressor(
+            schema="infer", epsilon=100, n_trees=2, max_depth=3, attribute="flip", partition=False, variant="published"
+        ),
         *(TopDownClassifier(schema="infer", epsilon=10.0, variant=variant) for variant in ("sound", "published")),
         # Three hundred records are few for histograms: at epsilon 1 the sound variant misses the check's accuracy.
         *(PrivaTreeClassifier(schema="infer", epsilon=20, variant=variant) for variant in ("sound", "published")),
