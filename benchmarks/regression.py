@@ -158,10 +158,12 @@ def _table(runs: list[dict[str, Any]], names: list[str], epsilon: float) -> None
     for ours in OURS:
         for theirs in SOUND:
             gains = {name: gain(runs, name, ours, theirs) for name in names}
-            print(
-                f"{ours} below {theirs}: {', '.join(f'{name} {own:.1%}' for name, own in gains.items())}; "
-                f"on average {np.mean(list(gains.values())):.1%}."
-            )
+            known = {name: own for name, own in gains.items() if own is not None}
+            if known:
+                print(
+                    f"{ours} below {theirs}: {', '.join(f'{name} {own:.1%}' for name, own in known.items())}; "
+                    f"on average {np.mean(list(known.values())):.1%}."
+                )
 
 
 def errors(runs: list[dict[str, Any]], name: str, method: str) -> dict[int, float]:
@@ -169,11 +171,11 @@ def errors(runs: list[dict[str, Any]], name: str, method: str) -> dict[int, floa
     return {r["seed"]: r["mse"] for r in runs if (r["set"], r["method"]) == (name, method)}
 
 
-def gain(runs: list[dict[str, Any]], name: str, ours: str, theirs: str) -> float:
+def gain(runs: list[dict[str, Any]], name: str, ours: str, theirs: str) -> float | None:
     """How much lower our error is, on the splits that both have."""
     one, other = errors(runs, name, ours), errors(runs, name, theirs)
     both = one.keys() & other.keys()
-    return 1 - sum(one[seed] for seed in both) / sum(other[seed] for seed in both) if both else math.nan
+    return 1 - sum(one[seed] for seed in both) / sum(other[seed] for seed in both) if both else None
 
 
 def _row(head: str, cells: list[str]) -> None:
