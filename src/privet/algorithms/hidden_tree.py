@@ -9,8 +9,11 @@ is the reference for tests, audits and benchmarks, and on secret shares (``curat
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, public_generator
 from privet.curators.base import Curator, Node
@@ -18,6 +21,7 @@ from privet.errors import PrivetError
 from privet.hidden.growth import HiddenGrowth, OpenGrowth
 from privet.hidden.shape import BRANCHES, Shape, shape_of
 from privet.schema import Schema
+from privet.tree.candidates import Candidates
 from privet.tree.multiway import MOST_CHILDREN
 from privet.tree.tree import Tree
 
@@ -136,6 +140,21 @@ class HiddenTreeClassifier(PrivateClassifier):
                 growth.choose(budget / (depth + 1), "permute_and_flip")
             growth.label(budget / (depth + 1), self.labels)
         return growth.finished()
+
+    def hidden_bits(self, joint: Any, schema: Schema, most: int) -> int:
+        """How many bits the numbers of a hidden training may need, by what is public: ``most`` records, the budget."""
+        budget = self._budget()
+        shape = shape_of(schema, self.branches, self.n_values)
+        depth, n_classes = self._depth(shape, budget), len(schema.classes or ())
+        options = [Candidates(None, n_classes, labelled=True, stop=True), Candidates(shape.splits, n_classes)]
+        if self.branches == "thresholds":
+            options.append(Candidates(shape.splits, n_classes, labelled=True, stop=True))
+        scale = float(2 * (depth + 1) / budget)
+        widest = 0
+        for own in options:
+            span = most + math.ceil(scale * float(np.ptp(own.log_prior)))
+            widest = max(widest, *(joint.hidden_bits(how, span, len(own), scale) for how in ("exact", *LABELS)))
+        return max(widest, most.bit_length() + 2)
 
     def _growth(self, curator: Curator, start: Node, shape: Shape) -> Any:
         if "hidden" in curator.capabilities:

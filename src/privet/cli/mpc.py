@@ -14,7 +14,7 @@ from privet.cli.models import settings
 from privet.cli.screen import say, warn, working
 from privet.errors import PrivetError
 
-CLASSIFIER = "PrivateTreeClassifier"
+CLASSIFIER, HIDDEN = "PrivateTreeClassifier", "HiddenTreeClassifier"
 
 mpc = typer.Typer(
     no_args_is_help=True,
@@ -139,15 +139,21 @@ def train(
         int | None,
         typer.Option(min=0, help="Noise that you know, if the servers allow it: the receipt is void."),
     ] = None,
+    hidden: Annotated[
+        bool, typer.Option("--hidden", help="The model stays on the servers' shares; the file says whom to ask.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")] = False,
 ) -> None:
     """Ask the three servers for a model, and write it with its receipt.
 
-    The model comes from each of them and must be the same.
+    The model comes from each of them and must be the same. With --hidden
+    nobody gets it: the servers keep shares of it and answer queries that
+    they cannot read (privet mpc predict).
 
-    Example:
+    Examples:
 
         privet mpc train trainer.toml --epsilon 0.5 -o model.json --set max_depth=4
+        privet mpc train trainer.toml --epsilon 0.5 -o hidden.json --hidden
     """
     from privet.cli.models import make
     from privet.mpc.config import Config
@@ -156,7 +162,15 @@ def train(
 
     target = check_output(output, force, config)
     params: dict[str, Any] = {"epsilon": epsilon, **settings(given or ())}
+    if hidden and model == CLASSIFIER:
+        model = HIDDEN
     make(model, **params)
+    if hidden:
+        public = run(
+            Config.read(config), model, params, seed=seed, hidden=True, progress=lambda said: say(f"server 0: {said}")
+        )
+        _write_hidden(public, target)
+        return
     learned = from_dict(
         run(Config.read(config), model, params, seed=seed, progress=lambda said: say(f"server 0: {said}"))
     )
@@ -167,6 +181,58 @@ def train(
     say(f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
     if learned.privacy_.void:
         warn(f"the receipt is void: {'; '.join(learned.privacy_.void)}")
+
+
+@mpc.command()
+def predict(
+    config: ConfigFile,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", exists=True, dir_okay=False, help="What train wrote.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", exists=True, dir_okay=False, help="The queries.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .csv or .parquet file; by default CSV on the screen.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")] = False,
+) -> None:
+    """Ask a hidden model, on the three servers that hold it.
+
+    Queries leave as shares and answers come as shares: the servers see
+    neither. How many you ask is counted against your limit.
+
+    Example:
+
+        privet mpc predict user.toml hidden.json new.csv -o predictions.csv
+    """
+    import pyarrow as pa
+
+    from privet.cli.files import rows_to
+    from privet.curators.table import read_file
+    from privet.hidden.service import predict as run
+    from privet.hidden.store import read_public
+    from privet.mpc.config import Config
+    from privet.schema import Schema
+
+    target = None
+    if output is not None:
+        target = check_output(output, force, config, model, data, suffixes=(".csv", ".parquet", ".pq"))
+    public = read_public(model)
+    X, _ = read_file(data, Schema.from_dict(public["schema"]), with_label=False)
+    classes = run(Config.read(config), public, X)
+    rows_to(target, pa.table({"prediction": pa.array(classes)}))
+
+
+def _write_hidden(public: dict[str, Any], target: Path) -> None:
+    import json
+
+    from privet.privacy.receipt import Receipt
+
+    receipt = Receipt.from_dict(public["receipt"])
+    receipt.verify()
+    with whole(target) as part:
+        Path(part).write_text(json.dumps(public, indent=1), encoding="utf-8")
+    say(f"\nReceipt\n{receipt}\n")
+    say(f"The model {public['id']} stays with the servers. {target} says whom to ask: privet mpc predict.")
+    if receipt.void:
+        warn(f"the receipt is void: {'; '.join(receipt.void)}")
 
 
 def _stop() -> None:

@@ -22,6 +22,7 @@ from privet.mpc.deal import deal
 from privet.privacy.ledger import Ledger
 from privet.privacy.samplers import draw_parts
 from privet.schema import Schema
+from privet.tree.grid import Grid
 
 MOST_REQUEST = 2**26
 
@@ -168,6 +169,14 @@ class ColumnOwner(Owner):
         return whole if label else whole[: -len(self.schema.classes or ())]
 
     _answers = {**{do: Owner._answers[do] for do in ("start", "draw")}, "columns": _columns}  # noqa: RUF012
+
+
+def query_cells(X: Any, schema: Schema, grid: Grid) -> np.ndarray:
+    """A table of queries as an owner's rows are: one 1 among the cells of each feature, (flat cells, queries)."""
+    assert schema.classes is not None
+    held = MemoryCurator(X, [schema.classes[0]] * len(X), schema, ledger=Ledger(math.inf))
+    held.grid(grid)
+    return one_hot(held, len(X))
 
 
 def one_hot(records: MemoryCurator, n: int) -> np.ndarray:

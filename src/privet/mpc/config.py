@@ -13,6 +13,8 @@ from privet.mpc.mesh import PARTIES
 
 ENGINES = ("replicated", "mpyc")
 TRAINER = "trainer"
+HIDDEN = {"users", "models", "storage_key"}
+"""What a server's file says about hidden models."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,10 @@ class Config:
     file ``ledger``, by default beside the TOML file, so that a restart does not forget it. ``most_records`` is a public
     bound on the number of records of each owner, from which the width of all comparisons follows. Only with ``seeds``
     does a server take part in runs whose noise the trainer knows: they protect nobody.
+
+    For hidden trees: ``rows`` is the public number of rows that each owner shares, filled up with empty ones; ``users``
+    are those who may ask hidden models, each with a certificate and the number of queries it may ask in all; shares
+    are kept in the folder ``models``, encrypted with the key in ``storage_key``.
     """
 
     identity: Identity
@@ -47,6 +53,10 @@ class Config:
     timeout: float = 60.0
     seeds: bool = False
     ledger: Path | None = None
+    rows: int = 2**15
+    users: Mapping[str, tuple[bytes, int]] = field(default_factory=dict)
+    models: Path | None = None
+    storage_key: Path | None = None
 
     @classmethod
     def read(cls, path: Path) -> Config:
@@ -57,7 +67,7 @@ class Config:
 def _config(file: ConfigFile) -> Config:
     data = file.data
     known = {"key", "certificate", "servers", "schema", "party", "owners", "trainer"}
-    file.allow(known | {"epsilon", "most_records", "engine", "noise", "timeout", "seeds", "ledger"})
+    file.allow(known | {"epsilon", "most_records", "engine", "noise", "timeout", "seeds", "ledger", "rows"} | HIDDEN)
     servers = tuple(_peer(file, entry) for entry in file.need(data, "servers", list))
     if len(servers) != PARTIES:
         raise file.wrong(f"it needs {PARTIES} [[servers]], in the same order in all files")
@@ -81,7 +91,11 @@ def _config(file: ConfigFile) -> Config:
         noise=data.get("noise", Config.noise),
         timeout=file.number("timeout", Config.timeout),
         seeds=data.get("seeds", Config.seeds),
-        ledger=None if party is None else file.path.parent / _ledger(file),
+        ledger=None if party is None else _kept(file, "ledger", "ledger.json"),
+        rows=file.number("rows", Config.rows, whole=True),
+        users={} if party is None else dict(_user(file, entry) for entry in data.get("users", [])),
+        models=None if party is None else _kept(file, "models", "models"),
+        storage_key=None if party is None else _kept(file, "storage_key", "storage.key"),
     )
     if config.engine not in ENGINES:
         raise file.wrong(f"engine is one of {', '.join(ENGINES)}")
@@ -92,13 +106,23 @@ def _config(file: ConfigFile) -> Config:
     if not isinstance(config.seeds, bool):
         raise file.wrong("seeds is true or false")
     everybody = [*(peer.certificate for peer in config.servers), *config.owners.values(), config.trainer]
+    everybody += [certificate for certificate, _ in config.users.values()]
     if len(set(everybody)) < len(everybody):
         raise file.wrong("two programs have the same certificate; each needs one of its own")
     return config
 
 
-def _ledger(file: ConfigFile) -> str:
-    return file.need(file.data, "ledger", str) if "ledger" in file.data else f"{file.path.stem}.ledger.json"
+def _kept(file: ConfigFile, name: str, ending: str) -> Path:
+    """Where a server keeps something: as the file says, or beside it under its own name."""
+    kept = file.need(file.data, name, str) if name in file.data else f"{file.path.stem}.{ending}"
+    return file.path.parent / kept
+
+
+def _user(file: ConfigFile, entry: Any) -> tuple[str, tuple[bytes, int]]:
+    queries = file.need(entry, "queries", int)
+    if isinstance(queries, bool) or queries < 0:
+        raise file.wrong("queries is how many a user may ask in all, a whole number")
+    return file.need(entry, "name", str), (file.file(entry, "certificate").read_bytes(), queries)
 
 
 def _peer(file: ConfigFile, entry: Any) -> Peer:

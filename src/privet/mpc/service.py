@@ -12,7 +12,7 @@ import json
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from privet.privacy.ledger import Ledger, show
 
 MOST_JOB = 2**20
 RUN_BYTES = 16
+CLIENTS = "clients"
 
 TO_CONNECT = 60.0
 """Owners have at least so many seconds to start and connect, however short the time to answer is."""
@@ -54,35 +55,56 @@ class Server:
         known = {server_name(i): peer.certificate for i, peer in enumerate(config.servers) if i != self.party}
         known |= {_owner(name): certificate for name, certificate in config.owners.items()}
         known[TRAINER] = config.trainer
+        known |= {_user(name): certificate for name, (certificate, _) in config.users.items()}
         address = config.servers[self.party].address
-        self._listener = Listener(address, config.identity, known, self._inbox.welcome, config.timeout)
+        self._listener = Listener(address, config.identity, known, self._welcome, config.timeout)
+
+    def _welcome(self, name: str, channel: Channel) -> None:
+        """Everybody who asks for something waits in one queue."""
+        asks = name == TRAINER or name in map(_user, self.config.users)
+        self._inbox.welcome(CLIENTS if asks else name, channel)
 
     def serve(self, *, once: bool = False) -> None:
         while True:
             left, limit = show(self.ledger.remaining), show(self.ledger.total)
             self._progress(f"waiting for a trainer; epsilon {left} of {limit} is left")
-            with self._inbox.get(TRAINER, None) as trainer:
+            with self._inbox.get(CLIENTS, None) as client:
                 try:
-                    model = self._run(trainer)
+                    self._answer(client)
                 except Exception as error:  # whatever was asked, it ends this run and not the server
                     failure = error if isinstance(error, PrivetError) else _failed(error)
                     self._progress(f"the run has ended: {failure}")
-                    _tell(trainer, error=str(failure))
+                    _tell(client, error=str(failure))
                     if once:
                         raise failure from error
-                else:
-                    _tell(trainer, model=model)
             if once or self.config.engine == "mpyc":  # MPyC has one run in a process
                 return
 
-    def _run(self, trainer: Channel) -> dict[str, Any]:
-        """One training: from a job to a model."""
+    def _answer(self, client: Channel) -> None:
+        """A request, once it is its turn: server 0 says so, and only then are the two others asked. So all three
+        answer in the same order, however many ask at once."""
+        job = client.receive(MOST_JOB)
+        if self.party == 0:
+            client.send(json.dumps({"turn": True}).encode())
+        if client.peer != TRAINER:
+            from privet.hidden.service import answer_queries
+
+            answer_queries(self, client, job, client.peer.removeprefix(_user("")))
+        else:
+            _tell(client, model=self._run(client, job))
+
+    def _run(self, trainer: Channel, job: bytes) -> dict[str, Any]:
+        """One training: from a job to a model, or to what is public about one that stays hidden."""
+        from privet.curators.hidden import HiddenCurator, RowOwners
         from privet.curators.mpc import MpcCurator, Owners
+        from privet.hidden.service import keep, ring_for
         from privet.persistence import to_dict
         from privet.privacy.joint import SeededCoins
 
-        job = trainer.receive(MOST_JOB)
-        run, learner, seed = self._job(job)
+        run, learner, seed, hidden = self._job(job)
+        answers: type[MpcCurator] = HiddenCurator if hidden else MpcCurator
+        asks: type[Owners] = RowOwners if hidden else Owners
+        ring_bits = ring_for(self, learner) if hidden else 64
         with ExitStack() as stack:
             lines = []
             for name in sorted(self.config.owners):
@@ -90,20 +112,23 @@ class Server:
                 lines.append(
                     stack.enter_context(self._inbox.newest(_owner(name), max(self.config.timeout, TO_CONNECT)))
                 )
-            engine = self._engine(run, stack)
-            engine.agree(job + repr((self.config.noise, self.config.most_records)).encode())
+            engine = self._engine(run, stack, ring_bits)
+            most_records = self.config.rows if hidden else self.config.most_records
+            engine.agree(job + repr((self.config.noise, most_records)).encode())
             started = time.perf_counter(), time.process_time()
-            owners = Owners(engine, lines, self.schema, self.config.most_records)
+            owners = asks(engine, lines, self.schema, most_records)
             coins = None if seed is None else SeededCoins(np.random.default_rng(seed))
-            curator = MpcCurator(
+            curator = answers(
                 self.schema, engine, owners, ledger=self.ledger, coins=coins, law=self.config.noise,
                 progress=lambda said: self._said(trainer, said),
             )  # fmt: skip
             learner.fit_curator(curator)
+            if hidden:  # before the owners are let go: a model that could not be kept is an error for all
+                kept = keep(self, run, learner, ring_bits)
             owners.done()
             engine.finish()
             self._said(trainer, f"done: {self._cost(engine, started, owners.waited)}")
-        return to_dict(learner)
+        return kept if hidden else to_dict(learner)
 
     def _cost(self, engine: Engine, started: tuple[float, float], waited: float) -> str:
         seconds, cpu = time.perf_counter() - started[0], time.process_time() - started[1]
@@ -118,13 +143,14 @@ class Server:
         self._progress(what)
         trainer.send(json.dumps({"progress": what}).encode())
 
-    def _job(self, job: bytes) -> tuple[bytes, Any, int | None]:
+    def _job(self, job: bytes) -> tuple[bytes, Any, int | None, bool]:
         from privet.cli.models import make
 
         try:
             asked = json.loads(job)
             run, name, params, seed = bytes.fromhex(asked["run"]), asked["model"], asked["params"], asked["seed"]
-            if len(run) != RUN_BYTES or not isinstance(params, dict) or not _is_seed(seed):
+            hidden = asked.get("hidden", False)
+            if len(run) != RUN_BYTES or not isinstance(params, dict) or not _is_seed(seed) or type(hidden) is not bool:
                 raise ValueError
         except (ValueError, KeyError, TypeError):
             raise MpcError("The trainer's job makes no sense.") from None
@@ -133,9 +159,9 @@ class Server:
                 "The trainer asks for noise that it knows, and this server draws only noise that nobody knows. For "
                 "research on records that need no protection: seeds = true in every server's file."
             )
-        return run, make(name, **params), seed
+        return run, make(name, **params), seed, hidden
 
-    def _engine(self, run: bytes, stack: ExitStack) -> Engine:
+    def _engine(self, run: bytes, stack: ExitStack, ring_bits: int = 64) -> Engine:
         certificates = [peer.certificate for peer in self.config.servers]
         if self.config.engine == "mpyc":
             from privet.mpc.mpyc_engine import MpycEngine, prepare_tls
@@ -150,7 +176,7 @@ class Server:
         timeout = self.config.timeout
         mesh = join(self.party, run, addresses, certificates, self.config.identity, self._inbox, timeout)
         stack.callback(mesh.close)
-        return ReplicatedEngine(mesh)
+        return ReplicatedEngine(mesh, ring_bits)
 
     def close(self) -> None:
         self._listener.close()
@@ -168,7 +194,7 @@ def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lamb
         lines = _to_servers(config, stack)
         progress("connected to the three servers; waiting for a trainer")
         owner.serve(lines, lambda: wait_all(lines, config.timeout))
-    progress("done: nothing but shares of counts has left")
+    progress("done: nothing but shares has left")
 
 
 def train(
@@ -177,22 +203,37 @@ def train(
     params: dict[str, Any],
     *,
     seed: int | None = None,
+    hidden: bool = False,
     progress: Progress = lambda said: None,
 ) -> dict[str, Any]:
-    """Ask the three servers for a model; the same from all of them, or an error."""
-    job = {"run": secrets.token_hex(RUN_BYTES), "model": model, "params": params, "seed": seed}
+    """Ask the three servers for a model, or what is public of a hidden one; the same from all of them, or an error."""
+    job = {"run": secrets.token_hex(RUN_BYTES), "model": model, "params": params, "seed": seed, "hidden": hidden}
     with ExitStack() as stack:
-        lines = _to_servers(config, stack)
-        for line in lines:
-            line.send(json.dumps(job, sort_keys=True).encode())
+        lines = in_turn(config, stack, json.dumps(job, sort_keys=True).encode())
         answers = _answers(lines, config.timeout, progress)
-    if errors := [answer["error"] for answer in answers if "error" in answer]:
-        # The one that is not about a line that broke says why the others did.
-        raise MpcError(min(errors, key=lambda text: "The run has ended" in text))
+    raise_errors(answers)
     models = [answer["model"] for answer in answers]
     if any(other != models[0] for other in models):
         raise MpcError("The three servers do not agree on the model. Do not use any of them.")
     return models[0]
+
+
+def in_turn(config: Config, stack: ExitStack, job: bytes) -> Sequence[Channel]:
+    """Lines to the three servers, all of which have been told the job, once server 0 says that it is our turn."""
+    (first,) = _to_servers(config, stack, [0])
+    first.send(job)
+    if "error" in (said := json.loads(first.receive(MOST_JOB))):
+        raise MpcError(said["error"])
+    others = _to_servers(config, stack, range(1, PARTIES))
+    for line in others:
+        line.send(job)
+    return [first, *others]
+
+
+def raise_errors(answers: Sequence[dict[str, Any]]) -> None:
+    if errors := [answer["error"] for answer in answers if "error" in answer]:
+        # The one that is not about a line that broke says why the others did.
+        raise MpcError(min(errors, key=lambda text: "The run has ended" in text))
 
 
 def _answers(lines: Sequence[Channel], timeout: float, progress: Progress) -> list[dict[str, Any]]:
@@ -212,9 +253,9 @@ def _answers(lines: Sequence[Channel], timeout: float, progress: Progress) -> li
     return [answers[line] for line in lines]
 
 
-def _to_servers(config: Config, stack: ExitStack) -> Sequence[Channel]:
+def _to_servers(config: Config, stack: ExitStack, which: Iterable[int] = range(PARTIES)) -> Sequence[Channel]:
     lines = []
-    for i in range(PARTIES):
+    for i in which:
         peer = config.servers[i]
         line = connect(peer.address, config.identity, peer.certificate, peer=server_name(i), timeout=config.timeout)
         stack.enter_context(line)
@@ -234,6 +275,10 @@ def _failed(error: Exception) -> MpcError:
 
 def _is_seed(seed: Any) -> bool:
     return seed is None or (isinstance(seed, int) and seed >= 0)
+
+
+def _user(name: str) -> str:
+    return f"user {name}"
 
 
 def _owner(name: str) -> str:

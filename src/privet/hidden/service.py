@@ -1,0 +1,178 @@
+"""Hidden models in service: kept on three servers, asked by users on the list, answered on shares.
+
+A query is dealt into shares by the user, and the answer comes back as shares that only the user puts together. Servers
+learn who asked, which model, and how many queries; nothing of what was asked or answered.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from contextlib import ExitStack, suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privet.errors import MpcError, PrivetError
+from privet.hidden.store import FORMAT, Store, public_shape
+from privet.hidden.tree import HiddenTree
+from privet.hidden.users import Users
+from privet.mpc.channel import Channel, wait_all
+from privet.mpc.config import Config
+from privet.mpc.deal import deal
+from privet.mpc.mesh import PARTIES
+from privet.privacy.joint import JointMechanisms
+
+if TYPE_CHECKING:
+    from privet.mpc.engine import Engine
+    from privet.mpc.service import Server
+
+MOST_QUERIES = 2**20
+"""Of one request; more are asked one request after the other."""
+
+
+# -- a server's side -------------------------------------------------------------------------------------------------
+
+
+def ring_for(server: Server, learner: Any) -> int:
+    """The smallest ring that holds all numbers of a training, by public bounds alone."""
+    if server.config.engine != "replicated":
+        raise PrivetError('Hidden models are served by engine = "replicated".')
+    if not hasattr(learner, "hidden_bits"):
+        raise PrivetError(f"{type(learner).__name__} does not grow hidden trees; HiddenTreeClassifier does.")
+    most = server.config.rows * len(server.config.owners)
+    bits = learner.hidden_bits(JointMechanisms(_no_engine(), law=server.config.noise), server.schema, most)
+    return 32 if bits < 32 else 64
+
+
+def _no_engine() -> Engine:
+    return None  # type: ignore[return-value] # widths are computed without one
+
+
+def keep(server: Server, run: bytes, learner: Any, ring_bits: int) -> dict[str, Any]:
+    """Store this server's shares of a fitted model; what is public about it, the same on all servers."""
+    tree = learner.tree_
+    if not isinstance(tree, HiddenTree):
+        raise PrivetError(f"{type(learner).__name__} has not grown a hidden tree.")
+    params = {name: value for name, value in learner.get_params(deep=False).items() if name != "schema"}
+    public = {
+        "format": FORMAT,
+        "id": run.hex(),
+        "model": type(learner).__name__,
+        "params": params,
+        "depth": tree.depth,
+        "ring_bits": ring_bits,
+        "schema": server.schema.to_dict(),
+        "receipt": learner.privacy_.to_dict(),
+    }
+    store_of(server.config).save(run.hex(), public, tree)
+    return public
+
+
+def store_of(config: Config) -> Store:
+    if config.models is None or config.storage_key is None:
+        raise PrivetError("This server has no folder for hidden models.")
+    return Store(config.models, config.storage_key)
+
+
+@cache
+def _users_of(server: Server) -> Users:
+    config = server.config
+    assert config.models is not None
+    limits = {name: queries for name, (_, queries) in config.users.items()}
+    return Users(limits, config.models.with_suffix(".users.json"))
+
+
+def answer_queries(server: Server, user: Channel, job: bytes, name: str) -> None:
+    """One request of a user: its queries' shares in, the answers' shares out."""
+    run, model, queries = _request(job)
+    stored = store_of(server.config).load(model)
+    users = _users_of(server)
+    users.charge(name, queries)
+    sent = False
+    try:
+        user.send(json.dumps({"ready": True}).encode())
+        with ExitStack() as stack:
+            engine = server._engine(run, stack, stored.ring_bits)
+            engine.agree(job)
+            wire = engine.wire((stored.shape.grid.n_cells, queries))
+            shares = user.receive(wire.nbytes)
+            if len(shares) != wire.nbytes:
+                raise MpcError("The queries' shares have the wrong length. The run has ended.")
+            cells = engine.receive(np.frombuffer(shares, dtype=wire.dtype).reshape(wire.shape))
+            classes = stored.tree(engine).predict(engine, cells)
+            engine.agree(b"answered")  # all three have come so far, or nobody answers
+            sent = True
+            user.send(json.dumps({"answer": classes.shape}).encode())
+            user.send(np.ascontiguousarray(classes.parts).tobytes())
+        server._progress(f"answered {queries:,} queries of {name}, who has {users.left(name):,} left")
+    finally:
+        if not sent:
+            users.give_back(name, queries)
+
+
+def _request(job: bytes) -> tuple[bytes, str, int]:
+    from privet.mpc.service import RUN_BYTES
+
+    try:
+        asked = json.loads(job)
+        run, model, queries = bytes.fromhex(asked["run"]), asked["model"], asked["queries"]
+        if len(run) != RUN_BYTES or not isinstance(model, str) or type(queries) is not int:
+            raise ValueError
+    except (ValueError, KeyError, TypeError):
+        raise MpcError("The user's request makes no sense.") from None
+    if not 1 <= queries <= MOST_QUERIES:
+        raise MpcError(f"A request has 1 to {MOST_QUERIES:,} queries.")
+    return run, model, queries
+
+
+# -- a user's side ---------------------------------------------------------------------------------------------------
+
+
+def predict(config: Config, public: dict[str, Any], X: Any) -> np.ndarray:
+    """The classes of a table's rows, by the three servers that hold the model; they see neither rows nor classes."""
+    from privet.curators.owner import query_cells
+    from privet.mpc.service import RUN_BYTES, in_turn, raise_errors
+    from privet.schema import Schema
+
+    schema = Schema.from_dict(public["schema"])
+    cells = query_cells(X, schema, public_shape(public).grid)
+    ring = np.dtype(f"u{public['ring_bits'] // 8}").type
+    job = {"run": secrets.token_hex(RUN_BYTES), "model": public["id"], "queries": cells.shape[1]}
+    with ExitStack() as stack:
+        lines = in_turn(config, stack, json.dumps(job, sort_keys=True).encode())
+        raise_errors(_next(lines, config.timeout))
+        with suppress(MpcError):  # a server that has left is found below, and another may say why
+            for line, shares in zip(lines, deal(cells, ring)):
+                line.send(np.ascontiguousarray(shares).tobytes())
+        raise_errors(_next(lines, config.timeout))
+        shape = (2, cells.shape[1], len(schema.classes or ()))
+        parts = [np.frombuffer(line.receive(), dtype=ring).reshape(shape) for line in lines]
+    return np.array(schema.classes)[_joined(parts).argmax(axis=1)]
+
+
+def _next(lines: Any, timeout: float) -> list[dict[str, Any]]:
+    """What each server says next; of one that is lost, that."""
+    said: list[dict[str, Any]] = []
+    try:
+        wait_all(lines, timeout)
+    except MpcError as error:
+        said.append({"error": str(error)})
+    for line in lines:
+        try:
+            if line._speaks():
+                said.append(json.loads(line.receive()))
+        except (MpcError, ValueError) as error:
+            said.append({"error": str(error)})
+    return said
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """Integers from the shares of three servers, each of which two of them hold and must agree on."""
+    if any(not np.array_equal(parts[i][1], parts[(i + 1) % PARTIES][0]) for i in range(PARTIES)):
+        raise MpcError("Two servers disagree about a share that both hold. Do not use the answer.")
+    classes = parts[0][0] + parts[1][0] + parts[2][0]
+    if not ((classes <= 1).all() and (classes.sum(axis=1) == 1).all()):
+        raise MpcError("The servers' answer names no class. Do not use it.")
+    return classes

@@ -1,0 +1,149 @@
+"""A server's shares of hidden models, on its disk: encrypted and authenticated with a key of its own.
+
+The key is in a file that only the server's user may read, and that can be on another device. A file is what it says it
+is or an error: the public part (shape, schema, receipt) is authenticated with the shares.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from privet.errors import PrivetError
+from privet.hidden.shape import Shape, shape_of
+from privet.hidden.tree import HiddenTree
+from privet.mpc.engine import Engine, Secret
+from privet.schema import Schema
+
+FORMAT = "privet-hidden-1"
+KEY_BYTES, NONCE_BYTES, LENGTH_BYTES = 32, 12, 8
+_NAME = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, eq=False)
+class StoredTree:
+    """What is in a file: the public part, and this server's shares of the levels and the labels."""
+
+    public: dict[str, Any]
+    tables: tuple[np.ndarray, ...]
+
+    @property
+    def ring_bits(self) -> int:
+        return int(self.public["ring_bits"])
+
+    @property
+    def schema(self) -> Schema:
+        return Schema.from_dict(self.public["schema"])
+
+    @property
+    def shape(self) -> Shape:
+        return public_shape(self.public)
+
+    def tree(self, engine: Engine) -> HiddenTree:
+        """The tree, on an engine of the same ring: shares are the same whichever run uses them."""
+        *levels, labels = (Secret(engine, table) for table in self.tables)
+        return HiddenTree(self.schema, self.shape, tuple(levels), labels)
+
+
+def public_shape(public: dict[str, Any]) -> Shape:
+    return shape_of(Schema.from_dict(public["schema"]), public["params"]["branches"], public["params"]["n_values"])
+
+
+def read_public(path: Path) -> dict[str, Any]:
+    """What is public about a hidden model, as ``privet mpc train --hidden`` wrote it; or an error."""
+    try:
+        public = json.loads(path.read_text(encoding="utf-8"))
+        if public["format"] != FORMAT or public["ring_bits"] not in (32, 64) or not _NAME.fullmatch(public["id"]):
+            raise ValueError
+        public_shape(public)
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise PrivetError(f"{path} is not a hidden model of Privet.") from None
+    return public
+
+
+class Store:
+    """A folder of hidden models, one file for each; ``key`` is made where there is none."""
+
+    def __init__(self, folder: Path, key: Path) -> None:
+        self._folder = folder
+        self._cipher = ChaCha20Poly1305(_key(key))
+
+    def save(self, name: str, public: dict[str, Any], tree: HiddenTree) -> None:
+        """Write a model, whole or not at all."""
+        tables = [np.ascontiguousarray(table.parts) for table in (*tree.levels, tree.labels)]
+        # In the order as it is: that of a schema's features counts.
+        header = json.dumps({**public, "format": FORMAT, "shapes": [table.shape for table in tables]}).encode()
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        sealed = self._cipher.encrypt(nonce, b"".join(table.tobytes() for table in tables), _bound(name, header))
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(self._path(name), len(header).to_bytes(LENGTH_BYTES, "big") + header + nonce + sealed)
+
+    def load(self, name: str) -> StoredTree:
+        """Read a model that ``save`` wrote under this name."""
+        path = self._path(name)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            raise PrivetError("This server has no such hidden model.") from None
+        start = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "big")
+        header, nonce, sealed = data[LENGTH_BYTES:start], data[start : start + NONCE_BYTES], data[start + NONCE_BYTES :]
+        try:
+            opened = self._cipher.decrypt(nonce, sealed, _bound(name, header))
+        except (InvalidTag, ValueError):
+            raise PrivetError(
+                f"{path} cannot be opened: it was changed, or written with another key. Train the model again."
+            ) from None
+        public = json.loads(header)
+        kind = np.dtype(f"u{public['ring_bits'] // 8}")
+        ends = np.cumsum([int(np.prod(shape)) for shape in public["shapes"]])
+        flat = np.split(np.frombuffer(opened, dtype=kind), ends[:-1])
+        return StoredTree(public, tuple(part.reshape(shape) for part, shape in zip(flat, public["shapes"])))
+
+    def _path(self, name: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise PrivetError("A hidden model's name is 32 hexadecimal digits.")
+        return self._folder / f"{name}.shares"
+
+
+def _bound(name: str, header: bytes) -> bytes:
+    """What is authenticated beside the shares: a file that was renamed does not open."""
+    return name.encode() + b"\0" + header
+
+
+def _key(path: Path) -> bytes:
+    """The key in a file; a fresh one, readable by its owner alone, where there is none."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        key = path.read_bytes()
+        if len(key) != KEY_BYTES:
+            raise PrivetError(f"{path} is not a key of {KEY_BYTES} bytes.") from None
+        return key
+    with os.fdopen(handle, "wb") as file:
+        key = secrets.token_bytes(KEY_BYTES)
+        file.write(key)
+    return key
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that it is there whole or as it was before, also if the machine stops."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,41 @@
+"""Who may ask a hidden model, and how often: a count for each user, kept on the server's disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from privet.errors import PrivetError
+from privet.hidden.store import write_whole
+
+
+class Users:
+    """Queries that each user has asked so far, of so many that it may ask in all.
+
+    Counted before a query is answered, and given back if the answer has not left; a restart does not forget them.
+    """
+
+    def __init__(self, limits: Mapping[str, int], path: Path) -> None:
+        self._limits = limits
+        self._path = path
+        self._asked: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
+
+    def left(self, name: str) -> int:
+        return self._limits.get(name, 0) - self._asked.get(name, 0)
+
+    def charge(self, name: str, queries: int) -> None:
+        """Count queries, or refuse if they are more than are left."""
+        if queries > self.left(name):
+            raise PrivetError(
+                f"{name} may ask {self._limits.get(name, 0):,} queries in all and has {self.left(name):,} left; "
+                f"these are {queries:,}."
+            )
+        self._add(name, queries)
+
+    def give_back(self, name: str, queries: int) -> None:
+        self._add(name, -queries)
+
+    def _add(self, name: str, queries: int) -> None:
+        self._asked[name] = self._asked.get(name, 0) + queries
+        write_whole(self._path, json.dumps(self._asked, sort_keys=True).encode())

@@ -1,0 +1,213 @@
+"""Hidden models in service, over TLS: trained, kept, asked, refused, and asked again after a server was killed."""
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privet import Categorical, HiddenTreeClassifier, Ledger, MemoryCurator, Numeric, Schema
+from privet.errors import MpcError, PrivetError
+from privet.hidden.service import predict
+from privet.hidden.store import read_public
+from privet.mpc.certificates import make_certificate
+from privet.mpc.config import Config
+from privet.mpc.service import Server, share, train
+from privet.privacy.cut import CutMechanisms
+from privet.privacy.receipt import Receipt
+
+SCHEMA = Schema(
+    {"age": Numeric(0, 7, integer=True), "colour": Categorical(["r", "g", "b"], other=False)},
+    classes=["no", "yes"],
+    label="bought",
+)
+OWNERS = ("hospital", "bank")
+PARAMS = {"epsilon": 2.0, "max_depth": 2, "branches": "thresholds"}
+PRIVET = [sys.executable, "-c", "from privet.cli import main; main()", "mpc"]
+
+
+def records(n, seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"age": rng.integers(0, 8, n), "colour": rng.choice(["r", "g", "b"], n)})
+    return X.assign(bought=np.where((X.age > 4) ^ (X.colour == "r"), "yes", "no"))
+
+
+class Town:
+    """Everybody's keys and files; servers as threads of this process or as processes."""
+
+    def __init__(self, folder, timeout=20):
+        self.folder = folder
+        SCHEMA.to_toml(folder / "schema.toml")
+        with contextlib.ExitStack() as stack:
+            held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+            ports = [each.getsockname()[1] for each in held]
+        servers = "".join(
+            f'[[servers]]\naddress = "127.0.0.1:{ports[i]}"\ncertificate = "server{i}.crt"\n' for i in range(3)
+        )
+        others = "".join(f'[[owners]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in OWNERS)
+        others += '[trainer]\ncertificate = "trainer.crt"\n'
+        for name, queries in (("ann", 100), ("bob", 5)):
+            others += f'[[users]]\nname = "{name}"\ncertificate = "{name}.crt"\nqueries = {queries}\n'
+        for i, name in enumerate(["server0", "server1", "server2", *OWNERS, "trainer", "ann", "bob", "eve"]):
+            make_certificate(name, folder)
+            text = f'key = "{name}.key"\ncertificate = "{name}.crt"\nschema = "schema.toml"\ntimeout = {timeout}\n'
+            if i < 3:
+                text += f"party = {i}\nepsilon = 100\nrows = 100\nseeds = true\n" + servers + others
+            else:
+                text += servers
+            (folder / f"{name}.toml").write_text(text)
+        self.tables = [records(60, 1), records(90, 2)]
+        self.running, self.threads = [], []
+
+    def config(self, name):
+        return Config.read(self.folder / f"{name}.toml")
+
+    def start(self):
+        self.running = [Server(self.config(f"server{i}")) for i in range(3)]
+        self.threads = [threading.Thread(target=self._serve, args=(server,)) for server in self.running]
+        for thread in self.threads:
+            thread.start()
+
+    def _serve(self, server):
+        with contextlib.suppress(MpcError):
+            server.serve()
+
+    def stop(self):
+        for server in self.running:
+            server.close()
+        for thread in self.threads:
+            thread.join(timeout=30)
+
+    def learn(self, params=PARAMS, seed=None, model="HiddenTreeClassifier"):
+        with ThreadPoolExecutor(2) as pool:
+            owners = [
+                pool.submit(share, self.config(name), table[["age", "colour"]], table.bought, SCHEMA)
+                for name, table in zip(OWNERS, self.tables)
+            ]
+            try:
+                return train(self.config("trainer"), model, params, hidden=True, seed=seed)
+            finally:
+                for owner in owners:
+                    with contextlib.suppress(PrivetError):
+                        owner.result()
+
+
+@pytest.fixture
+def town(tmp_path):
+    town = Town(tmp_path)
+    yield town
+    town.stop()
+
+
+QUERIES = records(40, 7)[["age", "colour"]]
+
+
+def test_a_hidden_model_is_trained_kept_and_asked_also_after_a_restart(town):
+    town.start()
+    public = town.learn(seed=5)
+    table = pd.concat(town.tables)
+    expected = HiddenTreeClassifier(**PARAMS)
+    expected._complete = True
+    expected.fit_curator(
+        MemoryCurator(
+            table[["age", "colour"]],
+            table.bought,
+            SCHEMA,
+            ledger=Ledger(9),
+            mechanisms=CutMechanisms(np.random.default_rng(5)),
+        )
+    )
+    assert (predict(town.config("ann"), public, QUERIES) == expected.predict(QUERIES)).all()
+    town.stop()
+    town.start()
+    assert (predict(town.config("ann"), public, QUERIES) == expected.predict(QUERIES)).all()
+    receipt = Receipt.from_dict(public["receipt"])
+    assert receipt.spent == 2
+    assert receipt.verify()
+    assert "tree" not in public
+
+
+def test_limits_are_kept_and_strangers_are_not_heard(town):
+    town.start()
+    public = town.learn()
+    assert len(predict(town.config("bob"), public, QUERIES[:3])) == 3
+    with pytest.raises(MpcError, match="bob may ask 5 queries in all and has 2 left; these are 3"):
+        predict(town.config("bob"), public, QUERIES[:3])
+    assert len(predict(town.config("bob"), public, QUERIES[:2])) == 2
+    with pytest.raises(MpcError):
+        predict(town.config("eve"), public, QUERIES[:1])
+    with pytest.raises(MpcError, match="no such hidden model"):
+        predict(town.config("ann"), {**public, "id": "0" * 32}, QUERIES[:1])
+    assert len(predict(town.config("ann"), public, QUERIES)) == 40
+
+
+def test_what_cannot_be_hidden_is_refused_before_anything_is_spent(town):
+    town.start()
+    with pytest.raises(MpcError, match="does not grow hidden trees"):
+        train(town.config("trainer"), "PrivateTreeClassifier", {"epsilon": 1.0}, hidden=True)
+    with pytest.raises(MpcError, match="total refuses"):
+        town.learn({"epsilon": 1.0, "variant": "published"})
+    assert all(server.ledger.spent == 0 for server in town.running)
+
+
+def test_several_users_at_once_are_answered_one_after_the_other(town):
+    town.start()
+    public = town.learn()
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(predict, town.config(name), public, QUERIES[:2]) for name in ("ann", "bob", "ann")]
+        answers = [each.result() for each in asked]
+    assert all((answer == answers[0]).all() for answer in answers)
+
+
+@pytest.mark.slow  # programs that start, and others that wait for one that does not answer
+def test_a_killed_server_ends_a_request_with_a_clear_message_and_nothing_is_lost(tmp_path):
+    town = Town(tmp_path, timeout=15)
+
+    def begin(i):
+        return subprocess.Popen(
+            [*PRIVET, "server", str(tmp_path / f"server{i}.toml")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    programs = [begin(i) for i in range(3)]
+    try:
+        for server in town.config("ann").servers:
+            _until_it_listens(server.address)
+        public = town.learn()
+        before = predict(town.config("bob"), public, QUERIES[:2])
+        programs[1].kill()
+        programs[1].wait()
+        with pytest.raises(MpcError, match=r"cannot be reached|has left|in time|broke"):
+            predict(town.config("bob"), public, QUERIES[:2])
+        programs[1] = begin(1)
+        _until_it_listens(town.config("ann").servers[1].address)
+        for _ in range(10):  # servers that were left alone wait a while before they give up
+            with contextlib.suppress(MpcError):
+                after = predict(town.config("bob"), public, QUERIES[:2])
+                break
+        assert (after == before).all()  # and what was not answered was not counted
+        (tmp_path / "hidden.json").write_text(json.dumps(public))
+        QUERIES[:1].to_csv(tmp_path / "queries.csv", index=False)
+        files = [str(tmp_path / name) for name in ("bob.toml", "hidden.json", "queries.csv")]
+        said = subprocess.run([*PRIVET, "predict", *files], capture_output=True, text=True)
+        assert said.returncode == 0, said.stderr
+        assert said.stdout.splitlines()[1].strip('"') == before[0]
+        assert read_public(tmp_path / "hidden.json")["id"] == public["id"]
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+
+
+def _until_it_listens(address):
+    for _ in range(600):
+        with contextlib.suppress(OSError), socket.create_connection(address, timeout=1):
+            return
+        time.sleep(0.1)
+    raise AssertionError("a server has not started")
