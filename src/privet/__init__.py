@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         SuLQID3Classifier,
     )
     from privet.algorithms.diprime import DiPriMeForestClassifier, DiPriMeForestRegressor
+    from privet.algorithms.hidden_forest import HiddenForestClassifier
     from privet.algorithms.hidden_tree import HiddenTreeClassifier
     from privet.algorithms.histogram_tree import HistogramTreeClassifier, HistogramTreeRegressor
     from privet.algorithms.private_forest import PrivateForestClassifier
@@ -57,6 +58,7 @@ _HOMES = {
     "DiPriMeForestRegressor": "privet.algorithms.diprime",
     "FederatedCurator": "privet.curators.federated",
     "HiddenCurator": "privet.curators.hidden",
+    "HiddenForestClassifier": "privet.algorithms.hidden_forest",
     "HiddenTreeClassifier": "privet.algorithms.hidden_tree",
     "HistogramTreeClassifier": "privet.algorithms.histogram_tree",
     "HistogramTreeRegressor": "privet.algorithms.histogram_tree",
@@ -105,6 +107,7 @@ __all__ = [  # noqa: RUF022 - what people look for first comes first
     "DiPriMeForestClassifier",
     "DiPriMeForestRegressor",
     "HiddenTreeClassifier",
+    "HiddenForestClassifier",
     "Schema",
     "Numeric",
     "Categorical",

@@ -47,6 +47,7 @@ MODELS = {
     "DiPriMeForestClassifier": "privet.algorithms.diprime",
     "DiPriMeForestRegressor": "privet.algorithms.diprime",
     "HiddenTreeClassifier": "privet.algorithms.hidden_tree",
+    "HiddenForestClassifier": "privet.algorithms.hidden_forest",
     "PMPCID3Classifier": "privet.algorithms.baselines.mpc_id3",
 }
 

@@ -6,6 +6,7 @@ from sklearn.utils.estimator_checks import check_dataframe_column_names_consiste
 from privet import (
     DiPriMeForestClassifier,
     DiPriMeForestRegressor,
+    HiddenForestClassifier,
     HiddenTreeClassifier,
     HistogramTreeClassifier,
     HistogramTreeRegressor,
@@ -46,6 +47,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning
         *(PrivaTreeClassifier(schema="infer", epsilon=20, variant=variant) for variant in ("sound", "published")),
         *(HiddenTreeClassifier(schema="infer", epsilon=10, variant=variant) for variant in ("sound", "published")),
         HiddenTreeClassifier(schema="infer", epsilon=10, branches="thresholds"),
+        HiddenForestClassifier(schema="infer", epsilon=50, n_trees=2, branches="thresholds"),
         *(HistogramTreeClassifier(schema="infer", epsilon=20, variant=variant) for variant in ("sound", "published")),
         HistogramTreeClassifier(schema="infer", epsilon=20, save_budget=True),
         HistogramTreeRegressor(schema="infer", epsilon=100),

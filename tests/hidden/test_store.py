@@ -18,7 +18,14 @@ NAME = "0123456789abcdef" * 2
 
 def public(ring_bits=32):
     params = {"branches": "thresholds", "n_values": 4}
-    return {"id": NAME, "params": params, "schema": SCHEMA.to_dict(), "ring_bits": ring_bits, "format": FORMAT}
+    return {
+        "id": NAME,
+        "depth": 2,
+        "params": params,
+        "schema": SCHEMA.to_dict(),
+        "ring_bits": ring_bits,
+        "format": FORMAT,
+    }
 
 
 def a_tree(kind):
@@ -37,7 +44,7 @@ def test_what_is_stored_comes_back(tmp_path, ring_bits, kind):
     stored = Store(tmp_path / "models", tmp_path / "key").load(NAME)  # as after a restart
     assert all(np.array_equal(a, b) and a.dtype == b.dtype for a, b in zip(stored.tables, tables))
     assert stored.schema == SCHEMA
-    assert stored.tree(None).depth == 2
+    assert stored.model(None).depth == 2
 
 
 def test_the_file_shows_nothing_of_the_shares_and_the_key_is_its_owners_alone(tmp_path):

@@ -1,4 +1,4 @@
-"""What a server sees from outside, number, order and length of messages, is the same whatever the data and the query."""
+"""What is seen of a run from outside, number, order and length of messages, is the same whatever data and queries."""
 
 import numpy as np
 import pytest

@@ -120,7 +120,10 @@ class HiddenTreeClassifier(PrivateClassifier):
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
         shape = shape_of(curator.schema, self.branches, self.n_values)
         curator.grid(shape.grid)
-        growth = self._growth(curator, start, shape)
+        return self.steps(self._growth(curator, start, shape), shape, budget)
+
+    def steps(self, growth: Any, shape: Shape, budget: Fraction) -> Any:
+        """How a budget is spent: the same in the open and hidden, for one tree and for those of a forest."""
         depth = self._depth(shape, budget)
         if self.variant == "published":
             for _ in range(depth):
@@ -158,7 +161,7 @@ class HiddenTreeClassifier(PrivateClassifier):
 
     def _growth(self, curator: Curator, start: Node, shape: Shape) -> Any:
         if "hidden" in curator.capabilities:
-            return HiddenGrowth(curator, start, shape)
+            return HiddenGrowth(curator, [start], shape)
         return OpenGrowth(curator, start, shape, complete=self._complete)
 
     def _depth(self, shape: Shape, budget: Fraction) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -156,16 +156,19 @@ def _children(shape: Shape, histogram: np.ndarray) -> np.ndarray:
 
 
 class HiddenGrowth:
-    """Grows a ``HiddenTree`` on a curator that holds rows on secret shares: the same steps, and nobody sees them."""
+    """Grows a ``HiddenTree`` on a curator that holds rows on secret shares: the same steps, and nobody sees them.
 
-    def __init__(self, curator: Curator, start: Node, shape: Shape) -> None:
+    From several disjoint roots, those of a whole level, as many trees grow together; their tables follow each other.
+    """
+
+    def __init__(self, curator: Curator, roots: Sequence[Node], shape: Shape) -> None:
         if not len(shape.splits):
             raise SchemaError("No feature of this schema has two values or a range: there is no tree to hide.")
         self.shape = shape
         self._curator = curator
         self._n_classes = len(curator.schema.classes or ())
         self._splits = Candidates(shape.splits, self._n_classes)
-        self._frontier: list[Node] = [start]
+        self._frontier: list[Node] = list(roots)
         self._levels: list[Secret] = []
         self._labels: Secret | None = None
 

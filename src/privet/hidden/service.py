@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privet.errors import MpcError, PrivetError
+from privet.hidden.forest import HiddenForest
 from privet.hidden.store import FORMAT, Store, public_shape
 from privet.hidden.tree import HiddenTree
 from privet.hidden.users import Users
@@ -40,7 +41,9 @@ def ring_for(server: Server, learner: Any) -> int:
     if server.config.engine != "replicated":
         raise PrivetError('Hidden models are served by engine = "replicated".')
     if not hasattr(learner, "hidden_bits"):
-        raise PrivetError(f"{type(learner).__name__} does not grow hidden trees; HiddenTreeClassifier does.")
+        raise PrivetError(
+            f"{type(learner).__name__} does not grow hidden trees; HiddenTreeClassifier and HiddenForestClassifier do."
+        )
     most = server.config.rows * len(server.config.owners)
     bits = learner.hidden_bits(JointMechanisms(_no_engine(), law=server.config.noise), server.schema, most)
     return 32 if bits < 32 else 64
@@ -52,8 +55,8 @@ def _no_engine() -> Engine:
 
 def keep(server: Server, run: bytes, learner: Any, ring_bits: int) -> dict[str, Any]:
     """Store this server's shares of a fitted model; what is public about it, the same on all servers."""
-    tree = learner.tree_
-    if not isinstance(tree, HiddenTree):
+    grown = getattr(learner, learner._released)
+    if not isinstance(grown, HiddenTree | HiddenForest):
         raise PrivetError(f"{type(learner).__name__} has not grown a hidden tree.")
     params = {name: value for name, value in learner.get_params(deep=False).items() if name != "schema"}
     public = {
@@ -61,12 +64,12 @@ def keep(server: Server, run: bytes, learner: Any, ring_bits: int) -> dict[str, 
         "id": run.hex(),
         "model": type(learner).__name__,
         "params": params,
-        "depth": tree.depth,
+        "depth": grown.depth,
         "ring_bits": ring_bits,
         "schema": server.schema.to_dict(),
         "receipt": learner.privacy_.to_dict(),
     }
-    store_of(server.config).save(run.hex(), public, tree)
+    store_of(server.config).save(run.hex(), public, grown)
     return public
 
 
@@ -101,7 +104,7 @@ def answer_queries(server: Server, user: Channel, job: bytes, name: str) -> None
             if len(shares) != wire.nbytes:
                 raise MpcError("The queries' shares have the wrong length. The run has ended.")
             cells = engine.receive(np.frombuffer(shares, dtype=wire.dtype).reshape(wire.shape))
-            classes = stored.tree(engine).predict(engine, cells)
+            classes = stored.model(engine).predict(engine, cells)
             engine.agree(b"answered")  # all three have come so far, or nobody answers
             sent = True
             user.send(json.dumps({"answer": classes.shape}).encode())

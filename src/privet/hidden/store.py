@@ -20,6 +20,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from privet.errors import PrivetError
+from privet.hidden.forest import HiddenForest
 from privet.hidden.shape import Shape, shape_of
 from privet.hidden.tree import HiddenTree
 from privet.mpc.engine import Engine, Secret
@@ -31,7 +32,7 @@ _NAME = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, eq=False)
-class StoredTree:
+class Stored:
     """What is in a file: the public part, and this server's shares of the levels and the labels."""
 
     public: dict[str, Any]
@@ -49,9 +50,14 @@ class StoredTree:
     def shape(self) -> Shape:
         return public_shape(self.public)
 
-    def tree(self, engine: Engine) -> HiddenTree:
-        """The tree, on an engine of the same ring: shares are the same whichever run uses them."""
-        *levels, labels = (Secret(engine, table) for table in self.tables)
+    def model(self, engine: Engine) -> HiddenTree | HiddenForest:
+        """The model, on an engine of the same ring: shares are the same whichever run uses them."""
+        each = self.public["depth"] + 1
+        trees = [self._tree(engine, start, start + each) for start in range(0, len(self.tables), each)]
+        return HiddenForest(self.schema, tuple(trees)) if "n_trees" in self.public["params"] else trees[0]
+
+    def _tree(self, engine: Engine, start: int, end: int) -> HiddenTree:
+        *levels, labels = (Secret(engine, table) for table in self.tables[start:end])
         return HiddenTree(self.schema, self.shape, tuple(levels), labels)
 
 
@@ -78,9 +84,10 @@ class Store:
         self._folder = folder
         self._cipher = ChaCha20Poly1305(_key(key))
 
-    def save(self, name: str, public: dict[str, Any], tree: HiddenTree) -> None:
+    def save(self, name: str, public: dict[str, Any], model: HiddenTree | HiddenForest) -> None:
         """Write a model, whole or not at all."""
-        tables = [np.ascontiguousarray(table.parts) for table in (*tree.levels, tree.labels)]
+        trees = model.trees if isinstance(model, HiddenForest) else (model,)
+        tables = [np.ascontiguousarray(table.parts) for tree in trees for table in (*tree.levels, tree.labels)]
         # In the order as it is: that of a schema's features counts.
         header = json.dumps({**public, "format": FORMAT, "shapes": [table.shape for table in tables]}).encode()
         nonce = secrets.token_bytes(NONCE_BYTES)
@@ -88,7 +95,7 @@ class Store:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_whole(self._path(name), len(header).to_bytes(LENGTH_BYTES, "big") + header + nonce + sealed)
 
-    def load(self, name: str) -> StoredTree:
+    def load(self, name: str) -> Stored:
         """Read a model that ``save`` wrote under this name."""
         path = self._path(name)
         try:
@@ -107,7 +114,7 @@ class Store:
         kind = np.dtype(f"u{public['ring_bits'] // 8}")
         ends = np.cumsum([int(np.prod(shape)) for shape in public["shapes"]])
         flat = np.split(np.frombuffer(opened, dtype=kind), ends[:-1])
-        return StoredTree(public, tuple(part.reshape(shape) for part, shape in zip(flat, public["shapes"])))
+        return Stored(public, tuple(part.reshape(shape) for part, shape in zip(flat, public["shapes"])))
 
     def _path(self, name: str) -> Path:
         if not _NAME.fullmatch(name):

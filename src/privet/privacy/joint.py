@@ -172,7 +172,7 @@ class JointMechanisms:
         keys = first * (1 << max(1, (n - 1).bit_length())) + np.arange(n)[::-1]
         if free is not None:
             keys = (keys + 1) * free.reshape(nodes * k)[place.ravel()].reshape(nodes, n) - 1
-        won = self._winners(keys, bits).reshape(nodes * n)
+        won = self.winners(keys, bits).reshape(nodes * n)
         if mechanism != "exponential":
             return won[np.argsort(place.ravel())].reshape(nodes, k)
         return self._added_up(won, place.ravel(), nodes * k).reshape(nodes, k)
@@ -199,7 +199,7 @@ class JointMechanisms:
         words = self.engine.integers(self._coins.bits(self.engine, RANDOM_BITS, nodes * candidates))
         drawn = (words * (1 << np.arange(RANDOM_BITS, dtype=np.int64)[:, None])).sum(0).reshape(nodes, candidates)
         keys = drawn * (1 << number_bits) + self._public().permutation(candidates)
-        return self._winners(keys if free is None else (keys + 1) * free - 1, bits)
+        return self.winners(keys if free is None else (keys + 1) * free - 1, bits)
 
     def hidden_bits(self, mechanism: str, span: int, candidates: int, scale: float) -> int:
         """How many bits the comparisons of ``select_hidden`` need."""
@@ -207,7 +207,7 @@ class JointMechanisms:
             return span.bit_length() + max(1, (candidates - 1).bit_length()) + 3
         return self.key_bits(mechanism, [span], [candidates], [scale]) + 1
 
-    def _winners(self, table: Secret, bits: int) -> Secret:
+    def winners(self, table: Secret, bits: int) -> Secret:
         """Where the largest of each row is, by a knock-out that crosses out the losers' half of the marks each time."""
         nodes, k = table.shape
         slot, marks = np.arange(k), None
