@@ -95,7 +95,7 @@ def town(tmp_path, request):
         program.communicate()
 
 
-def ended(programs, code=0, within=120):
+def ended(programs, code=0, within=300):
     texts = []
     for program in programs:
         text, _ = program.communicate(timeout=within)
