@@ -212,3 +212,19 @@ def test_empty_owners_are_owners_too():
     curator.grid(GRID)
     (counts,) = curator.tally({curator.root(): Tally()}, NO_NOISE).values()
     assert counts.sum() == 10
+
+
+def test_bytes_do_not_depend_on_the_records():
+    sizes = []
+    for n in (0, 10, 1000):
+        overheard = []
+        channel = in_process([table(n, seed) for seed in range(3)], SCHEMA)
+        channel = Overheard(channel, lambda name, asked, said, into=overheard: into.append((len(asked), len(said))))
+        curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(math.inf))
+        curator.grid(GRID)
+        curator.tally({curator.root(): Tally(TABLES)}, Fraction(1))
+        sizes.append([(asked, said) for asked, said in overheard[3:]])
+    # Signatures of keys differ by a byte or two, in the question that carries them.
+    assert {said for each in sizes for _, said in each} == {sizes[0][0][1]}
+    asked = {asked for each in sizes for asked, _ in each}
+    assert max(asked) - min(asked) < 20

@@ -150,4 +150,4 @@ def test_a_party_that_holds_another_certificate_of_the_coordinator_does_not_talk
         loopback.stop(parties)
     assert coordinator.returncode == 1
     assert "east, south did not join" in said
-    assert "no coordinator at" in (tmp_path / "south" / "party.log").read_text()
+    assert "no entry at" in (tmp_path / "south" / "party.log").read_text()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -31,8 +32,9 @@ from privet.federated.wire import MOST_BYTES, pack, unpack
 TO_START = 120.0
 """Seconds that Flower's processes have to start."""
 
-GIVE_UP = 10.0
-"""Seconds after which a SuperNode that has lost its SuperLink ends, to be started again: another one may be there."""
+PROBE = 2.0
+MISSED = 3
+"""A coordinator whose port is closed so many times, so many seconds apart, has gone."""
 
 QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
@@ -85,33 +87,39 @@ class SuperNode:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def run(self, progress: Callable[[str], None]) -> None:
-        """Keep a SuperNode running, for good: it gives up when there is no coordinator, and another one may come."""
+        """Keep a SuperNode running as long as there is a coordinator, for good.
+
+        A SuperNode that has lost its SuperLink may hang, and one that was not let in ends: either is started anew.
+        """
         host, port = self._config.address
-        waiting = False
+        told = ""
         while True:
-            started = time.monotonic()
-            self._process = _start(
-                "flower-supernode",
-                {
-                    "--root-certificates": self._config.certificate.resolve(),
-                    "--superlink": f"{host}:{port}",
-                    "--auth-supernode-private-key": self._folder / "node.key",
-                    "--node-config": f'party="{self._folder / "party"}"',
-                    "--max-wait-time": GIVE_UP,
-                    "--port": _free_port(),
-                },
-                self._folder,
-                self._log,
-            )
-            self._process.wait()
+            if not _listens(host, port):
+                told = _once(progress, told, f"waiting for a coordinator at {host}:{port}")
+                time.sleep(PROBE)
+                continue
+            self._process = self._start()
+            missed = 0
+            while self._process.poll() is None and missed < MISSED:
+                time.sleep(PROBE)
+                missed = 0 if _listens(host, port) else missed + 1
+            if missed < MISSED:
+                reason = f"it does not know this party yet, or has not the certificate {self._config.certificate.name}"
+                told = _once(progress, told, f"no entry at {host}:{port}: {reason}; trying again")
+            else:
+                told = _once(progress, told, "the coordinator has gone")
             _stop(self._process)
-            if not waiting or time.monotonic() - started > TO_START:
-                progress(
-                    f"no coordinator at {host}:{port} that has the certificate {self._config.certificate.name} and "
-                    "knows this party; trying again until there is one"
-                )
-            waiting = True
-            time.sleep(1)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        host, port = self._config.address
+        options = {
+            "--root-certificates": self._config.certificate.resolve(),
+            "--superlink": f"{host}:{port}",
+            "--auth-supernode-private-key": self._folder / "node.key",
+            "--node-config": f'party="{self._folder / "party"}"',
+            "--port": _free_port(),
+        }
+        return _start("flower-supernode", options, self._folder, self._log)
 
     def _serve(self) -> None:
         while True:
@@ -269,7 +277,7 @@ def _start(program: str, options: Mapping[str, Any], folder: Path, log: Path | N
         )
 
 
-# A program that is killed cannot end those it started; on Linux the system does. Elsewhere they have to be ended by hand.
+# A program that is killed cannot end those it started; on Linux the system does, elsewhere they are ended by hand.
 _LEASH = """
 import ctypes, os, signal, sys
 try:
@@ -323,10 +331,23 @@ def _private(file: Path, content: bytes) -> None:
         opened.write(content)
 
 
+def _listens(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=10).close()
+    except OSError:
+        return False
+    return True
+
+
+def _once(progress: Callable[[str], None], told: str, said: str) -> str:
+    """Say something unless it was the last thing said."""
+    if said != told:
+        progress(said)
+    return said
+
+
 def _free_port() -> int:
     """A port for the SuperNode's own ClientApps, on this machine alone."""
-    import socket
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -79,13 +80,20 @@ class Terms:
         """Whether parties add masks of their own, so that a sum can be read without those who are missing."""
         return self.noise == "shared" and self.dropouts > 0
 
-    @property
+    @cached_property
     def digest(self) -> bytes:
         return sha256(b"privet terms|" + pack(self.words)).digest()
 
     @property
     def words(self) -> dict[str, Any]:
-        return {**asdict(self), "parties": list(self.parties)}
+        return {
+            "run": self.run,
+            "parties": list(self.parties),
+            "colluders": self.colluders,
+            "dropouts": self.dropouts,
+            "noise": self.noise,
+            "schema": self.schema,
+        }
 
     @classmethod
     def of_words(cls, words: Any) -> Terms:
