@@ -18,6 +18,7 @@ import pytest
 from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema, load
 from privet.errors import MpcError, PrivetError
 from privet.mpc.certificates import make_certificate
+from privet.mpc.channel import connect
 from privet.mpc.config import Config
 from privet.mpc.links import mpyc_name
 from privet.mpc.service import Server, share, train
@@ -63,7 +64,7 @@ class Town:
                 text += f"seeds = {str(seeds).lower()}\n"
                 text += servers + owners + '[trainer]\ncertificate = "trainer.crt"\n'
             else:
-                text += "timeout = 60\n" + servers  # to wait for servers that start
+                text += "timeout = 120\n" + servers  # to wait for servers that start
             (folder / f"{name}.toml").write_text(text)
         self.tables = [records(60, 1), records(90, 2)]
         for name, table in zip(OWNERS, self.tables):
@@ -208,15 +209,18 @@ def test_whoever_has_a_foreign_certificate_takes_no_part(town):
 class Square:
     """A town's three servers and two owners, each on a thread."""
 
-    def __init__(self, town):
+    def __init__(self, town, serving=True):
         self.town = town
         self.said = [[] for _ in range(3)]
         self.servers = [Server(self.config(f"server{i}"), self.said[i].append) for i in range(3)]
         self.pool = ThreadPoolExecutor(8)
-        self.serving = [self.pool.submit(server.serve, once=True) for server in self.servers]
+        self.serving = self.serve() if serving else []
 
     def config(self, name):
         return Config.read(self.town.folder / f"{name}.toml")
+
+    def serve(self):
+        return [self.pool.submit(server.serve, once=True) for server in self.servers]
 
     def owners(self):
         columns = ["age", "colour"]
@@ -280,6 +284,26 @@ def test_whatever_goes_wrong_ends_the_run_and_not_the_server_and_does_not_say_wh
     for done in (*square.serving, *owners):
         with pytest.raises(MpcError):
             done.result(60)
+
+
+def test_a_trainer_who_has_left_before_its_turn_takes_no_owners_time(town):
+    with contextlib.closing(Square(town, serving=False)) as square:
+        owners = square.owners()
+        _ask_and_leave(square)
+        time.sleep(0.5)
+        for done in square.serve():
+            with pytest.raises(MpcError, match="has left"):
+                done.result(60)
+        assert [server.ledger.spent for server in square.servers] == [0] * 3
+        assert not any(owner.done() for owner in owners)
+
+
+def _ask_and_leave(square):
+    known = square.config("trainer")
+    job = {"run": "00" * 16, "model": "PrivateTreeClassifier", "params": {"epsilon": 1.0}, "seed": None}
+    for i, peer in enumerate(known.servers):
+        with connect(peer.address, known.identity, peer.certificate, peer=f"server {i}", timeout=20) as line:
+            line.send(json.dumps(job).encode())
 
 
 def test_for_a_trainer_who_has_left_nothing_more_is_spent(square, monkeypatch):

@@ -89,6 +89,11 @@ class Channel:
             self.close()
             raise MpcError(f"The link to {self.peer} broke ({type(error).__name__}). The run has ended.") from None
 
+    @property
+    def waits(self) -> bool:
+        """Whether the other side is there and has said all it has to say for now."""
+        return not self._speaks()
+
     def _speaks(self) -> bool:
         """Whether there is something to read, if only the end."""
         try:
