@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: ensemble regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc federated clean
+.PHONY: federated-accuracy ensemble regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc federated clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -52,6 +52,10 @@ top-down: $(VENV)/bench
 
 jointexp: $(VENV)/bench
 	$(BIN)/python benchmarks/jointexp.py
+
+# The report's simulation of federated histograms, and Adult split five ways; many hours, it can be stopped and resumed.
+federated-accuracy: $(VENV)/bench
+	$(BIN)/python benchmarks/federated_accuracy.py
 
 # Both engines of joint computation, and training on secret shares. See docs/mpc.md.
 mpc: $(VENV)/bench

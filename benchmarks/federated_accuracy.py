@@ -1,0 +1,369 @@
+"""Trees between owners: the simulation of the report on federated histograms, its Figure 2, and Adult split five ways.
+
+    make federated-accuracy                                  all of it: many hours; it can be stopped and taken up again
+    python benchmarks/federated_accuracy.py --runs 5 adult   one part, fewer runs
+    python benchmarks/federated_accuracy.py simulation --only n=250 depth=5
+    python benchmarks/federated_accuracy.py --show           tables and plots of what has been run, for docs
+
+Gaussian mixtures of five components for each of two classes, five owners (section 4.1.1 of the report). The public
+range of every feature is -4 to 4, for all methods; the report's program takes it from the data. Every run is fresh
+data, noise and split; runs are kept in ``--results``, a line of JSON each, run by run, so that a run that is stopped
+has been fair to all settings. Owners are simulated without messages (``owners.py``): sums have the noise of all shares
+together.
+
+"saving, bounds 0" is Algorithm 6 with the printed noise on bounds that are all 0. The report's program computes them
+so: it takes the least over thresholds of a function that is 0 at the smallest value.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from owners import NoBounds, Owners
+from privet import HistogramTreeClassifier, Numeric, PrivateTreeClassifier, Schema, TopDownClassifier
+
+RESULTS = Path(__file__).parent / "results" / "federated_accuracy.jsonl"
+DOCS = Path(__file__).parents[1] / "docs"
+OWNERS = 5
+EPSILONS = (1.0, 2.0, 5.0, 10.0)
+GRID = tuple(product((0.3, 0.9), (10, 25, 50), (250, 1000, 100), (5, 10)))
+SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+METHODS: dict[str, tuple[type, dict[str, Any]]] = {
+    "plain, published": (HistogramTreeClassifier, {"variant": "published"}),
+    "saving, published": (HistogramTreeClassifier, {"variant": "published", "save_budget": True}),
+    "saving, bounds 0": (HistogramTreeClassifier, {"variant": "published", "save_budget": True}),
+    "plain, sound": (HistogramTreeClassifier, {}),
+    "saving, sound": (HistogramTreeClassifier, {"save_budget": True}),
+    "proposals": (PrivateTreeClassifier, {}),
+}
+COLOURS = {
+    "plain, published": "tab:red",
+    "saving, published": "tab:orange",
+    "saving, bounds 0": "tab:pink",
+    "plain, sound": "tab:brown",
+    "saving, sound": "gold",
+    "proposals": "tab:purple",
+    "local": "tab:green",
+    "central": "tab:blue",
+}
+
+
+def mixture(n: int, p: int, rho: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """n/2 records of each class; class 0 has its components' means at i/5, class 1 at -i/5, i from 1 to 5."""
+    covariance = rho ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
+    y = np.repeat([0, 1], n // 2)
+    means = rng.integers(1, 6, n) / 5 * np.where(y == 0, 1, -1)
+    X = rng.multivariate_normal(np.zeros(p), covariance, n, method="cholesky") + means[:, None]
+    order = rng.permutation(n)
+    return X[order], y[order]
+
+
+def schema_of(p: int) -> Schema:
+    return Schema({f"x{j}": Numeric(-4, 4) for j in range(p)}, classes=[0, 1])
+
+
+def owners_of(X: Any, y: Any) -> list[tuple[Any, Any]]:
+    parts = np.array_split(np.arange(len(y)), OWNERS)
+    return [(X[part], y[part]) for part in parts]
+
+
+def simulate(task: dict[str, Any]) -> list[dict[str, Any]]:
+    """All methods on one data set."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    rho, p, n, depth, run = (task[name] for name in ("rho", "p", "n", "depth", "run"))
+    seed = [run, int(10 * rho), p, n, depth]
+    rng = np.random.default_rng(seed)
+    (X, y), (X_test, y_test) = mixture(n, p, rho, rng), mixture(n, p, rho, rng)
+    tables, schema, found = owners_of(X, y), schema_of(p), []
+    for name, (rows, labels) in {"local": tables[0], "central": (X, y)}.items():
+        model = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=10, random_state=run).fit(rows, labels)
+        found.append({**task, "method": name, "accuracy": float(model.score(X_test, y_test))})
+    for i, (name, epsilon) in enumerate(product(METHODS, EPSILONS)):
+        kind, params = METHODS[name]
+        owners = (NoBounds if name == "saving, bounds 0" else Owners)(tables, schema, [*seed, i])
+        model = kind(epsilon=epsilon, max_depth=depth, **params).fit_curator(owners)
+        spent = float(model.privacy_.spent)
+        accuracy = float(model.score(X_test, y_test))
+        found.append({**task, "method": name, "epsilon": epsilon, "accuracy": accuracy, "spent": spent})
+    return found
+
+
+def shares(task: dict[str, Any]) -> list[dict[str, Any]]:
+    """Figure 2: 300 records, 10 features, depth 7, epsilon 5, by the shares of the budget."""
+    run = task["run"]
+    rng = np.random.default_rng([run, 2])
+    (X, y), (X_test, y_test) = mixture(300, 10, 0.3, rng), mixture(300, 10, 0.3, rng)
+    tables, schema, found = owners_of(X, y), schema_of(10), []
+    asked = [{"leaf_share": a} for a in SHARES]
+    asked += [{"leaf_share": a, "bounds_share": b, "save_budget": True} for a, b in product(SHARES, SHARES)]
+    for variant, (i, params) in product(("published", "sound"), enumerate(asked)):
+        model = HistogramTreeClassifier(epsilon=5.0, max_depth=7, variant=variant, **params)
+        model.fit_curator(Owners(tables, schema, [run, 2, i]))
+        found.append({**task, "variant": variant, **params, "accuracy": float(model.score(X_test, y_test))})
+    return found
+
+
+ADULT: dict[str, tuple[type, dict[str, Any]]] = {
+    "histograms": (HistogramTreeClassifier, {}),
+    "histograms, saving": (HistogramTreeClassifier, {"save_budget": True}),
+    "TopDown, NoisyCounts": (TopDownClassifier, {"split": "noisy_counts", "leaf_share": 0.1, "max_nodes": 31}),
+    "TopDown, LocalRNM": (
+        TopDownClassifier,
+        {"split": "local_rnm", "leaf_share": 0.1, "max_nodes": 31, "splitting_class": 32},
+    ),
+    "PrivateTree, LocalRNM (proposals)": (PrivateTreeClassifier, {}),
+}
+
+
+def adult(task: dict[str, Any]) -> list[dict[str, Any]]:
+    """Adult split five ways, one fifth of it for the test; real masked sums between parties in one process."""
+    from privet import FederatedCurator
+    from privet.datasets import load_adult
+    from privet.federated.channel import in_process
+
+    X, y, schema = load_adult()
+    order = np.random.default_rng([task["run"], 3]).permutation(len(X))
+    train, test = order[: -len(X) // 5], order[-len(X) // 5 :]
+    tables = [(X.iloc[part], y.iloc[part]) for part in np.array_split(train, OWNERS)]
+    found = []
+
+    def note(name: str, epsilon: float, model: Any) -> None:
+        accuracy = float(model.score(X.iloc[test], y.iloc[test]))
+        found.append({**task, "method": name, "epsilon": epsilon, "accuracy": accuracy})
+
+    for epsilon in (1.0, 0.3, 0.1):
+        note("central", epsilon, PrivateTreeClassifier(schema, epsilon=epsilon).fit(X.iloc[train], y.iloc[train]))
+        note("local", epsilon, PrivateTreeClassifier(schema, epsilon=epsilon).fit(*tables[0]))
+        for name, (kind, params) in ADULT.items():
+            if kind is TopDownClassifier and epsilon < 1:
+                continue  # best-first growth takes two rounds for every split
+            for noise in ("shared", "own"):
+                curator = FederatedCurator(schema, in_process(tables, schema), noise=noise)
+                model = kind(epsilon=epsilon, **params).fit_curator(curator)
+                note(name if noise == "shared" else f"{name}, own noise", epsilon, model)
+    return found
+
+
+PARTS = {"simulation": simulate, "shares": shares, "adult": adult}
+
+
+def tasks(parts: list[str], runs: int, only: dict[str, float]) -> Iterator[dict[str, Any]]:
+    for run in range(runs):
+        if "adult" in parts:
+            yield {"part": "adult", "run": run}
+        if "shares" in parts:
+            yield {"part": "shares", "run": run}
+        if "simulation" in parts:
+            for rho, p, n, depth in GRID:
+                setting = {"rho": rho, "p": p, "n": n, "depth": depth}
+                if all(setting[name] == value for name, value in only.items()):
+                    yield {"part": "simulation", "run": run, **setting}
+
+
+def key(task: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(task.get(name) for name in ("part", "run", "rho", "p", "n", "depth"))
+
+
+def work(task: dict[str, Any]) -> list[dict[str, Any]]:
+    return PARTS[task["part"]](task)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", help=", ".join(PARTS))
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--only", nargs="*", default=[], help="settings of the simulation, such as n=250 depth=5")
+    parser.add_argument("--show", action="store_true")
+    options = parser.parse_args()
+    if not options.show:
+        os.nice(10)
+        done = {key(row) for row in read(options.results)}
+        only = {name: float(value) for name, value in (setting.split("=") for setting in options.only)}
+        todo = [task for task in tasks(options.parts or list(PARTS), options.runs, only) if key(task) not in done]
+        options.results.parent.mkdir(exist_ok=True)
+        with ProcessPoolExecutor(options.jobs) as pool, options.results.open("a") as file:
+            for found in pool.map(work, todo):
+                file.writelines(json.dumps(row) + "\n" for row in found)
+                file.flush()
+    show(read(options.results))
+
+
+# -- tables and plots ----------------------------------------------------------------------------------------------
+
+
+def mean(rows: list[dict[str, Any]], **where: Any) -> tuple[float, float, int]:
+    """Mean accuracy, its standard error, and how many runs."""
+    values = [row["accuracy"] for row in rows if all(row.get(name) == value for name, value in where.items())]
+    if not values:
+        return math.nan, math.nan, 0
+    error = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+    return float(np.mean(values)), error, len(values)
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    by_part = {part: [row for row in rows if row["part"] == part] for part in PARTS}
+    if by_part["simulation"]:
+        simulation_tables(by_part["simulation"])
+        for n in (100, 250, 1000):
+            plot_simulation(by_part["simulation"], n)
+    if by_part["shares"]:
+        shares_table(by_part["shares"])
+        plot_shares(by_part["shares"])
+    if by_part["adult"]:
+        adult_table(by_part["adult"])
+
+
+def simulation_tables(rows: list[dict[str, Any]]) -> None:
+    """Means over the settings of each number of records, by epsilon; and in how many settings one beats another."""
+    names = [*METHODS, "local", "central"]
+    for n in (100, 250, 1000):
+        own = [row for row in rows if row["n"] == n]
+        if not own:
+            continue
+        runs = len({row["run"] for row in own})
+        print(f"\n{n} records, mean of {len(settings(own))} settings, up to {runs} runs of each:\n")
+        _row(["epsilon", *names])
+        _row(["---"] * (len(names) + 1))
+        for epsilon in EPSILONS:
+            cells = [mean(own, method=name, **_at(name, epsilon)) for name in names]
+            _row([f"{epsilon:g}", *(f"{value:.3f} ± {error:.3f}" for value, error, _ in cells)])
+    print("\nIn so many of the settings the first is ahead of the second, by epsilon:\n")
+    _row(["first, second", *(f"{epsilon:g}" for epsilon in EPSILONS)])
+    _row(["---"] * (len(EPSILONS) + 1))
+    for first, second in (
+        ("saving, published", "plain, published"),
+        ("saving, bounds 0", "plain, published"),
+        ("saving, published", "local"),
+        ("saving, bounds 0", "local"),
+        ("saving, sound", "plain, sound"),
+        ("saving, sound", "local"),
+        ("proposals", "saving, sound"),
+        ("proposals", "plain, sound"),
+        ("proposals", "local"),
+    ):
+        cells = []
+        for epsilon in EPSILONS:
+            pairs = [
+                [
+                    mean(rows, method=name, epsilon=epsilon if name in METHODS else None, **setting)[0]
+                    for name in (first, second)
+                ]
+                for setting in settings(rows)
+            ]
+            cells.append(f"{sum(a > b for a, b in pairs)} of {len(pairs)}")
+        _row([f"{first}, {second}", *cells])
+
+
+def _at(name: str, epsilon: float) -> dict[str, float]:
+    return {"epsilon": epsilon} if name in METHODS else {}
+
+
+def settings(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    names = ("rho", "p", "n", "depth")
+    return [dict(zip(names, found)) for found in sorted({tuple(row[name] for name in names) for row in rows})]
+
+
+def shares_table(rows: list[dict[str, Any]]) -> None:
+    print(f"\nFigure 2, {len({row['run'] for row in rows})} runs: accuracy by the leaves' share.\n")
+    _row(["variant, bounds' share", *(f"leaves {a:g}" for a in SHARES)])
+    _row(["---"] * (len(SHARES) + 1))
+    for variant, bounds in product(("published", "sound"), (None, *SHARES)):
+        cells = [mean(rows, variant=variant, leaf_share=a, bounds_share=bounds)[:2] for a in SHARES]
+        what = "no saving" if bounds is None else f"{bounds:g}"
+        _row([f"{variant}, {what}", *(f"{value:.3f} ± {error:.3f}" for value, error in cells)])
+
+
+def adult_table(rows: list[dict[str, Any]]) -> None:
+    epsilons = sorted({row["epsilon"] for row in rows}, reverse=True)
+    print(f"\nAdult split five ways, {len({row['run'] for row in rows})} runs:\n")
+    _row(["method", *(f"epsilon {epsilon:g}" for epsilon in epsilons), "below central at 1"])
+    _row(["---"] * (len(epsilons) + 2))
+    for name in dict.fromkeys(row["method"] for row in rows):
+        cells = [mean(rows, method=name, epsilon=epsilon)[:2] for epsilon in epsilons]
+        below = 100 * (mean(rows, method="central", epsilon=1.0)[0] - cells[0][0])
+        _row([name, *(f"{value:.3f} ± {error:.3f}" for value, error in cells), f"{below:.1f} points"])
+
+
+def _row(cells: list[str]) -> None:
+    print("|", " | ".join(cells), "|")
+
+
+def plot_simulation(rows: list[dict[str, Any]], n: int) -> None:
+    import matplotlib.pyplot as plt
+
+    own = [row for row in rows if row["n"] == n]
+    if not own:
+        return
+    columns = list(product((10, 25, 50), (5, 10)))
+    figure, axes = plt.subplots(2, 6, figsize=(18, 6.5), sharex=True, sharey="row")
+    for (i, rho), (j, (p, depth)) in product(enumerate((0.9, 0.3)), enumerate(columns)):
+        axis, setting = axes[i, j], {"rho": rho, "p": p, "depth": depth}
+        for name in METHODS:
+            values, errors = zip(*(mean(own, method=name, epsilon=epsilon, **setting)[:2] for epsilon in EPSILONS))
+            axis.errorbar(EPSILONS, values, errors, color=COLOURS[name], marker="o", markersize=3, label=name)
+        for name in ("local", "central"):
+            axis.axhline(mean(own, method=name, **setting)[0], color=COLOURS[name], linestyle="--", label=name)
+        axis.set_title(f"correlation {rho:g}, {p} features, depth {depth}", fontsize=9)
+        axis.set_xscale("log")
+        axis.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
+        axis.minorticks_off()
+    for axis in axes[1]:
+        axis.set_xlabel("epsilon, as claimed")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("test accuracy")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, ncol=7, loc="lower center")
+    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    figure.savefig(DOCS / f"federated_accuracy_{n}.png", dpi=80)
+    plt.close(figure)
+
+
+def plot_shares(rows: list[dict[str, Any]]) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(14, 4.2))
+    for variant, colour in (("published", "tab:red"), ("sound", "tab:brown")):
+        values, errors = zip(*(mean(rows, variant=variant, leaf_share=a, bounds_share=None)[:2] for a in SHARES))
+        axes[0].errorbar(SHARES, values, errors, color=colour, marker="o", label=variant)
+    axes[0].set_title("without saving")
+    axes[0].set_xlabel("leaves' share")
+    axes[0].set_ylabel("test accuracy")
+    axes[0].legend()
+    maps = {
+        variant: [[mean(rows, variant=variant, leaf_share=a, bounds_share=b)[0] for a in SHARES] for b in SHARES]
+        for variant in ("published", "sound")
+    }
+    low, high = np.nanmin(list(maps.values())), np.nanmax(list(maps.values()))
+    for axis, (variant, values) in zip(axes[1:], maps.items()):
+        image = axis.imshow(values, origin="lower", vmin=low, vmax=high, cmap="viridis")
+        axis.set_xticks(range(len(SHARES)), SHARES)
+        axis.set_yticks(range(len(SHARES)), SHARES)
+        axis.set_xlabel("leaves' share")
+        axis.set_ylabel("bounds' share")
+        axis.set_title(f"with saving, {variant}")
+        figure.colorbar(image, ax=axis)
+    figure.tight_layout()
+    figure.savefig(DOCS / "federated_shares.png", dpi=80)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()
