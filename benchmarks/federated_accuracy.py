@@ -194,7 +194,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
     if not options.show:
-        os.nice(10)
+        os.nice(5)
         done = {key(row) for row in read(options.results)}
         only = {name: float(value) for name, value in (setting.split("=") for setting in options.only)}
         todo = [task for task in tasks(options.parts or list(PARTS), options.runs, only) if key(task) not in done]

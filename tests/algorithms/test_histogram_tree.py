@@ -10,6 +10,7 @@ import pytest
 from privet import (
     CapabilityError,
     Categorical,
+    FederatedCurator,
     HistogramTreeClassifier,
     HistogramTreeRegressor,
     Ledger,
@@ -19,6 +20,7 @@ from privet import (
     Schema,
     load,
 )
+from privet.federated.channel import in_process
 
 SCHEMA = Schema(
     {"x": Numeric(0, 1), "z": Numeric(0, 1, missing=True), "s": Categorical(["a", "b", "c"], other=False)},
@@ -81,6 +83,32 @@ def test_few_records_and_one_class_train_without_error():
             for save_budget in (False, True):
                 model = HistogramTreeClassifier(SCHEMA, variant=variant, save_budget=save_budget)
                 assert set(model.fit(X[rows], ["n"] * len(X[rows])).predict(X)) <= {"n", "y"}
+
+
+# -- between owners --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("terms", [{}, {"noise": "own"}])
+@pytest.mark.parametrize("save_budget", [False, True])
+def test_owners_who_only_add_up_learn_the_same_tree(terms, save_budget):
+    X, y = table(600)
+    tables = [(X[i::3], y[i::3]) for i in range(3)]
+    model = HistogramTreeClassifier(epsilon=PLENTY, max_depth=3, save_budget=save_budget)
+    together = model.fit_curator(FederatedCurator(SCHEMA, in_process(tables, SCHEMA), **terms))
+    assert together.score(X, y) == 1.0
+    assert together.privacy_.verify()
+    assert "owners kept their records" in together.privacy_.trust
+
+
+def test_owners_learn_a_regression_tree_with_bounds():
+    X, y = table(600)
+    schema = Schema(SCHEMA.features, target=(-1, 3))
+    target = np.where(y == "y", 2.0, 0.5)
+    tables = [(X[i::3], target[i::3]) for i in range(3)]
+    model = HistogramTreeRegressor(epsilon=PLENTY, max_depth=3, save_budget=True)
+    model.fit_curator(FederatedCurator(schema, in_process(tables, schema)))
+    assert np.allclose(model.predict(X), target, atol=1e-2)
+    assert model.privacy_.verify()
 
 
 # -- what it asks for and pays ---------------------------------------------------------------------------------------
