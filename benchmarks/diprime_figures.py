@@ -100,7 +100,7 @@ def wall_robot() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=8)
     asked = parser.parse_args()
     if not shared_data.available():
         raise SystemExit(f"skipped: there are no shared data in {shared_data.SHARED}")
