@@ -103,7 +103,7 @@ def main(names: list[str], seeds: int) -> None:
                 if other != depth and method in DEPTHS:
                     found.append(_row(name, method, AT[name], other, scores(name, make, AT[name], other, some)))
         (RESULTS / f"hidden_{name}.json").write_text(json.dumps(found, indent=1))
-    plot(names)
+    plot([name for name in SETS if (RESULTS / f"hidden_{name}.json").exists()])
 
 
 DEPTHS = ("published, true epsilon infinite", "CDP+PMPC, Laplace", "sound, values", "sound, thresholds")

@@ -96,6 +96,11 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "HistogramTreeClassifier-saving": ("HistogramTreeClassifier", _STUMP | {"save_budget": True}),
     "HistogramTreeRegressor-small": ("HistogramTreeRegressor", _STUMP),
     "PrivaTreeClassifier-small": ("PrivaTreeClassifier", _STUMP),
+    "HiddenTreeClassifier-small": ("HiddenTreeClassifier", {"max_depth": 1, "n_values": 2}),
+    "HiddenTreeClassifier-thresholds": (
+        "HiddenTreeClassifier",
+        {"max_depth": 2, "n_values": 2, "branches": "thresholds"},
+    ),
     "BDPTClassifier-small": ("BDPTClassifier", _STUMP),
     "DPRFClassifier-small": ("DPRFClassifier", _PAIR | _STUMP),
     "DPRFRegressor-small": ("DPRFRegressor", _PAIR | _STUMP),
