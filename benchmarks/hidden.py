@@ -168,12 +168,15 @@ if __name__ == "__main__":
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--sets", default="titanic,heart_cleveland,adult")
+    parser.add_argument("--methods", default="", help="Words of methods' names; by default all.")
+    parser.add_argument("--epsilons", default="", help="Others than the figures'.")
     options = parser.parse_args()
     sys.path.insert(0, str(Path(__file__).parent))
     if options.accuracy:
         from hidden_accuracy import main
 
-        main(options.sets.split(","), options.seeds)
+        epsilons = tuple(float(word) for word in options.epsilons.split(",") if word)
+        main(options.sets.split(","), options.seeds, tuple(options.methods.split(",")), epsilons)
     else:
         from hidden import speed as run_speed  # so that processes of their own find the programs by name
 

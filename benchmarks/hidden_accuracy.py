@@ -83,26 +83,34 @@ def scores(name: str, make: Make, epsilon: float, depth: int, seeds: int) -> np.
     return np.array(found)
 
 
-def main(names: list[str], seeds: int) -> None:
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["method"], row["epsilon"], row["depth"]
+
+
+def main(names: list[str], seeds: int, methods: tuple[str, ...] = ("",), epsilons: tuple[float, ...] = ()) -> None:
+    """``methods``: words of which a method's name has one; ``epsilons`` other than the figures', at their depth."""
     warnings.filterwarnings("ignore")
     if not available():
         print("skipped: the shared data are not here")
         return
     RESULTS.mkdir(exist_ok=True)
     for name in names:
-        depth, _, epsilons = SETS[name]
+        depth, _, all_epsilons = SETS[name]
         some = 1 if name == "adult" else seeds
-        found = []
+        path = RESULTS / f"hidden_{name}.json"
+        found = {_key(row): row for row in json.loads(path.read_text())} if path.exists() else {}
         for method, make in METHODS.items():
+            if not any(word in method for word in methods):
+                continue
             exact = method.startswith("no noise")
-            for epsilon in epsilons[:1] if exact else epsilons:
-                found.append(
-                    _row(name, method, epsilon, depth, scores(name, make, epsilon, depth, 1 if exact else some))
-                )
-            for other in (2, 3, 4, 5):
-                if other != depth and method in DEPTHS:
-                    found.append(_row(name, method, AT[name], other, scores(name, make, AT[name], other, some)))
-        (RESULTS / f"hidden_{name}.json").write_text(json.dumps(found, indent=1))
+            asked = [(epsilon, depth) for epsilon in epsilons or all_epsilons][: 1 if exact else None]
+            asked += [
+                (AT[name], other) for other in (2, 3, 4, 5) if other != depth and method in DEPTHS and not epsilons
+            ]
+            for epsilon, deep in asked:
+                row = _row(name, method, epsilon, deep, scores(name, make, epsilon, deep, 1 if exact else some))
+                found[_key(row)] = row
+                path.write_text(json.dumps(list(found.values()), indent=1))  # it can be stopped and taken up again
     plot([name for name in SETS if (RESULTS / f"hidden_{name}.json").exists()])
 
 
@@ -135,6 +143,8 @@ def plot(names: list[str]) -> None:
             axis = axes[row][column]
             for method in METHODS:
                 own = [found for found in rows if found["method"] == method and found["depth"] == depth]
+                if not own:
+                    continue
                 if method.startswith("no noise"):
                     axis.axhline(own[0][what], color="black", linestyle=":", label=method)
                     continue
