@@ -25,6 +25,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from privet.errors import FederatedError
+from privet.federated import guard
 from privet.federated.config import CoordinatorConfig, PartyConfig
 from privet.federated.relay import parcel, parcels
 from privet.federated.wire import MOST_BYTES, pack, unpack
@@ -67,7 +68,7 @@ coordinator = ""
     "privet_relay/__init__.py": "",
     "privet_relay/app.py": "from privet.federated import relay\n\nclient = relay.client\nserver = relay.server\n",
 }
-"""The bundle that Flower carries to the parties: nothing but a name of what they have installed."""
+"""The bundle that Flower carries to the parties, where it is neither unpacked nor run (``guard.py``)."""
 
 
 class SuperNode:
@@ -82,6 +83,7 @@ class SuperNode:
             self._listener = stack.enter_context(Listener(str(self._folder / "party"), "AF_UNIX"))
             key = serialization.load_pem_private_key(config.key.read_bytes(), None)
             _private(self._folder / "node.key", _openssh(key))
+            guard.install(self._folder / "bin")
             stack.callback(self._stop)
             self._stack = stack.pop_all()
         threading.Thread(target=self._serve, daemon=True).start()
@@ -119,7 +121,7 @@ class SuperNode:
             "--node-config": f'party="{self._folder / "party"}"',
             "--port": _free_port(),
         }
-        return _start("flower-supernode", options, self._folder, self._log)
+        return _start("flower-supernode", options, self._folder, self._log, self._folder / "bin")
 
     def _serve(self) -> None:
         while True:
@@ -263,13 +265,18 @@ def _accepted(listener: Listener) -> Connection:
     return come[0]
 
 
-def _start(program: str, options: Mapping[str, Any], folder: Path, log: Path | None) -> subprocess.Popen[bytes]:
-    """Start one of Flower's programs in a process group of its own, its words in a file."""
+def _start(
+    program: str, options: Mapping[str, Any], folder: Path, log: Path | None, first: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Start one of Flower's programs in a process group of its own, its words in a file.
+
+    It finds commands in the folder ``first`` before all others.
+    """
     arguments = [str(word) for option in options.items() for word in option if word is not None]
     with open(log or folder / "flower.log", "ab") as words:
         return subprocess.Popen(
             [sys.executable, "-c", _LEASH, sys.executable, _program(program), *arguments],
-            env=_environment(folder),
+            env=_environment(folder, first),
             stdin=subprocess.DEVNULL,
             stdout=words,
             stderr=words,
@@ -302,9 +309,10 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    here = str(Path(sys.executable).parent)
-    return {**os.environ, **QUIET, "FLWR_HOME": str(folder), "PATH": f"{here}{os.pathsep}{os.environ.get('PATH', '')}"}
+def _environment(folder: Path, first: Path | None = None) -> dict[str, str]:
+    places = [first, Path(sys.executable).parent, os.environ.get("PATH", "")]
+    path = os.pathsep.join(str(place) for place in places if place)
+    return {**os.environ, **QUIET, "FLWR_HOME": str(folder), "PATH": path}
 
 
 def _program(name: str) -> str:

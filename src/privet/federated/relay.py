@@ -1,9 +1,9 @@
 """The Flower app: a ServerApp and a ClientApp that pass messages on, and do nothing else.
 
-Flower carries a bundle of code to every party and runs it there, for every message in a process of its own. So no
-record may be within that code's reach: the party's records, keys and journal are in the party's own process
-(``privet federated party``), which the ClientApp reaches over a local socket, and which checks whatever comes through.
-The ServerApp passes on what the coordinator's process asks, so that a coordinator can stop and start again.
+The party's records, keys and journal are in the party's own process (``privet federated party``), which the ClientApp,
+for every message in a process of its own, reaches over a local socket, and which checks whatever comes through. What
+runs as ClientApp is what the party has installed, not what a coordinator sends (``guard.py``). The ServerApp passes on
+what the coordinator's process asks, so that a coordinator can stop and start again.
 """
 
 from __future__ import annotations
