@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+import sys
+from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
@@ -25,9 +27,7 @@ def test_a_supernode_finds_the_guard_instead_of_every_program_that_runs_bundles(
 
 
 def test_whatever_a_bundle_names_the_installed_relay_is_what_runs():
-    from flwr.supernode.runtime import run_clientapp
-
-    names = {name: getattr(run_clientapp, name) for name in guard.NEEDED}
+    names = {name: getattr(import_module("flwr.supernode.runtime.run_clientapp"), name) for name in guard.NEEDED}
     program = guard.guarded(SimpleNamespace(**names), "the relay")
     assert program.install_from_fab(b"a bundle", skip_prompt=True) is None
     load = program.get_load_client_app_fn(default_app_ref="", app_path=None, multi_app=True)
@@ -39,3 +39,11 @@ def test_whatever_a_bundle_names_the_installed_relay_is_what_runs():
 def test_a_flower_that_is_not_known_here_runs_nothing():
     with pytest.raises(SystemExit, match="not known here"):
         guard.guarded(SimpleNamespace(run_clientapp=print), "the relay")
+
+
+def test_the_guards_command_starts_flowers_program():
+    """It gets as far as asking for its arguments."""
+    code = "import sys; sys.argv = ['x', '--help']; from privet.federated.guard import main; main('flwr-clientapp')"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0
+    assert "--runtime-api-address" in ran.stdout

@@ -9,6 +9,7 @@ leaves the bundle where it is, and all others refuse. Where Flower is not as it 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,10 @@ def install(folder: Path) -> None:
 def main(command: str) -> None:
     if command != CLIENT:
         sys.exit(f"{command}: a party runs no code from elsewhere.")
-    from flwr.supernode.cli import flwr_clientapp
-    from flwr.supernode.runtime import run_clientapp as program
-
     from privet.federated import relay
 
-    program = guarded(program, relay.client)
-    flwr_clientapp.run_clientapp = program.run_clientapp
-    flwr_clientapp.flwr_clientapp()
+    guarded(import_module("flwr.supernode.runtime.run_clientapp"), relay.client)
+    import_module("flwr.supernode.cli.flwr_clientapp").flwr_clientapp()
 
 
 def guarded(program: Any, app: Any) -> Any:
