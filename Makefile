@@ -30,10 +30,11 @@ baselines: $(VENV)/bench
 ablation: $(VENV)/bench
 	$(BIN)/python benchmarks/ablation.py
 
-# DiPriMe's Table 1 beside our regressors (hours; it can be stopped and taken up again), and its Figures 2 and 3.
+# The tables of docs/forests.md.
 ensemble: $(VENV)/bench
 	$(BIN)/python benchmarks/ensemble.py
 
+# DiPriMe's Table 1 beside our regressors (it can be stopped and taken up again), and its Figures 2 and 3.
 regression: $(VENV)/bench
 	$(BIN)/python benchmarks/regression.py
 
