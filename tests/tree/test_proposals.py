@@ -1,11 +1,13 @@
 """Choices by proposals: the best of what owners propose, by counts over all of them, at the price of one choice."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 
-from privet import Categorical, FederatedCurator, Numeric, PrivateTreeClassifier, Schema
+from privet import Categorical, FederatedCurator, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
+from privet.audit.exact import loss, transcripts
 from privet.federated.channel import in_process
 from privet.privacy.receipt import add_up
 from privet.privacy.sensitivity import CorrectCount, Gini
@@ -101,3 +103,51 @@ def test_our_tree_learns_from_owners_who_cannot_choose_for_all(terms, leaves):
     assert model.score(*tables[0]) == 1.0
     assert model.privacy_.epsilon <= 20
     assert model.privacy_.verify()
+
+
+class TwoOwners(MemoryCurator):
+    """All records for sums, and each owner's own for its choice."""
+
+    capabilities = frozenset({"tally", "choose_each"})
+    n_owners = 2
+
+    def __init__(self, owners, schema, mechanisms):
+        super().__init__(*joined(owners), schema, ledger=Ledger(100), mechanisms=mechanisms)
+        self.owners = [MemoryCurator(*joined([own]), schema, mechanisms=mechanisms) for own in owners]
+
+    def grid(self, grid):
+        super().grid(grid)
+        for own in self.owners:
+            own.grid(grid)
+
+    def choose_each(self, candidates, score, budget, *, mechanism="permute_and_flip"):
+        ((node, options),) = candidates.items()  # the root: it is split once
+        (scale,) = self._charge_choice(candidates, score, budget, mechanism)
+        winners = [own._winners({own.root(): options}, score, mechanism, [scale])[0] for own in self.owners]
+        return {node: [options.choice(winner) for winner in winners]}
+
+
+def joined(owners):
+    rows = [row for own in owners for row in own]
+    return np.array([row[:1] for row in rows], dtype=object).reshape(len(rows), 1), [row[1] for row in rows]
+
+
+def test_no_transcript_of_two_owners_proposals_is_more_than_epsilon_apart():
+    """An owner with one record or none beside one without, and one record more with either of them."""
+    schema = Schema({"s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
+    kinds = list(product("ab", "ny"))
+    model = PrivateTreeClassifier(epsilon=1.0, max_depth=1, n_records=100)
+    laws = {}
+
+    def law(owners):
+        owners = tuple(tuple(sorted(own)) for own in owners)
+        if owners not in laws:
+            laws[owners] = transcripts(lambda noise: model.fit_curator(TwoOwners(owners, schema, noise)), (0, 1))
+        return laws[owners]
+
+    worst = 0.0
+    for first, second, added in product([(), (kinds[0],)], [()], kinds[::3]):
+        before = law((first, second))
+        for after in (((*first, added), second), (first, (*second, added))):
+            worst = max(worst, loss(before, law(after)))
+    assert 0.5 < worst <= 1 + 1e-9
