@@ -127,6 +127,9 @@ ADULT: dict[str, tuple[type, dict[str, Any]]] = {
 }
 
 
+ADULT_EPSILONS = (1.0, 0.3, 0.1)
+
+
 def adult(task: dict[str, Any]) -> list[dict[str, Any]]:
     """Adult split five ways, one fifth of it for the test; real masked sums between parties in one process."""
     from privet import FederatedCurator
@@ -139,20 +142,19 @@ def adult(task: dict[str, Any]) -> list[dict[str, Any]]:
     tables = [(X.iloc[part], y.iloc[part]) for part in np.array_split(train, OWNERS)]
     found = []
 
-    def note(name: str, epsilon: float, model: Any) -> None:
-        accuracy = float(model.score(X.iloc[test], y.iloc[test]))
-        found.append({**task, "method": name, "epsilon": epsilon, "accuracy": accuracy})
+    def note(name: str, model: Any) -> None:
+        found.append({**task, "method": name, "accuracy": float(model.score(X.iloc[test], y.iloc[test]))})
 
-    for epsilon in (1.0, 0.3, 0.1):
-        note("central", epsilon, PrivateTreeClassifier(schema, epsilon=epsilon).fit(X.iloc[train], y.iloc[train]))
-        note("local", epsilon, PrivateTreeClassifier(schema, epsilon=epsilon).fit(*tables[0]))
-        for name, (kind, params) in ADULT.items():
-            if kind is TopDownClassifier and epsilon < 1:
-                continue  # best-first growth takes two rounds for every split
-            for noise in ("shared", "own"):
-                curator = FederatedCurator(schema, in_process(tables, schema), noise=noise)
-                model = kind(epsilon=epsilon, **params).fit_curator(curator)
-                note(name if noise == "shared" else f"{name}, own noise", epsilon, model)
+    epsilon = task["epsilon"]
+    note("central", PrivateTreeClassifier(schema, epsilon=epsilon).fit(X.iloc[train], y.iloc[train]))
+    note("local", PrivateTreeClassifier(schema, epsilon=epsilon).fit(*tables[0]))
+    for name, (kind, params) in ADULT.items():
+        if kind is TopDownClassifier and epsilon < 1:
+            continue  # best-first growth takes two rounds for every split
+        for noise in ("shared", "own"):
+            curator = FederatedCurator(schema, in_process(tables, schema), noise=noise)
+            model = kind(epsilon=epsilon, **params).fit_curator(curator)
+            note(name if noise == "shared" else f"{name}, own noise", model)
     return found
 
 
@@ -162,7 +164,7 @@ PARTS = {"simulation": simulate, "shares": shares, "adult": adult}
 def tasks(parts: list[str], runs: int, only: dict[str, float]) -> Iterator[dict[str, Any]]:
     for run in range(runs):
         if "adult" in parts:
-            yield {"part": "adult", "run": run}
+            yield from ({"part": "adult", "run": run, "epsilon": epsilon} for epsilon in ADULT_EPSILONS)
         if "shares" in parts:
             yield {"part": "shares", "run": run}
         if "simulation" in parts:
@@ -173,7 +175,10 @@ def tasks(parts: list[str], runs: int, only: dict[str, float]) -> Iterator[dict[
 
 
 def key(task: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(task.get(name) for name in ("part", "run", "rho", "p", "n", "depth"))
+    own = (
+        ("rho", "p", "n", "depth") if task["part"] == "simulation" else ("epsilon",) if task["part"] == "adult" else ()
+    )
+    return tuple(task[name] for name in ("part", "run", *own))
 
 
 def work(task: dict[str, Any]) -> list[dict[str, Any]]:
@@ -188,6 +193,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=", ".join(PARTS))
     parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--first", type=int, default=0, help="the first run, for several processes at once")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--only", nargs="*", default=[], help="settings of the simulation, such as n=250 depth=5")
@@ -197,7 +203,8 @@ def main() -> None:
         os.nice(5)
         done = {key(row) for row in read(options.results)}
         only = {name: float(value) for name, value in (setting.split("=") for setting in options.only)}
-        todo = [task for task in tasks(options.parts or list(PARTS), options.runs, only) if key(task) not in done]
+        asked = tasks(options.parts or list(PARTS), options.runs, only)
+        todo = [task for task in asked if task["run"] >= options.first and key(task) not in done]
         options.results.parent.mkdir(exist_ok=True)
         with ProcessPoolExecutor(options.jobs) as pool, options.results.open("a") as file:
             for found in pool.map(work, todo):
@@ -312,8 +319,10 @@ def plot_simulation(rows: list[dict[str, Any]], n: int) -> None:
     own = [row for row in rows if row["n"] == n]
     if not own:
         return
-    columns = list(product((10, 25, 50), (5, 10)))
-    figure, axes = plt.subplots(2, 6, figsize=(18, 6.5), sharex=True, sharey="row")
+    columns = sorted({(row["p"], row["depth"]) for row in own})
+    figure, axes = plt.subplots(
+        2, len(columns), figsize=(4 * len(columns), 7), sharex=True, sharey="row", squeeze=False
+    )
     for (i, rho), (j, (p, depth)) in product(enumerate((0.9, 0.3)), enumerate(columns)):
         axis, setting = axes[i, j], {"rho": rho, "p": p, "depth": depth}
         for name in METHODS:
@@ -330,8 +339,8 @@ def plot_simulation(rows: list[dict[str, Any]], n: int) -> None:
     for axis in axes[:, 0]:
         axis.set_ylabel("test accuracy")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, ncol=7, loc="lower center")
-    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    figure.legend(handles, labels, ncol=4, loc="lower center")
+    figure.tight_layout(rect=(0, 0.09, 1, 1))
     figure.savefig(DOCS / f"federated_accuracy_{n}.png", dpi=80)
     plt.close(figure)
 
