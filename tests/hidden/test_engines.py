@@ -83,9 +83,7 @@ def test_on_the_papers_data_with_tls_all_is_as_in_the_open(engine, name, depth, 
     expected = in_the_open(HiddenTreeClassifier(**params), data.X, data.y, data.schema, seed=2)
     queries = query_cells(data.X[:100], data.schema, shape.grid).astype(np.int64)
     run = run_three if engine == "replicated" else run_three_mpyc
-    results = run(
-        grow, data.schema, params, *tables_of(data.X, data.y, data.schema, shape), queries, 2, longest=3000
-    )
+    results = run(grow, data.schema, params, *tables_of(data.X, data.y, data.schema, shape), queries, 2, longest=3000)
     for tree, answers in results:
         assert tree == expected.tree_.to_dict()
         assert (np.array(data.schema.classes)[answers] == expected.predict(data.X[:100])).all()

@@ -136,3 +136,14 @@ def test_whoever_still_waits_is_told_when_the_inbox_closes(servers):
     servers.inboxes[1].close()
     with pytest.raises(MpcError):
         waiting.receive()
+
+
+def test_whoever_waits_for_a_channel_is_told_when_the_inbox_closes():
+    inbox = Inbox()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(inbox.get, "trainer", None)
+        inbox.close()
+        with pytest.raises(MpcError, match="closed"):
+            waiting.result(10)
+    with pytest.raises(MpcError, match="closed"):
+        inbox.get("somebody else", None)

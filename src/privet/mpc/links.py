@@ -85,31 +85,42 @@ class Inbox:
     """Incoming channels by the name of who opened them, until somebody asks for them."""
 
     def __init__(self) -> None:
-        self._channels: dict[str, queue.SimpleQueue[Channel]] = defaultdict(queue.SimpleQueue)
+        self._channels: dict[str, queue.SimpleQueue[Channel | None]] = defaultdict(queue.SimpleQueue)
+        self._closed = False
 
     def welcome(self, name: str, channel: Channel) -> None:
-        self._channels[name].put(channel)
+        if self._closed:
+            channel.close()
+        else:
+            self._channels[name].put(channel)
 
     def get(self, name: str, timeout: float | None) -> Channel:
         """The next channel that ``name`` opens or has opened."""
+        channels = self._channels[name]
         try:
-            return self._channels[name].get(timeout=timeout)
+            channel = None if self._closed else channels.get(timeout=timeout)
         except queue.Empty:
             raise MpcError(f"{name} has not connected in time.") from None
+        if channel is None:
+            raise MpcError("This server has been closed.")
+        return channel
 
     def newest(self, name: str, timeout: float | None) -> Channel:
         """The last one; those before it are closed, because whoever connects again has given them up."""
         channel = self.get(name, timeout)
         while not self._channels[name].empty():
             channel.close()
-            channel = self._channels[name].get()
+            channel = self.get(name, timeout)
         return channel
 
     def close(self) -> None:
-        """Whoever still waits to be asked for is told that nobody will."""
+        """Whoever waits, here or at the other end, is told that nobody will come."""
+        self._closed = True
         for channels in list(self._channels.values()):
             while not channels.empty():
-                channels.get().close()
+                if (channel := channels.get()) is not None:
+                    channel.close()
+            channels.put(None)
 
 
 def join(
