@@ -71,9 +71,8 @@ def test_on_the_papers_data_with_tls_all_is_as_in_the_open(engine, name, depth, 
     if engine == "mpyc" and name == "adult":
         pytest.skip("on the fast engine only: it takes hours")
     pytest.importorskip("mpyc")
-    from shared_data import available, load
-
     from privet.mpc.loopback import run_three, run_three_mpyc
+    from shared_data import available, load
 
     if not available():
         pytest.skip("the shared data are not here")
