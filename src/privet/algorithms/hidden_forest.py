@@ -1,20 +1,23 @@
 """Hidden forests (paper 003, appendix D): ID3 forests and extra trees whose trees stay on secret shares.
 
 Each record is in one tree, by an independent draw of its owner: the trees' records are disjoint, so a forest costs what
-one tree costs, whichever way its trees are chosen.
+one tree costs, whichever way its trees are chosen. Or each record is in each tree with some chance (Poisson sampling),
+and the trees' costs, amplified, add up: by ln(1 + g (e^epsilon - 1)) for each, not by the paper's g epsilon.
 """
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from privet.algorithms.base import check_whole
+from privet.algorithms.base import check_choice, check_whole
 from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
 from privet.curators.base import Curator, Node
 from privet.hidden.growth import HiddenGrowth, OpenGrowth
 from privet.hidden.shape import shape_of
+from privet.privacy.receipt import amplified
 from privet.schema import Schema
 from privet.tree.forest import Forest
 
@@ -34,6 +37,9 @@ class HiddenForestClassifier(ForestClassifier):
         The privacy budget.
     n_trees : int
         How many trees, and so how many parts.
+    sampling : "parts" or "poisson"
+        Disjoint parts, or samples that each record is in with chance one over ``n_trees``. A tree on a sample has a
+        larger budget than its share and records that other trees have too.
     max_depth, branches, n_values, structure, labels
         As in ``HiddenTreeClassifier``, of every tree.
     n_records : int, optional
@@ -60,6 +66,7 @@ class HiddenForestClassifier(ForestClassifier):
         *,
         epsilon: float = 1.0,
         n_trees: int = 5,
+        sampling: str = "parts",
         max_depth: int = 3,
         branches: str = "values",
         n_values: int = 5,
@@ -72,6 +79,7 @@ class HiddenForestClassifier(ForestClassifier):
         self.schema = schema
         self.epsilon = epsilon
         self.n_trees = n_trees
+        self.sampling = sampling
         self.max_depth = max_depth
         self.branches = branches
         self.n_values = n_values
@@ -83,12 +91,15 @@ class HiddenForestClassifier(ForestClassifier):
 
     def _check_params(self) -> None:
         check_whole("n_trees", self.n_trees, 1, 1000)
+        check_choice("sampling", self.sampling, ("parts", "poisson"))
         self._tree()._check_params()
 
     def _tree(self) -> HiddenTreeClassifier:
         """One of the trees, which sees its part of the records."""
         each = None if self.n_records is None else int(self.n_records // max(1, self.n_trees))
-        params = {name: value for name, value in self.get_params(deep=False).items() if name != "n_trees"}
+        params = {
+            name: value for name, value in self.get_params(deep=False).items() if name not in ("n_trees", "sampling")
+        }
         return HiddenTreeClassifier(**{**params, "n_records": each})
 
     def hidden_bits(self, joint: Any, schema: Schema, most: int) -> int:
@@ -99,9 +110,42 @@ class HiddenForestClassifier(ForestClassifier):
         tree = self._tree()
         shape = shape_of(curator.schema, self.branches, self.n_values)
         curator.grid(shape.grid)
-        parts = curator.parts(start, self.n_trees)
-        if "hidden" in curator.capabilities:
+        hidden = "hidden" in curator.capabilities
+        if self.sampling == "poisson":
+            roots = curator.samples(start, self.n_trees, self.n_trees)
+            budget = budget_of_a_sample(budget, self.n_trees)
+            # A record may be in several samples, so the trees grow one after the other.
+            each = [
+                tree.steps(
+                    HiddenGrowth(curator, [root], shape) if hidden else OpenGrowth(curator, root, shape), shape, budget
+                )
+                for root in roots
+            ]
+        else:
+            roots = curator.parts(start, self.n_trees)
+            if hidden:
+                from privet.hidden.forest import HiddenForest
+
+                return HiddenForest.of(tree.steps(HiddenGrowth(curator, roots, shape), shape, budget), self.n_trees)
+            each = [tree.steps(OpenGrowth(curator, root, shape), shape, budget) for root in roots]
+        if hidden:
             from privet.hidden.forest import HiddenForest
 
-            return HiddenForest.of(tree.steps(HiddenGrowth(curator, parts, shape), shape, budget), self.n_trees)
-        return Forest(curator.schema, [tree.steps(OpenGrowth(curator, part, shape), shape, budget) for part in parts])
+            return HiddenForest(curator.schema, tuple(each))
+        return Forest(curator.schema, each)
+
+
+def budget_of_a_sample(budget: Fraction, n_trees: int) -> Fraction:
+    """The largest budget, rounded down, of each of so many trees on samples of rate 1 / n_trees that together cost
+    ``budget``: ln(1 + k (e^(budget / k) - 1)), the inverse of ``amplified``.
+
+    >>> round(float(budget_of_a_sample(Fraction(1), 5)), 4)
+    0.7448
+    """
+    with localcontext(prec=60):
+        share = Decimal(budget.numerator) / Decimal(budget.denominator) / n_trees
+        each = (1 + n_trees * (share.exp() - 1)).ln()
+        found = Fraction(int(each * 2**40), 2**40)
+    while n_trees * amplified(found, n_trees) > budget:
+        found -= Fraction(1, 2**40)
+    return found

@@ -110,6 +110,11 @@ class Curator(ABC):
         """The same records ``n`` times over: what the copies pay adds up."""
         raise NotImplementedError
 
+    def samples(self, node: Node, n: int, inverse_rate: int) -> list[Node]:
+        """``n`` Poisson samples of a node's records: each record is in each of them with chance 1 / inverse_rate,
+        independently. What the samples pay adds up, at the amplified price (``receipt.amplified``)."""
+        self._cannot("samples")
+
     def focus(self, low: float, high: float) -> None:
         """Clamp numeric targets to a public part of their range, from now on; what they add up to is of that part.
 

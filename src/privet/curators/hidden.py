@@ -253,6 +253,17 @@ class HiddenCurator(MpcCurator):
         level = _Level(self._members([node]) * drawn)
         return list(self._nodes_of(level, node.scope.split(n, "parts")))
 
+    def samples(self, node: Node, n: int, inverse_rate: int) -> list[Node]:
+        """Each owner draws, for each of its records and each sample, whether it is there, and shares that.
+
+        A record may be in several, so each sample is a level of its own.
+        """
+        self._own([node])
+        scopes = [node.scope.sample(inverse_rate) for _ in range(n)]
+        drawn = self._owners.samples(n, inverse_rate)
+        members = self._members([node])
+        return [self._nodes_of(_Level(members * drawn[i : i + 1]), [scope])[0] for i, scope in enumerate(scopes)]
+
     def copies(self, node: Node, n: int) -> list[Node]:
         self._own([node])
         level = _Level(self._members([node] * n))
@@ -442,12 +453,19 @@ class RowOwners(Owners):
 
     def parts(self, n: int) -> Secret:
         """Which of n parts each row is in, (n, rows): drawn by its owner, of vertical parts by the labels' owner."""
+        return self._drawn(n, "draw", parts=n)
+
+    def samples(self, n: int, inverse_rate: int) -> Secret:
+        """Which rows are in each of n samples, (n, rows): drawn by the same owners."""
+        return self._drawn(n, "sample", samples=n, inverse_rate=inverse_rate)
+
+    def _drawn(self, n: int, do: str, **what: int) -> Secret:
         if self._columns is None:
-            self.tell("draw", parts=n, records=self._each)
+            self.tell(do, records=self._each, **what)
             drawn = [self._receive(line, (n, self._each)) for line in self._lines]
             return self.engine.concatenate(drawn, axis=1) if len(drawn) > 1 else drawn[0]
         line = next(line for line, (_, label) in zip(self._lines, self._columns) if label)
-        self._say(line, "draw", parts=n, records=self._each)
+        self._say(line, do, records=self._each, **what)
         return self._receive(line, (n, self._each))
 
 

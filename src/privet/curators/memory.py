@@ -159,6 +159,13 @@ class MemoryCurator(CentralCurator):
         lists = np.split(rows[order], np.cumsum(np.bincount(drawn, minlength=n))[:-1])
         return list(self._open(node.scope.split(n, "parts"), [_Held(own) for own in lists]))
 
+    def samples(self, node: Node, n: int, inverse_rate: int) -> list[Node]:
+        self._own([node])
+        held = self._held[node]
+        rows = np.arange(self._table.n_rows, dtype=np.int32) if held.rows is None else held.rows
+        drawn = [draw_parts(len(rows), inverse_rate, self._mechanisms.generator) == 0 for _ in range(n)]
+        return [self._open([node.scope.sample(inverse_rate)], [_Held(rows[own])])[0] for own in drawn]
+
     def copies(self, node: Node, n: int) -> list[Node]:
         self._own([node])
         held = self._held[node]

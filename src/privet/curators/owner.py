@@ -122,6 +122,13 @@ class Owner:
         drawn[draw_parts(n, parts, None), np.arange(n)] = 1
         return drawn
 
+    def _sample(self, samples: int, inverse_rate: int, records: int) -> np.ndarray:
+        """For every record and every sample, independently, whether it is there: one chance in ``inverse_rate``."""
+        n = len(self._records._labels)
+        drawn = np.zeros((samples, records), dtype=np.uint8)
+        drawn[:, :n] = [draw_parts(n, inverse_rate, None) == 0 for _ in range(samples)]
+        return drawn
+
     _answers: dict[str, Callable[..., np.ndarray | None]] = {  # noqa: RUF012
         "start": _start,
         "root": lambda self, **what: self._own.root(**what),
@@ -133,6 +140,7 @@ class Owner:
         "totals": _totals,
         "rows": _rows,
         "draw": _draw,
+        "sample": _sample,
     }
 
 
@@ -168,7 +176,7 @@ class ColumnOwner(Owner):
         whole = self._rows(records)
         return whole if label else whole[: -len(self.schema.classes or ())]
 
-    _answers = {**{do: Owner._answers[do] for do in ("start", "draw")}, "columns": _columns}  # noqa: RUF012
+    _answers = {**{do: Owner._answers[do] for do in ("start", "draw", "sample")}, "columns": _columns}  # noqa: RUF012
 
 
 def query_cells(X: Any, schema: Schema, grid: Grid) -> np.ndarray:

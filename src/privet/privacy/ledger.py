@@ -30,7 +30,7 @@ import numpy as np
 
 from privet.errors import BudgetError, LeakError
 from privet.privacy.processes import Sign, open_elsewhere
-from privet.privacy.receipt import PARALLEL, Event
+from privet.privacy.receipt import PARALLEL, SAMPLE, Event, amplified
 from privet.privacy.zcdp import DIGITS, epsilon_at, rho_within
 
 Amount = Fraction | float  # a float only for infinity
@@ -85,6 +85,8 @@ class Scope:
         self._group = group  # the parent's group that this scope is in
         self._groups: list[Amount] = []  # the largest spending in each group opened below
         self._root: Scope = self if parent is None else parent._root
+        self._inverse_rate = 1  # of a sample: each record is in it with one chance in so many
+        self._sampled: bool = parent is not None and parent._sampled  # whether this is, or is inside, a sample
         # One lock for the whole tree, and for its mirror: two threads that open groups must not get the same one.
         above = mirror if parent is None else parent
         self._lock: threading.RLock = threading.RLock() if above is None else above._lock
@@ -99,7 +101,7 @@ class Scope:
 
     def copy(self, name: str = "copy", limit: Amount = math.inf) -> Scope:
         """Open a scope over the same records: what it spends adds to everything else."""
-        if name in PARALLEL or not (name.isascii() and name.isalpha() and name.islower()):
+        if name in (*PARALLEL, SAMPLE) or not (name.isascii() and name.isalpha() and name.islower()):
             raise LeakError(f"A scope's name is made of small letters and is none of {', '.join(PARALLEL)}.")
         if math.isnan(limit):
             raise BudgetError("A scope's limit must be a number.")
@@ -107,10 +109,26 @@ class Scope:
             mirror = None if self.mirror is None else self.mirror.copy(name)
             return self._below([f"{name}{{}}:0"], limit, [mirror])[0]
 
+    def sample(self, inverse_rate: int) -> Scope:
+        """Open a scope over a sample that each record is in with chance 1 / inverse_rate, independently of all else.
+
+        What it spends adds to everything else at the amplified price (``receipt.amplified``).
+        """
+        if self.currency != "epsilon" or self.mirror is not None:
+            raise BudgetError("Only budgets in epsilon count for less on a sample.")
+        if not isinstance(inverse_rate, int) or inverse_rate < 1:
+            raise LeakError("A sample's rate is one over a whole number.")
+        with self._lock:
+            (scope,) = self._below([f"{SAMPLE}{{}}:{inverse_rate}"], math.inf, [None])
+        scope._inverse_rate, scope._sampled = inverse_rate, True
+        return scope
+
     @property
     def remaining(self) -> Amount:
-        """What can still be charged here without breaking a limit on the way to the root."""
+        """What can still be charged here without breaking a limit on the way to the root; of a sample, at least."""
         with self._lock:
+            if self._sampled:
+                return self._left_for_sure()
             # A charge may hide behind a dearer sibling, so the limits above bind only through the difference.
             slack: Amount = Fraction(0)
             room = _minus(self.limit, self.spent)
@@ -123,6 +141,15 @@ class Scope:
                 if scope.limit is not math.inf:
                     room = min(room, _minus(scope.limit, scope.spent) + slack)
             return room
+
+    def _left_for_sure(self) -> Amount:
+        """The least that is left on the way to the root: no charge costs more there than here."""
+        scope: Scope | None = self
+        room: Amount = math.inf
+        while scope is not None:
+            room = min(room, _minus(scope.limit, scope.spent))
+            scope = scope._parent
+        return room
 
     def _below(self, steps: list[str], limit: Amount, mirrors: Sequence[Scope | None]) -> list[Scope]:
         """Open a group of scopes whose paths end in ``steps``, the group's number filled in; the lock is held."""
@@ -144,10 +171,11 @@ class Scope:
             group = Fraction(0) if parent is None else parent._groups[scope._group]
             undo.append((scope, scope.spent, group))
             scope.spent = spent
-            if parent is None or spent <= group:
+            price = amplified(spent, scope._inverse_rate)
+            if parent is None or price <= group:
                 return
-            parent._groups[scope._group] = spent
-            spent = parent.spent + (spent - group)
+            parent._groups[scope._group] = price
+            spent = parent.spent + (price - group)
             scope = parent
 
     def _restore(self, spent: Amount, group: Amount) -> None:
@@ -313,6 +341,15 @@ class Ledger:
 
 def _charge(scope: Scope, event: Event, undo: list[tuple[Scope, Amount, Amount]]) -> None:
     spent = scope.spent + event.charged
+    if scope._sampled:
+        # What this costs further up is known when it is there; whoever charges takes it back if it is too much.
+        scope._raise_to(spent, undo)
+        above: Scope | None = scope
+        while above is not None:
+            if above.spent > above.limit:
+                raise BudgetError(f"{event.question} on a sample would cost more than {show(above.limit)} allows.")
+            above = above._parent
+        return
     if scope._parent is not None and scope.limit == math.inf and spent <= scope._parent._groups[scope._group]:
         scope._raise_to(spent, undo)  # a sibling has spent as much already, so nothing changes above
         return
