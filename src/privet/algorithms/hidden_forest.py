@@ -140,7 +140,7 @@ def budget_of_a_sample(budget: Fraction, n_trees: int) -> Fraction:
     ``budget``: ln(1 + k (e^(budget / k) - 1)), the inverse of ``amplified``.
 
     >>> round(float(budget_of_a_sample(Fraction(1), 5)), 4)
-    0.7448
+    0.7453
     """
     with localcontext(prec=60):
         share = Decimal(budget.numerator) / Decimal(budget.denominator) / n_trees
