@@ -141,7 +141,7 @@ def plot(names: list[str]) -> None:
         depth, rows = SETS[name][0], json.loads((RESULTS / f"hidden_{name}.json").read_text())
         for row, what in enumerate(("accuracy", "auc")):
             axis = axes[row][column]
-            for method in METHODS:
+            for number, method in enumerate(METHODS):
                 own = [found for found in rows if found["method"] == method and found["depth"] == depth]
                 if not own:
                     continue
@@ -151,7 +151,7 @@ def plot(names: list[str]) -> None:
                 style = "--" if method.startswith("published") else "-"
                 axis.errorbar(
                     [found["epsilon"] for found in own], [found[what] for found in own],
-                    [found[f"{what}_error"] for found in own], label=method, linestyle=style, capsize=2,
+                    [found[f"{what}_error"] for found in own], label=method, linestyle=style, capsize=2, color=f"C{number}",
                 )  # fmt: skip
             axis.set_xscale("log" if name == "adult" else "linear")
             axis.set_xlabel("epsilon (of the published curve: claimed)")
