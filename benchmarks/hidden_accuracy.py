@@ -151,7 +151,8 @@ def plot(names: list[str]) -> None:
                 style = "--" if method.startswith("published") else "-"
                 axis.errorbar(
                     [found["epsilon"] for found in own], [found[what] for found in own],
-                    [found[f"{what}_error"] for found in own], label=method, linestyle=style, capsize=2, color=f"C{number}",
+                    [found[f"{what}_error"] for found in own], label=method, linestyle=style, capsize=2,
+                    color=f"C{number}",
                 )  # fmt: skip
             axis.set_xscale("log" if name == "adult" else "linear")
             axis.set_xlabel("epsilon (of the published curve: claimed)")
