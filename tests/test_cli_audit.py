@@ -195,7 +195,8 @@ def test_a_violation_ends_with_1_and_says_how_to_see_it_again(tmp_path, monkeypa
     (tmp_path / "careless.py").write_text(CARELESS)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # for workers
-    result = run("--estimator", "careless:Careless", "--epsilon", "1", "--minutes", "2")
+    # So short a search stays in this process: workers that are left from other tests would not find the module.
+    result = run("--estimator", "careless:Careless", "--epsilon", "1", "--minutes", "0.5")
     assert result.exit_code == 1
     assert "VIOLATED" in result.stdout
     assert "Pair.from_json" in result.stdout

@@ -97,6 +97,12 @@ class BDPTClassifier(PrivateClassifier):
         self.variant = variant
         self.random_state = random_state
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.variant == "published":
+            tags.classifier_tags.poor_score = True  # a split sets five of the values apart: four levels, twenty values
+        return tags
+
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
         check_whole("n_bins", self.n_bins, 2, 256)
