@@ -111,11 +111,11 @@ def digits_of_exp(gap, bits):
 
 @pytest.mark.parametrize("gap", [1, 2, 3, 10, 44, 45, 63, 64, 65, 100, 128, 129, 190, 250])
 def test_the_digits_of_the_chance_are_exact(gap):
-    places = 4
+    places = 20
     digits = 0
     for place in range(places):
-        digits = digits << 64 | samplers._digits_of_exp(gap, place)
-    assert digits == digits_of_exp(gap, 64 * places)
+        digits = digits << samplers.WORD | samplers._digits_of_exp(gap, place)
+    assert digits == digits_of_exp(gap, samplers.WORD * places)
 
 
 def test_a_coin_comes_up_with_chance_exp_of_minus_its_gap():
@@ -143,14 +143,14 @@ def test_equal_digits_are_settled_by_the_next_ones(monkeypatch, gap, nudge, come
     """The uniform number agrees with the chance in as many words as needed, and then is smaller, or is not."""
 
     def word(place, step=0):
-        return (samplers._digits_of_exp(gap, place) + step).to_bytes(8, "little")
+        return (samplers._digits_of_exp(gap, place) + step).to_bytes(samplers.WORD // 8, "little")
 
     if gap == 10**15:  # all its digits are zero for a long time: only larger words can come
         words = [word(0), word(1), word(2), word(3, 1)]
         comes_up = False
     else:
-        agree = [word(place) for place in range(4)]
-        words = [*agree, word(4, nudge)] if nudge else [*agree[:2], word(2, 5)]
+        agree = [word(place) for place in range(12)]
+        words = [*agree, word(12, nudge)] if nudge else [*agree[:2], word(2, 5)]
     left = from_words(monkeypatch, *words)
     assert survivors(np.array([gap])).tolist() == ([0] if comes_up else [])
     assert not left

@@ -8,7 +8,7 @@ siblings; the largest sibling is its parent's histogram less the others'. All su
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -134,7 +134,9 @@ class MemoryCurator(CentralCurator):
             self._fits(split)
         held = [self._held[node] for node in splits]
         narrow, wide = (block.cells for block in self._blocks)
-        places = [self._place(split.feature) for split in splits.values()]
+        columns = np.concatenate([block.features for block in self._blocks]).tolist()  # through both blocks
+        place = {feature: i for i, feature in enumerate(columns)}
+        places = [place[split.feature] for split in splits.values()]
         tables = [np.frombuffer(split.part, dtype=np.uint8) for split in splits.values()]
         n_children = [split.n_children for split in splits.values()]
         rows, starts = kernels.partition_level((narrow, wide), places, tables, n_children, *self._rows(held))
@@ -176,11 +178,6 @@ class MemoryCurator(CentralCurator):
         self._held.update(zip(nodes, held))
         return nodes
 
-    def _place(self, feature: int) -> int:
-        """The column of a feature, counted through both blocks."""
-        order = np.concatenate([block.features for block in self._blocks])
-        return int(np.flatnonzero(order == feature)[0])
-
     # -- exact counts, behind the curtain ------------------------------------------------------------------------
 
     def _own(self, nodes: Sequence[Node]) -> None:
@@ -203,8 +200,8 @@ class MemoryCurator(CentralCurator):
     def _histograms(self, nodes: Sequence[Node]) -> np.ndarray:
         asked = [self._held[node] for node in nodes]
         counted = self._counted
-        wanted = [*asked, *self._smaller_siblings(asked)]
-        by_subtraction = [held for held in wanted if self._follows_from_others(held, wanted)]
+        wanted = dict.fromkeys([*asked, *self._smaller_siblings(dict.fromkeys(asked))])
+        by_subtraction = {held: None for held in wanted if self._follows_from_others(held, wanted)}
         to_count = [held for held in wanted if held not in counted and held not in by_subtraction]
         counted.update(zip(to_count, self._count(to_count)))
         for held in by_subtraction:
@@ -220,7 +217,7 @@ class MemoryCurator(CentralCurator):
                 counted.pop(held.parent, None)
         return answer
 
-    def _smaller_siblings(self, asked: Sequence[_Held]) -> list[_Held]:
+    def _smaller_siblings(self, asked: Collection[_Held]) -> list[_Held]:
         """Nodes that are not asked for, but whose sibling is and has more rows than they: they are counted instead."""
         smaller: list[_Held] = []
         for held in asked:
@@ -230,7 +227,7 @@ class MemoryCurator(CentralCurator):
                     smaller += others
         return list(dict.fromkeys(smaller))
 
-    def _follows_from_others(self, held: _Held, asked: Sequence[_Held]) -> bool:
+    def _follows_from_others(self, held: _Held, asked: Collection[_Held]) -> bool:
         """Whether this is the largest unknown node of a family that is asked for, or known, with its parent known."""
         if held in self._counted or held.parent is None or held.parent not in self._counted:
             return False

@@ -350,7 +350,7 @@ def _charge(scope: Scope, event: Event, undo: list[tuple[Scope, Amount, Amount]]
                 raise BudgetError(f"{event.question} on a sample would cost more than {show(above.limit)} allows.")
             above = above._parent
         return
-    if scope._parent is not None and scope.limit == math.inf and spent <= scope._parent._groups[scope._group]:
+    if scope._parent is not None and isinstance(scope.limit, float) and spent <= scope._parent._groups[scope._group]:
         scope._raise_to(spent, undo)  # a sibling has spent as much already, so nothing changes above
         return
     left = scope.remaining
@@ -369,7 +369,9 @@ def checked_delta(delta: Fraction | float | str) -> Fraction:
 
 
 def _minus(a: Amount, b: Amount, both_infinite: Amount = math.inf) -> Amount:
-    return both_infinite if a == b == math.inf else a - b
+    if isinstance(a, float):  # infinity: asked first, because fractions take long to compare with it
+        return both_infinite if b == math.inf else a
+    return a - b
 
 
 def show(amount: Amount) -> str:

@@ -13,6 +13,8 @@ import numpy as np
 
 from privet.errors import LeakError
 
+WORD = 16  # binary digits of a uniform number that are drawn at a time
+
 
 def draw_parts(n_records: int, n_parts: int, generator: np.random.Generator | None = None) -> np.ndarray:
     """For each record, independently, one of ``n_parts`` with equal probability.
@@ -28,12 +30,12 @@ def draw_parts(n_records: int, n_parts: int, generator: np.random.Generator | No
 def survivors(gaps: np.ndarray) -> np.ndarray:
     """The numbers of those whose coin, of chance exactly exp(-gap) for a whole gap >= 0, comes up.
 
-    A coin comes up if a uniform number in [0, 1) is below its chance. Both are compared by 64 binary digits;
-    in the one case in 2^64 where these are equal, by the next 64, and so on. So the chance is exact, and
-    nearly always one word of randomness decides.
+    A coin comes up if a uniform number in [0, 1) is below its chance. Both are compared by 16 binary digits;
+    in the one case in 2^16 where these are equal, by the next 16, and so on. So the chance is exact, and
+    nearly always two bytes of randomness decide: randomness is what coins cost most.
     """
-    words = np.frombuffer(os.urandom(8 * len(gaps)), dtype=np.uint64)
-    thresholds = _first_digits()[np.minimum(gaps, 63)]
+    words = np.frombuffer(os.urandom(WORD // 8 * len(gaps)), dtype=np.uint16)
+    thresholds = _first_digits()[np.minimum(gaps, WORD)]
     up = (words < thresholds) | (gaps == 0)
     for i in np.flatnonzero((words == thresholds) & (gaps != 0)):
         up[i] = _below(int(gaps[i]))
@@ -41,26 +43,26 @@ def survivors(gaps: np.ndarray) -> np.ndarray:
 
 
 def _below(gap: int) -> bool:
-    """Whether more digits of a uniform number are below those of exp(-gap), the first 64 being equal."""
+    """Whether more digits of a uniform number are below those of exp(-gap), the first word being equal."""
     place = 1
-    while (digits := _digits_of_exp(gap, place)) == (word := int.from_bytes(os.urandom(8), "little")):
+    while (digits := _digits_of_exp(gap, place)) == (word := int.from_bytes(os.urandom(WORD // 8), "little")):
         place += 1
     return word < digits
 
 
 @cache
 def _first_digits() -> np.ndarray:
-    """The first 64 binary digits of exp(-gap) for the gaps below 64; beyond, they are all zero."""
-    return np.array([_digits_of_exp(k, 0) if k else 0 for k in range(64)], dtype=np.uint64)
+    """The first word of exp(-gap) for the gaps up to its length; beyond, exp(-gap) < 2^-gap: its digits are zero."""
+    return np.array([_digits_of_exp(k, 0) if k else 0 for k in range(WORD + 1)], dtype=np.uint16)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _digits_of_exp(gap: int, place: int) -> int:
-    """Binary digits 64 * place to 64 * place + 63 after the point of exp(-gap)."""
-    if gap > 64 * (place + 1):  # exp(-gap) < 2^-gap: these digits are all zero
+    """Word number ``place`` of the binary digits after the point of exp(-gap)."""
+    if gap > WORD * (place + 1):  # exp(-gap) < 2^-gap: these digits are all zero
         return 0
-    with localcontext(prec=60 + 20 * (place + 1) + gap):
-        return int(Decimal(-gap).exp() * 2 ** (64 * (place + 1))) % 2**64
+    with localcontext(prec=60 + WORD * (place + 1) + gap):
+        return int(Decimal(-gap).exp() * 2 ** (WORD * (place + 1))) % 2**WORD
 
 
 def one_sided_geometric(n: int, numerator: int, denominator: int) -> np.ndarray:

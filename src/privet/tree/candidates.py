@@ -179,6 +179,8 @@ class Candidates:
         """Up to which number the candidates of each split go, the next one's begin there."""
         if not self.labelled:
             return np.arange(1, len(self.indices) + 1)
+        if isinstance(self.splits, Splits):
+            return np.arange(1, len(self.indices) + 1) * n_labellings(self.n_classes, 2)
         sizes, which = np.unique(self.n_children, return_inverse=True)
         each = np.array([n_labellings(self.n_classes, int(n)) for n in sizes], dtype=np.int64)
         return np.cumsum(each[which])
@@ -198,8 +200,9 @@ class Candidates:
     def log_prior(self) -> np.ndarray:
         """Each candidate's public log-weight, in their order: split by split, then the stops."""
         of_splits = self.splits.log_prior[self.indices] if self.splits is not None else np.empty(0)
-        each = np.diff(self._ends, prepend=0)
-        return np.concatenate([np.repeat(of_splits, each), np.full(self._stops, self.stop_log_prior)])
+        if self.labelled:
+            of_splits = np.repeat(of_splits, np.diff(self._ends, prepend=0))
+        return np.concatenate([of_splits, np.full(self._stops, self.stop_log_prior)])
 
     def choice(self, index: int) -> Choice:
         """What the candidate with this number says."""

@@ -165,7 +165,7 @@ class Tree:
             node = self.nodes[i]
             if node.rule is None:
                 return node, []
-            below = [reach.within(node.rule, part) for part in range(len(node.children))]
+            below = reach.below(node.rule, len(node.children))
             reached = [part for part, inside in enumerate(below) if inside is not None]
             if len(reached) > 1:
                 return node, below
@@ -228,22 +228,24 @@ class Reach:
         cuts: dict[int, set[float]] = {}
         for rule in rules:
             cuts.setdefault(rule.feature, set()).update(rule.cuts or ())
-        self._cuts = {f: sorted(of_feature) for f, of_feature in cuts.items()}
+        self._ends = {f: np.array([*sorted(of_feature), np.inf]) for f, of_feature in cuts.items()}
         self._open: dict[int, np.ndarray] = {}
 
-    def within(self, rule: Rule, part: int) -> Reach | None:
-        """What reaches child ``part`` of a node with this rule; None if nothing does."""
+    def below(self, rule: Rule, n_children: int) -> list[Reach | None]:
+        """What reaches each child of a node with this rule; None where nothing does."""
         parts = np.frombuffer(rule.part, dtype=np.uint8)
         if rule.cuts is not None:
-            segment_ends = np.append(self._cuts[rule.feature], np.inf)
-            segments = np.searchsorted(rule.cuts, segment_ends, side="left")
-            parts = np.append(parts[segments], parts[len(rule.cuts) + 1 :])
-        inside = (parts == part) & self._open.get(rule.feature, True)
+            segments = np.searchsorted(rule.cuts, self._ends[rule.feature], side="left")
+            parts = np.concatenate([parts[segments], parts[len(rule.cuts) + 1 :]])
+        still = self._open.get(rule.feature, True)
+        return [self._with(rule.feature, (parts == part) & still) for part in range(n_children)]
+
+    def _with(self, feature: int, inside: np.ndarray) -> Reach | None:
         if not inside.any():
             return None
         reach = Reach.__new__(Reach)
-        reach._cuts = self._cuts
-        reach._open = {**self._open, rule.feature: inside}
+        reach._ends = self._ends
+        reach._open = {**self._open, feature: inside}
         return reach
 
 
