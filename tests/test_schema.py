@@ -29,7 +29,10 @@ numeric = st.one_of(
     st.builds(lambda r, m: Numeric(*r, integer=True, missing=m), whole_pairs, flags),
     st.builds(lambda a, b: Numeric(*sorted((abs(a), abs(b))), log=True), finite, finite),
 )
-categorical = st.builds(lambda v, o, i: Categorical(v, other=o, inferred=i), values, flags, flags)
+categorical = st.builds(
+    lambda v, o, i, g: Categorical(v, other=o, groups=(v[:g], v[g:]) if 0 < g < len(v) else (), inferred=i),
+    values, flags, flags, st.integers(0, 5),
+)  # fmt: skip
 features = st.dictionaries(text.filter(bool), numeric | categorical, min_size=1, max_size=5)
 labels = st.one_of(st.builds(lambda v: {"classes": v}, values), st.builds(lambda r: {"target": tuple(r)}, pairs))
 
@@ -154,6 +157,12 @@ def test_a_constant_and_a_single_class_are_allowed():
         (lambda: Categorical([2**53 + 1, 0.5]), "too large"),
         (lambda: Categorical(range(65_536)), "at most 65,535"),
         (lambda: Categorical(["\ud800"]), "Unicode"),
+        (lambda: Categorical(["a", "b"], groups=["a", "b"]), "each of groups must be a list"),
+        (lambda: Categorical(["a", "b"], groups=[["a"]]), "every one of the values"),
+        (lambda: Categorical(["a", "b"], groups=[["a"], ["b", "c"]]), "nothing else"),
+        (lambda: Categorical(["a", "b"], groups=[["a"], ["b", "a"]]), "groups must all be different, and 'a'"),
+        (lambda: Categorical([0, 1], groups=[[False], [True]]), "every one of the values"),
+        (lambda: Categorical(["a"], groups=3), "list of lists"),
         (lambda: Schema({}, classes=[0]), "at least one feature"),
         (lambda: Schema({"a": 3}, classes=[0]), "feature 'a' must be"),
         (lambda: Schema({"": AGE}, classes=[0]), "not empty"),

@@ -94,6 +94,8 @@ class Categorical:
     Args:
         values: At least one, at most 65,535, all different.
         other: Unlisted and missing values share one more cell. With ``False`` they are an error.
+        groups: Which values belong together, each in one group, for trees that have a child for each value and want
+            fewer of them (``HiddenTreeClassifier``).
         inferred: The values were read off the data and nobody has confirmed them yet.
 
     >>> Categorical(["Female", "Male"])
@@ -103,11 +105,20 @@ class Categorical:
     values: tuple[Value, ...]
     _: KW_ONLY
     other: bool = True
+    groups: tuple[tuple[Value, ...], ...] = ()
     inferred: bool = False
 
-    def __init__(self, values: Iterable[Value], *, other: bool = True, inferred: bool = False) -> None:
+    def __init__(
+        self,
+        values: Iterable[Value],
+        *,
+        other: bool = True,
+        groups: Iterable[Iterable[Value]] = (),
+        inferred: bool = False,
+    ) -> None:
         object.__setattr__(self, "values", _values(values, "values"))
         object.__setattr__(self, "other", other)
+        object.__setattr__(self, "groups", _groups(groups, self.values))
         object.__setattr__(self, "inferred", inferred)
         _check_flags(self, "other", "inferred")
 
@@ -118,7 +129,7 @@ class Categorical:
 
     def _key(self) -> tuple[Any, ...]:
         # The type is part of it: to Python [False, True], [0, 1] and [0.0, 1.0] are equal lists.
-        return type(self.values[0]), self.values, self.other, self.inferred
+        return type(self.values[0]), self.values, self.other, self.groups, self.inferred
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, Categorical) else NotImplemented
@@ -127,7 +138,9 @@ class Categorical:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        flags = ("" if self.other else ", other=False") + (", inferred=True" if self.inferred else "")
+        flags = "" if self.other else ", other=False"
+        flags += f", groups={[list(group) for group in self.groups]!r}" if self.groups else ""
+        flags += ", inferred=True" if self.inferred else ""
         return f"Categorical({list(self.values)!r}{flags})"
 
 
@@ -391,6 +404,21 @@ def _values(values: Any, what: str) -> tuple[Value, ...]:
     return plain
 
 
+def _groups(groups: Any, values: tuple[Value, ...]) -> tuple[tuple[Value, ...], ...]:
+    """Check that groups hold every one of the values once, and give them the values' type."""
+    if isinstance(groups, str | Mapping) or not isinstance(groups, Iterable):
+        raise SchemaError("groups must be a list of lists, such as [['Mon', 'Tue'], ['Sat', 'Sun']]")
+    listed = [_values(group, "each of groups") for group in groups]
+    if not listed:
+        return ()
+    flat = _values([value for group in listed for value in group], "groups")
+    alike = {type(flat[0]), type(values[0])} in ({type(values[0])}, {int, float})
+    if not alike or set(flat) != set(values):
+        raise SchemaError("groups must hold every one of the values, each in one group, and nothing else")
+    own = {value: value for value in values}
+    return tuple(tuple(own[value] for value in group) for group in listed)
+
+
 def _plain(value: Any, what: str) -> Value:
     """One value as Python's own type, whatever NumPy or pandas made of it."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
@@ -458,6 +486,8 @@ def _field_dict(feature: Numeric | Categorical) -> dict[str, Any]:
         entry = {"values": list(feature.values)}
         if not feature.other:
             entry["other"] = False
+        if feature.groups:
+            entry["groups"] = [list(group) for group in feature.groups]
     else:
         entry = {"low": feature.low, "high": feature.high}
         entry |= {name: True for name in ("integer", "log", "missing") if getattr(feature, name)}
@@ -472,7 +502,7 @@ def _field_from(name: str, entry: Any) -> Numeric | Categorical:
     where = f"feature {name!r}"
     entry = _table(entry, where)
     if "values" in entry:
-        _check_keys(entry, ("values", "other", "inferred"), where)
+        _check_keys(entry, ("values", "other", "groups", "inferred"), where)
     else:
         known = ("low", "high", "integer", "log", "missing", "mean_of", "inferred", "values", "other")
         _check_keys(entry, known, where)

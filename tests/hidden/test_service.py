@@ -42,16 +42,23 @@ def records(n, seed):
 class Town:
     """Everybody's keys and files; servers as threads of this process or as processes."""
 
-    def __init__(self, folder, timeout=20):
+    def __init__(self, folder, timeout=20, columns=None, engine="replicated"):
         self.folder = folder
+        holds = dict.fromkeys(OWNERS, "")
+        for name, (features, label) in (columns or {}).items():
+            holds[name] = f"features = {json.dumps(features)}\nlabel = {json.dumps(label)}\n"
         SCHEMA.to_toml(folder / "schema.toml")
         with contextlib.ExitStack() as stack:
             held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
             ports = [each.getsockname()[1] for each in held]
         servers = "".join(
-            f'[[servers]]\naddress = "127.0.0.1:{ports[i]}"\ncertificate = "server{i}.crt"\n' for i in range(3)
+            f'[[servers]]\naddress = "127.0.0.1:{ports[i]}"\ncertificate = "server{i}.crt"\n'
+            f'mpyc_address = "127.0.0.1:1"\n'
+            for i in range(3)
         )
-        others = "".join(f'[[owners]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in OWNERS)
+        others = "".join(
+            f'[[owners]]\nname = "{name}"\ncertificate = "{name}.crt"\n{own}' for name, own in holds.items()
+        )
         others += '[trainer]\ncertificate = "trainer.crt"\n'
         for name, queries in (("ann", 100), ("bob", 5)):
             others += f'[[users]]\nname = "{name}"\ncertificate = "{name}.crt"\nqueries = {queries}\n'
@@ -59,9 +66,11 @@ class Town:
             make_certificate(name, folder)
             text = f'key = "{name}.key"\ncertificate = "{name}.crt"\nschema = "schema.toml"\ntimeout = {timeout}\n'
             if i < 3:
-                text += f"party = {i}\nepsilon = 100\nrows = 100\nseeds = true\n" + servers + others
+                text += (
+                    f'party = {i}\nepsilon = 100\nrows = 100\nseeds = true\nengine = "{engine}"\n' + servers + others
+                )
             else:
-                text += servers
+                text += holds.get(name, "") + servers
             (folder / f"{name}.toml").write_text(text)
         self.tables = [records(60, 1), records(90, 2)]
         self.running, self.threads = [], []
@@ -164,6 +173,54 @@ def test_several_users_at_once_are_answered_one_after_the_other(town):
         asked = [pool.submit(predict, town.config(name), public, QUERIES[:2]) for name in ("ann", "bob", "ann")]
         answers = [each.result() for each in asked]
     assert all((answer == answers[0]).all() for answer in answers)
+
+
+def test_owners_of_columns_say_so_in_their_files(tmp_path):
+    town = Town(tmp_path, columns={"hospital": (["colour"], False), "bank": (["age"], True)})
+    table = town.tables[1]
+    table.to_csv(tmp_path / "records.csv", index=False)  # each reads its own columns of it, and nothing else
+    town.start()
+    try:
+        programs = [
+            subprocess.Popen([*PRIVET, "share", str(tmp_path / f"{name}.toml"), str(tmp_path / "records.csv")])
+            for name in OWNERS
+        ]
+        public = train(town.config("trainer"), "HiddenTreeClassifier", PARAMS, hidden=True, seed=5)
+        assert [program.wait(30) for program in programs] == [0, 0]
+        expected = HiddenTreeClassifier(**PARAMS)
+        expected._complete = True
+        coins = CutMechanisms(np.random.default_rng(5))
+        expected.fit_curator(
+            MemoryCurator(table[["age", "colour"]], table.bought, SCHEMA, ledger=Ledger(9), mechanisms=coins)
+        )
+        assert (predict(town.config("ann"), public, QUERIES) == expected.predict(QUERIES)).all()
+        with pytest.raises(MpcError, match="train with --hidden"):
+            train(town.config("trainer"), "PrivateTreeClassifier", {"epsilon": 1.0})
+    finally:
+        town.stop()
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"bank": (["age"], True)}, "all have"),
+        ({"hospital": ([], True), "bank": (["age"], False)}, "at least one"),
+        ({"hospital": (["colour"], "no"), "bank": (["age"], True)}, "true or false"),
+    ],
+)
+def test_files_of_columns_are_checked(tmp_path, columns, message):
+    with pytest.raises(PrivetError, match=message):
+        Town(tmp_path, columns=columns).config("server0")
+
+
+def test_mpyc_does_not_serve_and_says_so(tmp_path):
+    town = Town(tmp_path, engine="mpyc")
+    town.start()
+    try:
+        with pytest.raises(MpcError, match='engine = "replicated" in every'):
+            train(town.config("trainer"), "HiddenTreeClassifier", PARAMS, hidden=True)
+    finally:
+        town.stop()
 
 
 @pytest.mark.slow  # programs that start, and others that wait for one that does not answer

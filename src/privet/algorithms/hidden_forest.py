@@ -7,6 +7,7 @@ and the trees' costs, amplified, add up: by ln(1 + g (e^epsilon - 1)) for each, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -15,6 +16,7 @@ from privet.algorithms.base import check_choice, check_whole
 from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
 from privet.curators.base import Curator, Node
+from privet.hidden.forest import HiddenForest, trees_of
 from privet.hidden.growth import HiddenGrowth, OpenGrowth
 from privet.hidden.shape import shape_of
 from privet.privacy.receipt import amplified
@@ -104,35 +106,27 @@ class HiddenForestClassifier(ForestClassifier):
 
     def hidden_bits(self, joint: Any, schema: Schema, most: int) -> int:
         """As of one tree: any of them may hold all records."""
-        return self._tree().hidden_bits(joint, schema, most)
+        return self._tree().hidden_bits(joint, schema, most, self._of_a_tree(self._budget()))
+
+    def _of_a_tree(self, budget: Fraction) -> Fraction:
+        return budget if self.sampling == "parts" else budget_of_a_sample(budget, self.n_trees)
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Any:
-        tree = self._tree()
         shape = shape_of(curator.schema, self.branches, self.n_values)
         curator.grid(shape.grid)
         hidden = "hidden" in curator.capabilities
-        if self.sampling == "poisson":
-            roots = curator.samples(start, self.n_trees, self.n_trees)
-            budget = budget_of_a_sample(budget, self.n_trees)
-            # A record may be in several samples, so the trees grow one after the other.
-            each = [
-                tree.steps(
-                    HiddenGrowth(curator, [root], shape) if hidden else OpenGrowth(curator, root, shape), shape, budget
-                )
-                for root in roots
-            ]
+        tree, of_a_tree, n_classes = self._tree(), self._of_a_tree(budget), len(curator.schema.classes or ())
+
+        def grown(roots: Sequence[Node]) -> Any:
+            growth = HiddenGrowth(curator, roots, shape) if hidden else OpenGrowth(curator, roots[0], shape)
+            return tree.steps(growth, shape, of_a_tree, n_classes)
+
+        if self.sampling == "poisson":  # a record may be in several samples, so the trees grow one after the other
+            each = [grown([root]) for root in curator.samples(start, self.n_trees, self.n_trees)]
         else:
             roots = curator.parts(start, self.n_trees)
-            if hidden:
-                from privet.hidden.forest import HiddenForest
-
-                return HiddenForest.of(tree.steps(HiddenGrowth(curator, roots, shape), shape, budget), self.n_trees)
-            each = [tree.steps(OpenGrowth(curator, root, shape), shape, budget) for root in roots]
-        if hidden:
-            from privet.hidden.forest import HiddenForest
-
-            return HiddenForest(curator.schema, tuple(each))
-        return Forest(curator.schema, each)
+            each = trees_of(grown(roots), self.n_trees) if hidden else [grown([root]) for root in roots]
+        return HiddenForest(curator.schema, tuple(each)) if hidden else Forest(curator.schema, each)
 
 
 def budget_of_a_sample(budget: Fraction, n_trees: int) -> Fraction:

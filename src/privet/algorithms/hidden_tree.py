@@ -13,24 +13,18 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, public_generator
 from privet.curators.base import Curator, Node
 from privet.errors import PrivetError
 from privet.hidden.growth import HiddenGrowth, OpenGrowth
 from privet.hidden.shape import BRANCHES, Shape, shape_of
 from privet.schema import Schema
-from privet.tree.candidates import Candidates
 from privet.tree.multiway import MOST_CHILDREN
+from privet.tree.planning import Plan, plan_levels, plan_values
 from privet.tree.tree import Tree
 
 LABELS = {"permute_and_flip": 1, "report_noisy_max": 1, "exponential": 2}
 """How leaves may be labelled, and by what a published budget is divided: exp(epsilon q / 2) costs half of it."""
-
-
-ENOUGH = 2.0
-"""A hinted number of records fills a tree if an even leaf has so many, times the budget of one question."""
 
 
 class HiddenTreeClassifier(PrivateClassifier):
@@ -120,58 +114,51 @@ class HiddenTreeClassifier(PrivateClassifier):
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
         shape = shape_of(curator.schema, self.branches, self.n_values)
         curator.grid(shape.grid)
-        return self.steps(self._growth(curator, start, shape), shape, budget)
+        n_classes = len(curator.schema.classes or ())
+        return self.steps(self._growth(curator, start, shape), shape, budget, n_classes)
 
-    def steps(self, growth: Any, shape: Shape, budget: Fraction) -> Any:
+    def steps(self, growth: Any, shape: Shape, budget: Fraction, n_classes: int) -> Any:
         """How a budget is spent: the same in the open and hidden, for one tree and for those of a forest."""
-        depth = self._depth(shape, budget)
+        plan = self.plan(shape, budget, n_classes)
         if self.variant == "published":
-            for _ in range(depth):
+            for _ in plan.inner:
                 growth.choose_exactly()
             growth.label(budget / LABELS[self.labels], self.labels)
         elif self.structure == "random":
             generator = public_generator(None, self.random_state)
-            for _ in range(depth):
+            for _ in plan.inner:
                 growth.draw(generator)
             growth.label(budget, self.labels)
-        elif self.branches == "thresholds" and depth:
-            for _ in range(depth - 1):
-                growth.choose(budget / depth, "permute_and_flip")
-            growth.choose_last(budget / depth, "permute_and_flip")
         else:
-            for _ in range(depth):
-                growth.choose(budget / (depth + 1), "permute_and_flip")
-            growth.label(budget / (depth + 1), self.labels)
+            for level in plan.inner:
+                growth.choose(level.budget, level.score)
+            if plan.joint:
+                growth.choose_last(plan.last_budget)
+            else:
+                growth.label(plan.last_budget, self.labels)
         return growth.finished()
 
-    def hidden_bits(self, joint: Any, schema: Schema, most: int) -> int:
+    def plan(self, shape: Shape, budget: Fraction, n_classes: int) -> Plan:
+        """The depth and what each level spends: public, from the schema, the budget and a hint.
+
+        Without a hint the tree is as deep as it may be. No attribute is used twice on a path.
+        """
+        n_records = math.inf if self.n_records is None or self.variant == "published" else self.n_records
+        depth = min(self.max_depth, len(shape.splits)) if shape.once or not len(shape.splits) else self.max_depth
+        if self.structure == "chosen" and self.variant == "sound" and not shape.once and depth:
+            return plan_levels(n_records, budget, len(shape.splits), n_classes, depth)
+        return plan_values(n_records, budget, len(shape.splits), shape.width, n_classes, depth)
+
+    def hidden_bits(self, joint: Any, schema: Schema, most: int, budget: Fraction | None = None) -> int:
         """How many bits the numbers of a hidden training may need, by what is public: ``most`` records, the budget."""
-        budget = self._budget()
+        from privet.hidden.width import Width
+
         shape = shape_of(schema, self.branches, self.n_values)
-        depth, n_classes = self._depth(shape, budget), len(schema.classes or ())
-        options = [Candidates(None, n_classes, labelled=True, stop=True), Candidates(shape.splits, n_classes)]
-        if self.branches == "thresholds":
-            options.append(Candidates(shape.splits, n_classes, labelled=True, stop=True))
-        scale = float(2 * (depth + 1) / budget)
-        widest = 0
-        for own in options:
-            span = most + math.ceil(scale * float(np.ptp(own.log_prior)))
-            widest = max(widest, *(joint.hidden_bits(how, span, len(own), scale) for how in ("exact", *LABELS)))
-        return max(widest, most.bit_length() + 2)
+        n_classes = len(schema.classes or ())
+        width = Width(joint, shape, n_classes, most)
+        return int(self.steps(width, shape, self._budget() if budget is None else budget, n_classes))
 
     def _growth(self, curator: Curator, start: Node, shape: Shape) -> Any:
         if "hidden" in curator.capabilities:
             return HiddenGrowth(curator, [start], shape)
         return OpenGrowth(curator, start, shape, complete=self._complete)
-
-    def _depth(self, shape: Shape, budget: Fraction) -> int:
-        """The depth, which is public: no attribute is used twice on a path, and hints allow no more than they can fill.
-
-        A leaf's label is right if its lead is large against the noise of its choice: so many records to a leaf.
-        """
-        depth = min(self.max_depth, len(shape.splits)) if shape.once or not len(shape.splits) else self.max_depth
-        if self.n_records is not None and self.variant == "sound":
-            epsilon, leaves = float(budget), shape.width
-            while depth > 1 and self.n_records * epsilon / (depth + 1) < ENOUGH * leaves**depth:
-                depth -= 1
-        return depth

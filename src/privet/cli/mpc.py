@@ -105,12 +105,14 @@ def share(
     """Take part in one training as an owner of records.
 
     Records and counts stay here: each server gets shares of counts, which
-    alone are random numbers.
+    alone are random numbers. For a hidden tree it gets shares of the rows.
+    An owner of some of the features says in its file which (features).
 
     Example:
 
         privet mpc share hospital.toml patients.csv
     """
+    from privet.curators.owner import held_of
     from privet.curators.table import read_file
     from privet.mpc.config import Config
     from privet.mpc.service import share as run
@@ -121,8 +123,12 @@ def share(
     if known.schema is None:
         raise PrivetError(f"{config} does not name a schema.")
     schema = Schema.from_toml(known.schema)
+    read, with_label = schema, True
+    if known.holds is not None:
+        names, with_label = known.holds
+        read = held_of(schema, names)
     with working("Reading the data"):
-        X, y = read_file(data, schema)
+        X, y = read_file(data, read, with_label=with_label)
     run(known, X, y, schema, progress=say)
 
 

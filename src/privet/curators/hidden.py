@@ -33,7 +33,7 @@ from privet.mpc.engine import Engine, Secret
 from privet.privacy.joint_scores import joint_scores
 from privet.privacy.ledger import Scope
 from privet.privacy.receipt import Event
-from privet.privacy.sensitivity import CorrectCount, Score
+from privet.privacy.sensitivity import Score
 from privet.tree.candidates import Candidates, Choice, Split
 from privet.tree.grid import Grid
 from privet.tree.multiway import Multiway
@@ -338,8 +338,8 @@ class HiddenCurator(MpcCurator):
         level = self._whole_level(nodes)
         if any(own is not options for own in candidates.values()) or isinstance(budget, Mapping):
             raise LeakError("A hidden choice has one list of candidates and one budget for all nodes of a level.")
-        if type(score) is not CorrectCount or options.allowed is not None:
-            raise LeakError("Hidden choices are among all splits of a list, by their correct count.")
+        if options.allowed is not None:
+            raise LeakError("Hidden choices are among all splits of a list.")
         scale = self._pay_for_hidden(nodes, candidates, score, budget, mechanism)
         self._progress(f"a hidden choice among {len(options)} candidates for each of {len(nodes)} nodes")
         self._agree("hidden", mechanism, scale, len(nodes), options.n_classes, options.labelled, options.stop)
@@ -368,7 +368,8 @@ class HiddenCurator(MpcCurator):
         options = candidates[nodes[0]]
         if mechanism == "exact":
             self._may_choose(options, score)
-            self._engine.need(self._joint.hidden_bits("exact", self._most, len(options), 1.0))
+            low, high = self._scale_range(options, score, 0.0)
+            self._engine.need(self._joint.hidden_bits("exact", high - low, len(options), 1.0))
             self.ledger.charge(
                 (node.scope, Event(node.scope.path, "peek", "peek", Fraction(0), 0.0, math.inf, "peek"))
                 for node in nodes

@@ -162,7 +162,7 @@ class ColumnOwner(Owner):
     ) -> None:
         self._whole = schema
         self._has_labels = y is not None
-        held = Schema({name: schema.features[name] for name in features}, classes=schema.classes, label=schema.label)
+        held = held_of(schema, features)
         labels = [held.classes[0]] * len(X) if y is None and held.classes is not None else y
         super().__init__(X, labels, held, progress=progress)
 
@@ -177,6 +177,13 @@ class ColumnOwner(Owner):
         return whole if label else whole[: -len(self.schema.classes or ())]
 
     _answers = {**{do: Owner._answers[do] for do in ("start", "draw", "sample")}, "columns": _columns}  # noqa: RUF012
+
+
+def held_of(schema: Schema, features: Sequence[str]) -> Schema:
+    """The part of a schema that an owner of some of its features holds."""
+    if unknown := [name for name in features if name not in schema.features]:
+        raise SchemaError(f"The schema has no feature {unknown[0]!r}, which this owner is said to hold.")
+    return Schema({name: schema.features[name] for name in features}, classes=schema.classes, label=schema.label)
 
 
 def query_cells(X: Any, schema: Schema, grid: Grid) -> np.ndarray:

@@ -23,27 +23,6 @@ class HiddenForest:
     apply = HiddenTree.apply
     to_dict = HiddenTree.apply
 
-    @classmethod
-    def of(cls, grown: HiddenTree, n_trees: int) -> HiddenForest:
-        """The trees that were grown together, level by level, from as many roots."""
-
-        def of_tree(table: Secret, t: int) -> Secret:
-            each = table.shape[0] // n_trees
-            return table[t * each : (t + 1) * each]
-
-        return cls(
-            grown.schema,
-            tuple(
-                HiddenTree(
-                    grown.schema,
-                    grown.shape,
-                    tuple(of_tree(level, t) for level in grown.levels),
-                    of_tree(grown.labels, t),
-                )
-                for t in range(n_trees)
-            ),
-        )
-
     @property
     def depth(self) -> int:
         return self.trees[0].depth
@@ -65,3 +44,18 @@ class HiddenForest:
     def opened(self, engine: Engine) -> Forest:
         """The forest in the open, for tests."""
         return Forest(self.schema, [tree.opened(engine) for tree in self.trees])
+
+
+def trees_of(grown: HiddenTree, n_trees: int) -> list[HiddenTree]:
+    """The trees that were grown together, level by level, from as many roots."""
+
+    def of_tree(table: Secret, t: int) -> Secret:
+        each = table.shape[0] // n_trees
+        return table[t * each : (t + 1) * each]
+
+    return [
+        HiddenTree(
+            grown.schema, grown.shape, tuple(of_tree(level, t) for level in grown.levels), of_tree(grown.labels, t)
+        )
+        for t in range(n_trees)
+    ]

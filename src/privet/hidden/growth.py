@@ -13,9 +13,10 @@ import numpy as np
 from privet.curators.base import Curator, Node, Tally
 from privet.errors import SchemaError
 from privet.hidden.shape import Shape
-from privet.privacy.sensitivity import CorrectCount
+from privet.privacy.sensitivity import CorrectCount, Score
 from privet.tree.candidates import Candidates, Split
 from privet.tree.multiway import Multiway
+from privet.tree.planning import SPLIT_WORTH
 from privet.tree.tree import Rule, Tree
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ class OpenGrowth:
     """Grows a ``Tree`` that everybody may see, by the law of a hidden one.
 
     ``complete`` asks about all nodes of the shape, also those that no record can reach, and about all splits, as hidden
-    growth must: with the same coins both are the same tree. Otherwise such nodes and splits are left out, which changes
-    no probability.
+    growth must: with the same coins both are the same tree. Otherwise such nodes and used attributes are left out, and
+    no probability changes.
     """
 
     def __init__(self, curator: Curator, start: Node, shape: Shape, *, complete: bool = False) -> None:
@@ -51,11 +52,11 @@ class OpenGrowth:
         self.tree = Tree(curator.schema)
         self._ends = {start: _End(0, np.ones(shape.grid.n_cells, dtype=bool))}
 
-    def choose(self, budget: Fraction, mechanism: str) -> None:
+    def choose(self, budget: Fraction, score: Score, mechanism: str = "permute_and_flip") -> None:
         """A level, each node's split by a private choice."""
         options = {node: self._options(end) for node, end in self._ends.items()}
         ready = {node: own for node, own in options.items() if len(own)}
-        chosen = self._curator.choose(ready, CorrectCount(), budget, mechanism=mechanism)
+        chosen = self._curator.choose(ready, score, budget, mechanism=mechanism)
         self._split({node: choice.split for node, choice in chosen.items() if choice.split is not None})
 
     def choose_exactly(self) -> None:
@@ -72,15 +73,15 @@ class OpenGrowth:
         """A level at random: free."""
         chosen = {}
         for node, end in self._ends.items():
-            allowed = np.flatnonzero(self.shape.allowed(end.reachable, end.used))
+            allowed = np.flatnonzero(self.shape.unused(end.used))
             if len(allowed):
                 chosen[node] = self.shape.splits.split(int(generator.choice(allowed)))
         self._split(chosen)
 
-    def choose_last(self, budget: Fraction, mechanism: str) -> None:
+    def choose_last(self, budget: Fraction) -> None:
         """The last level: each split with the labels of its children, or one label."""
-        options = {node: self._options(end, labelled=True, stop=True) for node, end in self._ends.items()}
-        for node, choice in self._curator.choose(options, CorrectCount(), budget, mechanism=mechanism).items():
+        options = dict.fromkeys(self._ends, last_options(self.shape, self._n_classes, budget))
+        for node, choice in self._curator.choose(options, CorrectCount(), budget).items():
             assert choice.labels is not None
             number = self._ends[node].number
             if choice.split is None:
@@ -116,12 +117,13 @@ class OpenGrowth:
                 node.label = 0
         return self.tree.simplified()
 
-    def _options(self, end: _End, **kind: Any) -> Candidates:
+    def _options(self, end: _End) -> Candidates:
+        if not end.used:
+            return Candidates(self.shape.splits, self._n_classes)
         if not self._complete:
-            allowed = self.shape.allowed(end.reachable, end.used)
-            return Candidates(self.shape.splits, self._n_classes, allowed, **kind)
-        splits = _without(self.shape.splits, end.used) if isinstance(self.shape.splits, Multiway) else self.shape.splits
-        return Candidates(splits, self._n_classes, **kind)
+            return Candidates(self.shape.splits, self._n_classes, self.shape.unused(end.used))
+        assert isinstance(self.shape.splits, Multiway)
+        return Candidates(_without(self.shape.splits, end.used), self._n_classes)
 
     def _split(self, chosen: Mapping[Node, Split]) -> None:
         grid, ends = self.shape.grid, dict[Node, _End]()
@@ -172,22 +174,15 @@ class HiddenGrowth:
         self._levels: list[Secret] = []
         self._labels: Secret | None = None
 
-    def choose(self, budget: Fraction, mechanism: str) -> None:
-        chosen = self._curator.choose(
-            dict.fromkeys(self._frontier, self._splits), CorrectCount(), budget, mechanism=mechanism, hidden=True
-        )
-        self._split(chosen)
+    def choose(self, budget: Fraction, score: Score, mechanism: str = "permute_and_flip") -> None:
+        self._split(self._ask(self._splits, score, budget, mechanism))
 
     def choose_exactly(self) -> None:
-        self.choose(Fraction(1), "exact")
+        self.choose(Fraction(1), CorrectCount(), "exact")
 
-    def choose_last(self, budget: Fraction, mechanism: str) -> None:
-        options = Candidates(self.shape.splits, self._n_classes, labelled=True, stop=True)
-        chosen = _table(
-            self._curator.choose(
-                dict.fromkeys(self._frontier, options), CorrectCount(), budget, mechanism=mechanism, hidden=True
-            )
-        )
+    def choose_last(self, budget: Fraction) -> None:
+        options = last_options(self.shape, self._n_classes, budget)
+        chosen = _table(self._ask(options, CorrectCount(), budget, "permute_and_flip"))
         splits, labels = last_level(options)
         by_candidate = chosen.transpose(1, 0)
         nodes = chosen.shape[0]
@@ -197,11 +192,7 @@ class HiddenGrowth:
 
     def label(self, budget: Fraction, mechanism: str) -> None:
         options = Candidates(None, self._n_classes, labelled=True, stop=True)
-        self._labels = _table(
-            self._curator.choose(
-                dict.fromkeys(self._frontier, options), CorrectCount(), budget, mechanism=mechanism, hidden=True
-            )
-        )
+        self._labels = _table(self._ask(options, CorrectCount(), budget, mechanism))
 
     def label_exactly(self) -> None:
         self.label(Fraction(1), "exact")
@@ -209,6 +200,10 @@ class HiddenGrowth:
     def draw(self, generator: np.random.Generator) -> None:
         """A level at random, drawn by all servers together and known to none; ``generator`` is not theirs."""
         self._split(self._curator.draw_hidden(self._frontier, self._splits))  # type: ignore[attr-defined]
+
+    def _ask(self, options: Candidates, score: Score, budget: Fraction, mechanism: str) -> dict[Node, Any]:
+        asked = dict.fromkeys(self._frontier, options)
+        return self._curator.choose(asked, score, budget, mechanism=mechanism, hidden=True)
 
     def _split(self, chosen: Mapping[Node, Any]) -> None:
         children = self._curator.split(chosen)
@@ -220,6 +215,13 @@ class HiddenGrowth:
 
         assert self._labels is not None
         return HiddenTree(self._curator.schema, self.shape, tuple(self._levels), self._labels)
+
+
+def last_options(shape: Shape, n_classes: int, budget: Fraction) -> Candidates:
+    """Every split with every labelling of its children, and one label for all, which counts as a few records more."""
+    return Candidates(
+        shape.splits, n_classes, labelled=True, stop=True, stop_log_prior=min(SPLIT_WORTH * float(budget), 500.0)
+    )
 
 
 def last_level(options: Candidates) -> tuple[np.ndarray, np.ndarray]:

@@ -39,12 +39,15 @@ MOST_QUERIES = 2**20
 def ring_for(server: Server, learner: Any) -> int:
     """The smallest ring that holds all numbers of a training, by public bounds alone."""
     if server.config.engine != "replicated":
-        raise PrivetError('Hidden models are served by engine = "replicated".')
+        raise PrivetError(
+            'Hidden models are kept and asked on shares of the engine "replicated"; MPyC has one run in a process and '
+            'cannot serve. Write engine = "replicated" in every server\'s file.'
+        )
     if not hasattr(learner, "hidden_bits"):
         raise PrivetError(
             f"{type(learner).__name__} does not grow hidden trees; HiddenTreeClassifier and HiddenForestClassifier do."
         )
-    most = server.config.rows * len(server.config.owners)
+    most = server.config.rows * (1 if server.config.columns else len(server.config.owners))
     bits = learner.hidden_bits(JointMechanisms(_no_engine(), law=server.config.noise), server.schema, most)
     return 32 if bits < 32 else 64
 

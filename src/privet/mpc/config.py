@@ -13,8 +13,11 @@ from privet.mpc.mesh import PARTIES
 
 ENGINES = ("replicated", "mpyc")
 TRAINER = "trainer"
-HIDDEN = {"users", "models", "storage_key"}
-"""What a server's file says about hidden models."""
+HIDDEN = {"users", "models", "storage_key", "features", "label"}
+"""What files say about hidden models."""
+
+Columns = tuple[tuple[str, ...], bool]
+"""The features that an owner holds, and whether it holds the labels."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,9 @@ class Config:
 
     For hidden trees: ``rows`` is the public number of rows that each owner shares, filled up with empty ones; ``users``
     are those who may ask hidden models, each with a certificate and the number of queries it may ask in all; shares
-    are kept in the folder ``models``, encrypted with the key in ``storage_key``.
+    are kept in the folder ``models``, encrypted with the key in ``storage_key``. Where owners hold different features
+    of the same records, ``columns`` says on a server what each of them holds, and ``holds`` on an owner's machine what
+    it does: the features, and whether the labels.
     """
 
     identity: Identity
@@ -57,6 +62,8 @@ class Config:
     users: Mapping[str, tuple[bytes, int]] = field(default_factory=dict)
     models: Path | None = None
     storage_key: Path | None = None
+    columns: Mapping[str, Columns] = field(default_factory=dict)
+    holds: Columns | None = None
 
     @classmethod
     def read(cls, path: Path) -> Config:
@@ -96,7 +103,15 @@ def _config(file: ConfigFile) -> Config:
         users={} if party is None else dict(_user(file, entry) for entry in data.get("users", [])),
         models=None if party is None else _kept(file, "models", "models"),
         storage_key=None if party is None else _kept(file, "storage_key", "storage.key"),
+        columns={
+            file.need(entry, "name", str): _columns(file, entry)
+            for entry in data.get("owners", [])
+            if "features" in entry or "label" in entry
+        },
+        holds=_columns(file, data) if "features" in data or "label" in data else None,
     )
+    if config.columns and len(config.columns) < len(owners):
+        raise file.wrong("if one of [[owners]] has features of its own, all have")
     if config.engine not in ENGINES:
         raise file.wrong(f"engine is one of {', '.join(ENGINES)}")
     if config.engine == "mpyc" and any(peer.mpyc_address is None for peer in config.servers):
@@ -123,6 +138,13 @@ def _user(file: ConfigFile, entry: Any) -> tuple[str, tuple[bytes, int]]:
     if isinstance(queries, bool) or queries < 0:
         raise file.wrong("queries is how many a user may ask in all, a whole number")
     return file.need(entry, "name", str), (file.file(entry, "certificate").read_bytes(), queries)
+
+
+def _columns(file: ConfigFile, entry: Any) -> Columns:
+    names, label = file.need(entry, "features", list), entry.get("label", False)
+    if not names or not all(isinstance(name, str) for name in names) or not isinstance(label, bool):
+        raise file.wrong("features is a list of names, at least one, and label is true or false")
+    return tuple(names), label
 
 
 def _peer(file: ConfigFile, entry: Any) -> Peer:

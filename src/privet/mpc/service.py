@@ -107,6 +107,9 @@ class Server:
         answers: type[MpcCurator] = HiddenCurator if hidden else MpcCurator
         asks: type[Owners] = RowOwners if hidden else Owners
         ring_bits = ring_for(self, learner) if hidden else 64
+        if self.config.columns and not hidden:
+            raise MpcError("Owners of different features share rows: train with --hidden.")
+        held = [[self.config.columns[name] for name in sorted(self.config.owners)]] if self.config.columns else []
         with ExitStack() as stack:
             lines = []
             for name in sorted(self.config.owners):
@@ -116,9 +119,9 @@ class Server:
                 )
             engine = self._engine(run, stack, ring_bits)
             most_records = self.config.rows if hidden else self.config.most_records
-            engine.agree(job + repr((self.config.noise, most_records)).encode())
+            engine.agree(job + repr((self.config.noise, most_records, *held)).encode())
             started = time.perf_counter(), time.process_time()
-            owners = asks(engine, lines, self.schema, most_records)
+            owners = asks(engine, lines, self.schema, most_records, *held)
             coins = None if seed is None else SeededCoins(np.random.default_rng(seed))
             curator = answers(
                 self.schema, engine, owners, ledger=self.ledger, coins=coins, law=self.config.noise,
@@ -188,10 +191,16 @@ class Server:
 
 
 def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lambda said: None) -> None:
-    """Serve one run as an owner: connect to the three servers, and answer until they are done."""
-    from privet.curators.owner import Owner
+    """Serve one run as an owner: connect to the three servers, and answer until they are done.
 
-    owner = Owner(X, y, schema, progress=progress)
+    An owner of some of the features (``config.holds``) has their columns alone, and ``y`` is None without the labels.
+    """
+    from privet.curators.owner import ColumnOwner, Owner
+
+    if config.holds is None:
+        owner = Owner(X, y, schema, progress=progress)
+    else:
+        owner = ColumnOwner(X, y, schema, config.holds[0], progress=progress)
     with ExitStack() as stack:
         lines = _to_servers(config, stack)
         progress("connected to the three servers; waiting for a trainer")

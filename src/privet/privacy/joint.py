@@ -194,12 +194,16 @@ class JointMechanisms:
         each pair, the first of a public order.
         """
         number_bits = max(1, (candidates - 1).bit_length())
-        bits = RANDOM_BITS + number_bits + 2
+        bits = self.draw_bits(candidates)
         self.engine.need(bits)
         words = self.engine.integers(self._coins.bits(self.engine, RANDOM_BITS, nodes * candidates))
         drawn = (words * (1 << np.arange(RANDOM_BITS, dtype=np.int64)[:, None])).sum(0).reshape(nodes, candidates)
         keys = drawn * (1 << number_bits) + self._public().permutation(candidates)
         return self.winners(keys if free is None else (keys + 1) * free - 1, bits)
+
+    def draw_bits(self, candidates: int) -> int:
+        """How many bits the comparisons of ``draw_hidden`` need."""
+        return RANDOM_BITS + max(1, (candidates - 1).bit_length()) + 2
 
     def hidden_bits(self, mechanism: str, span: int, candidates: int, scale: float) -> int:
         """How many bits the comparisons of ``select_hidden`` need."""

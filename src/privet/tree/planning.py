@@ -26,6 +26,9 @@ LEVEL_GROWTH = Fraction(17, 10)
 PAYS_OFF = 5
 """A depth is used once the records that its choices are expected to lose are at most one in PAYS_OFF."""
 
+VALUES_PAY_OFF = 1
+"""As PAYS_OFF, for trees with a child for each value: many of their leaves are nearly empty and lose little."""
+
 LABEL_SHARE = Fraction(3, 10)
 """The share of the last level's budget that chooses labels, where there are too many to choose them with the split."""
 
@@ -111,6 +114,33 @@ def gini_weights(depth: int) -> tuple[int, ...]:
     if depth == 3:
         return (ONE // 2, ONE // 2)
     return (ONE,) * (depth - 2) + (ONE // 2,)
+
+
+@lru_cache(maxsize=256)
+def plan_values(
+    n_records: float, budget: Fraction, n_candidates: int, width: int, n_classes: int, max_depth: int
+) -> Plan:
+    """The plan of a tree with ``width`` children at every node: splits on all levels, then a label for every leaf.
+
+    As ``plan_levels``: level l makes width^l choices, each of which loses ln(K) / epsilon_l records, and the labels'
+    level width^depth choices among the classes. The least loss in all has shares in proportion to the roots of these.
+    """
+    depth = 1
+    while (
+        depth < max_depth
+        and n_records * float(budget)
+        >= VALUES_PAY_OFF * sum(value_weights(depth + 1, n_candidates, width, n_classes)) ** 2
+    ):
+        depth += 1
+    weights = [Fraction(w).limit_denominator(1000) for w in value_weights(depth, n_candidates, width, n_classes)]
+    *inner, last = [budget * weight / sum(weights) for weight in weights]
+    return Plan(tuple(Level(amount, CorrectCount()) for amount in inner), last, False)
+
+
+def value_weights(depth: int, n_candidates: int, width: int, n_classes: int) -> list[float]:
+    """The roots of what each level's choices and the labels lose, times epsilon."""
+    losses = [width**level * math.log(2 * max(n_candidates, 1)) for level in range(depth)]
+    return [math.sqrt(loss) for loss in (*losses, width**depth * math.log(max(n_classes, 2)))]
 
 
 @dataclass(frozen=True)

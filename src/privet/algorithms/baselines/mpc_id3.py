@@ -16,9 +16,10 @@ from privet.algorithms.base import PrivateClassifier, check_choice, check_whole
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
 from privet.curators.base import Curator, Node
 from privet.hidden.growth import OpenGrowth
-from privet.hidden.shape import shape_of
+from privet.hidden.shape import Shape, shape_of
 from privet.privacy.ledger import Scope
 from privet.privacy.receipt import Receipt
+from privet.privacy.sensitivity import CorrectCount
 from privet.schema import Schema
 from privet.tree.multiway import MOST_CHILDREN
 from privet.tree.tree import Tree
@@ -94,7 +95,7 @@ class PMPCID3Classifier(PrivateClassifier):
         query = budget / (depth + 1)
         exponent = query / 2 if self.variant == "published" else query
         for _ in range(depth):
-            growth.choose(exponent, "exponential")
+            growth.choose(exponent, CorrectCount(), "exponential")
         if self.leaves == "laplace":
             growth.count(query)
         else:
@@ -110,11 +111,8 @@ class MPCID3Classifier(HiddenTreeClassifier):
     ) -> None:
         super().__init__(schema, max_depth=max_depth, branches=branches, n_values=n_values, variant="published")
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Any:
-        shape = shape_of(curator.schema, self.branches, self.n_values)
-        curator.grid(shape.grid)
-        growth = self._growth(curator, start, shape)
-        for _ in range(self._depth(shape, budget)):
+    def steps(self, growth: Any, shape: Shape, budget: Fraction, n_classes: int) -> Any:
+        for _ in self.plan(shape, budget, n_classes).inner:
             growth.choose_exactly()
         growth.label_exactly()
         return growth.finished()
