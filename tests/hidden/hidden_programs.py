@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from privet import Ledger, MemoryCurator
-from privet.curators.hidden import HiddenCurator, RowOwners
+from privet.curators.hidden import HiddenCurator
 from privet.curators.owner import ColumnOwner, Owner
+from privet.curators.row_owners import RowOwners
 from privet.mpc.loopback import run_threads
 from privet.mpc.mesh import QueueLine
 from privet.privacy.cut import CutMechanisms

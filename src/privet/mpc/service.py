@@ -97,8 +97,9 @@ class Server:
 
     def _run(self, trainer: Channel, job: bytes) -> dict[str, Any]:
         """One training: from a job to a model, or to what is public about one that stays hidden."""
-        from privet.curators.hidden import HiddenCurator, RowOwners
+        from privet.curators.hidden import HiddenCurator
         from privet.curators.mpc import MpcCurator, Owners
+        from privet.curators.row_owners import RowOwners
         from privet.hidden.service import keep, ring_for
         from privet.persistence import to_dict
         from privet.privacy.joint import SeededCoins
