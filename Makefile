@@ -67,12 +67,13 @@ mpc: $(VENV)/bench
 federated: $(VENV)/bench
 	$(BIN)/python benchmarks/federated_costs.py
 
-# Hidden trees: what they cost on Adult's shape beside MPyC, and their accuracy. See docs/hidden.md.
+# Hidden trees: what they cost on Adult's shape beside MPyC, and their accuracy, which can be stopped and resumed. See
+# docs/hidden.md.
 hidden: $(VENV)/bench
 	$(BIN)/python benchmarks/hidden.py
 
 hidden-accuracy: $(VENV)/bench
-	$(BIN)/python benchmarks/hidden.py --accuracy
+	$(BIN)/python benchmarks/hidden_accuracy.py
 
 # The long audit: every sound estimator, for so many minutes each; it can be stopped and taken up again. See docs/audit.md.
 MINUTES ?= 60
