@@ -1,12 +1,13 @@
 """The plan depends on public numbers only, spends exactly its budget, and deepens with n * epsilon."""
 
+import math
 from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from privet.privacy.sensitivity import CorrectCount, Mixed
-from privet.tree.planning import MOST_JOINT, gini_weights, plan_levels, worthwhile
+from privet.tree.planning import MOST_JOINT, gini_weights, plan_levels, plan_values, worthwhile
 
 BUDGET = st.fractions(min_value=Fraction(1, 10**6), max_value=100)
 
@@ -68,3 +69,23 @@ def test_too_many_labellings_are_chosen_after_their_splits():
     assert not plan.joint
     assert isinstance(plan.inner[-1].score, CorrectCount)
     assert len(plan.inner) == 3
+
+
+@given(st.floats(0, 1e12), BUDGET, st.integers(0, 50), st.integers(1, 16), st.integers(1, 9), st.integers(0, 6))
+def test_trees_of_values_spend_exactly_the_budget_and_most_of_it_below(
+    n, budget, n_splits, width, n_classes, max_depth
+):
+    plan = plan_values(n, budget, n_splits, width, n_classes, max_depth)
+    each = [level.budget for level in plan.inner]
+    assert sum(each) + plan.last_budget == budget
+    assert all(amount > 0 for amount in (*each, plan.last_budget))
+    assert each == sorted(each)
+    assert len(each) <= max_depth
+    assert not plan.joint
+    deeper = plan_values(2 * n + 1, budget, n_splits, width, n_classes, max_depth)
+    assert len(deeper.inner) >= len(each)
+
+
+def test_without_a_hint_a_tree_of_values_is_as_deep_as_it_may_be():
+    assert len(plan_values(math.inf, Fraction(1, 10**6), 13, 7, 2, 5).inner) == 5
+    assert len(plan_values(0, Fraction(1), 13, 7, 2, 5).inner) == 1

@@ -125,15 +125,15 @@ def plan_values(
     As ``plan_levels``: level l makes width^l choices, each of which loses ln(K) / epsilon_l records, and the labels'
     level width^depth choices among the classes. The least loss in all has shares in proportion to the roots of these.
     """
-    depth = 1
-    while (
-        depth < max_depth
-        and n_records * float(budget)
-        >= VALUES_PAY_OFF * sum(value_weights(depth + 1, n_candidates, width, n_classes)) ** 2
-    ):
+    worth, depth = n_records * float(budget), min(1, max_depth)
+
+    def weights(depth: int) -> list[float]:
+        return value_weights(depth, n_candidates, width, n_classes)
+
+    while depth < max_depth and worth >= VALUES_PAY_OFF * sum(weights(depth + 1)) ** 2:
         depth += 1
-    weights = [Fraction(w).limit_denominator(1000) for w in value_weights(depth, n_candidates, width, n_classes)]
-    *inner, last = [budget * weight / sum(weights) for weight in weights]
+    shares = [Fraction(weight).limit_denominator(1000) for weight in weights(depth)]
+    *inner, last = [budget * share / sum(shares) for share in shares]
     return Plan(tuple(Level(amount, CorrectCount()) for amount in inner), last, False)
 
 
