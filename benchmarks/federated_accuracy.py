@@ -21,6 +21,7 @@ import argparse
 import json
 import math
 import os
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
@@ -87,12 +88,17 @@ def simulate(task: dict[str, Any]) -> list[dict[str, Any]]:
     rng = np.random.default_rng(seed)
     (X, y), (X_test, y_test) = mixture(n, p, rho, rng), mixture(n, p, rho, rng)
     tables, schema, found = owners_of(X, y), schema_of(p), []
+    names = task.pop("methods")
     for name, (rows, labels) in {"local": tables[0], "central": (X, y)}.items():
-        model = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=10, random_state=run).fit(rows, labels)
-        found.append({**task, "method": name, "accuracy": float(model.score(X_test, y_test))})
-    for i, (name, epsilon) in enumerate(product(METHODS, EPSILONS)):
+        if name in names:
+            model = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=10, random_state=run).fit(rows, labels)
+            found.append({**task, "method": name, "accuracy": float(model.score(X_test, y_test))})
+    for name, epsilon in product(METHODS, EPSILONS):
+        if name not in names:
+            continue
         kind, params = METHODS[name]
-        owners = (NoBounds if name == "saving, bounds 0" else Owners)(tables, schema, [*seed, i])
+        noise = [*seed, zlib.crc32(name.encode()), int(10 * epsilon)]
+        owners = (NoBounds if name == "saving, bounds 0" else Owners)(tables, schema, noise)
         model = kind(epsilon=epsilon, max_depth=depth, **params).fit_curator(owners)
         spent = float(model.privacy_.spent)
         accuracy = float(model.score(X_test, y_test))
@@ -174,11 +180,25 @@ def tasks(parts: list[str], runs: int, only: dict[str, float]) -> Iterator[dict[
                     yield {"part": "simulation", "run": run, **setting}
 
 
+KEYS = {"simulation": ("run", "rho", "p", "n", "depth"), "shares": ("run",), "adult": ("run", "epsilon")}
+
+
 def key(task: dict[str, Any]) -> tuple[Any, ...]:
-    own = (
-        ("rho", "p", "n", "depth") if task["part"] == "simulation" else ("epsilon",) if task["part"] == "adult" else ()
-    )
-    return tuple(task[name] for name in ("part", "run", *own))
+    return (task["part"], *(task[name] for name in KEYS[task["part"]]))
+
+
+def missing(asked: Iterator[dict[str, Any]], methods: list[str], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tasks that are not done, each of the simulation's with the methods that it lacks."""
+    done: dict[tuple[Any, ...], set[str]] = {}
+    for row in rows:
+        done.setdefault(key(row), set()).add(row.get("method", ""))
+    todo = []
+    for task in asked:
+        if task["part"] != "simulation":
+            todo += [task] if key(task) not in done else []
+        elif left := [name for name in methods if name not in done.get(key(task), ())]:
+            todo.append({**task, "methods": left})
+    return todo
 
 
 def work(task: dict[str, Any]) -> list[dict[str, Any]]:
@@ -193,7 +213,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=", ".join(PARTS))
     parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--first", type=int, default=0, help="the first run, for several processes at once")
+    parser.add_argument("--methods", nargs="*", help=f"of the simulation: {'; '.join(METHODS)}; local; central")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--only", nargs="*", default=[], help="settings of the simulation, such as n=250 depth=5")
@@ -201,10 +221,9 @@ def main() -> None:
     options = parser.parse_args()
     if not options.show:
         os.nice(5)
-        done = {key(row) for row in read(options.results)}
         only = {name: float(value) for name, value in (setting.split("=") for setting in options.only)}
         asked = tasks(options.parts or list(PARTS), options.runs, only)
-        todo = [task for task in asked if task["run"] >= options.first and key(task) not in done]
+        todo = missing(asked, options.methods or [*METHODS, "local", "central"], read(options.results))
         options.results.parent.mkdir(exist_ok=True)
         with ProcessPoolExecutor(options.jobs) as pool, options.results.open("a") as file:
             for found in pool.map(work, todo):

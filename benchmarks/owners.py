@@ -19,51 +19,48 @@ from privet.tree.grid import Grid
 class Owners(MemoryCurator):
     """All records for sums, whose noise is that of all owners' shares together; and each owner's for its own choices.
 
-    As ``FederatedCurator`` with nobody colluding, it cannot choose for all. Noise is seeded: for research alone.
+    As ``FederatedCurator`` with nobody colluding, it cannot choose for all. Noise is seeded: for research alone. A
+    record's owner is counted like a class, so that one pass counts for all of them.
     """
 
     capabilities = frozenset({"tally", "choose_each", "owner_sum"})
 
     def __init__(self, tables: Sequence[tuple[Any, Any]], schema: Schema, seed: Any) -> None:
         X, y = (np.concatenate([np.asarray(own[i]) for own in tables]) for i in (0, 1))
-        noise = SeededMechanisms(np.random.default_rng(seed))
-        super().__init__(X, y, schema, mechanisms=noise)
+        super().__init__(X, y, schema, mechanisms=SeededMechanisms(np.random.default_rng(seed)))
         self.n_owners = len(tables)
-        self._parties = [MemoryCurator(*own, schema, mechanisms=noise) for own in tables]
-        self._theirs: dict[Node, list[Node]] = {}
+        self._n_classes = len(schema.classes or ())
+        owner = np.repeat(np.arange(self.n_owners), [len(labels) for _, labels in tables])
+        self._labels = (self._labels + self._n_classes * owner).astype(self._labels.dtype)
+        self._asked: int | None = None  # the owner that counts; None: all together
 
-    def root(self, *args: Any) -> Node:
-        node = super().root(*args)
-        self._theirs[node] = [party.root() for party in self._parties]
-        return node
+    @property
+    def _width(self) -> int:
+        return self.n_owners * self._n_classes
+
+    def _totals(self, nodes: Sequence[Node]) -> np.ndarray:
+        return self._seen(self._by_owner(super()._totals(nodes)))
+
+    def _histograms(self, nodes: Sequence[Node]) -> np.ndarray:
+        if self._asked is not None:
+            return self._seen(self._by_owner(super()._histograms(nodes)))
+        if new := [node for node in nodes if node not in self._together]:
+            self._together.update(zip(new, self._by_owner(super()._histograms(new)).sum(axis=-2)))
+        return np.stack([self._together[node] for node in nodes])
 
     def grid(self, grid: Grid) -> None:
         super().grid(grid)
-        for party in self._parties:
-            party.grid(grid)
+        self._together: dict[Node, np.ndarray] = {}  # all owners' histograms on the present grid
 
-    def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
-        children = super().split(splits)
-        for i, party in enumerate(self._parties):
-            theirs = party.split({self._theirs[node][i]: split for node, split in splits.items()})
-            for node, own in children.items():
-                for child, of_party in zip(own, theirs[self._theirs[node][i]]):
-                    self._theirs.setdefault(child, []).append(of_party)
-        return children
+    def _by_owner(self, counts: np.ndarray) -> np.ndarray:
+        return counts.reshape(*counts.shape[:-1], self.n_owners, self._n_classes)
 
-    def owner_sum(
-        self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
-    ) -> dict[Node, np.ndarray]:
-        if not tables:
-            return {}
-        scales = self._charge_sums(tables, statistic, budget)
-        grid, exact = self._cells(), {}
-        classes = self.schema.classes is not None
-        for i, party in enumerate(self._parties):
-            histograms = party._histograms([self._theirs[node][i] for node in tables])
-            for (node, own), histogram in zip(tables.items(), histograms):
-                exact[node] = exact.get(node, 0) + owner_statistics(histogram, grid, own, classes=classes)
-        return self._noisy(exact, scales)
+    def _seen(self, counts: np.ndarray) -> np.ndarray:
+        return counts.sum(axis=-2) if self._asked is None else counts[..., self._asked, :]
+
+    def _sums(self, nodes: Sequence[Node], tables: Sequence[Split]) -> np.ndarray:
+        counts = np.moveaxis(self._by_owner(super()._histograms(nodes)), -2, 0)
+        return owner_statistics(counts, self._cells(), tables, classes=True).sum(axis=0)
 
     def choose_each(
         self,
@@ -77,18 +74,17 @@ class Owners(MemoryCurator):
             return {}
         scales = self._charge_choice(candidates, score, budget, mechanism)
         chosen: dict[Node, list[Choice]] = {node: [] for node in candidates}
-        for i, party in enumerate(self._parties):
-            theirs = {self._theirs[node][i]: options for node, options in candidates.items()}
-            for (node, options), winner in zip(candidates.items(), party._winners(theirs, score, mechanism, scales)):
+        for self._asked in range(self.n_owners):
+            for (node, options), winner in zip(
+                candidates.items(), self._winners(candidates, score, mechanism, scales)
+            ):
                 chosen[node].append(options.choice(winner))
+        self._asked = None
         return chosen
 
 
 class NoBounds(Owners):
     """Owners whose least impurities are all 0."""
 
-    def owner_sum(
-        self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
-    ) -> dict[Node, np.ndarray]:
-        scales = self._charge_sums(tables, statistic, budget)
-        return self._noisy({node: np.zeros(len(own), dtype=np.int64) for node, own in tables.items()}, scales)
+    def _sums(self, nodes: Sequence[Node], tables: Sequence[Split]) -> np.ndarray:
+        return np.zeros((len(nodes), len(tables)), dtype=np.int64)

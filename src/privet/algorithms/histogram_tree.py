@@ -10,7 +10,7 @@ split so far is left out, and what it would have cost is handed down to the chil
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -31,17 +31,11 @@ from privet.privacy.ledger import exact
 from privet.privacy.sensitivity import ONE, TARGET_ONE, CorrectCount
 from privet.schema import Schema
 from privet.tree.candidates import Candidates, Split
-from privet.tree.grid import Grid, even_grid
+from privet.tree.grid import even_grid
 from privet.tree.growth import Branch, branches, sprout
+from privet.tree.histogram_search import Search
 from privet.tree.means import set_means
-from privet.tree.noisy_histograms import (
-    Found,
-    Histogram,
-    best_splits,
-    feature_histograms,
-    one_hot_histograms,
-    split_counts,
-)
+from privet.tree.noisy_histograms import Histograms, feature_histograms, one_hot_histograms
 from privet.tree.tree import Tree
 
 MOST_BINS = 254
@@ -82,6 +76,7 @@ class _HistogramTree(PrivateEstimator):
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
         self._check_capabilities(curator)
         grid = even_grid(curator.schema, int(self.n_bins))
+        histograms = feature_histograms(grid) if self.variant == "sound" else one_hot_histograms(grid)
         curator.grid(grid)
         tree = Tree(curator.schema)
         leaf_budget = budget * exact(self.leaf_share)
@@ -89,8 +84,8 @@ class _HistogramTree(PrivateEstimator):
         frontier = sprout(tree, start, grid)
         leaves: dict[Node, Branch] = {}
         for level in range(int(self.max_depth)):
-            searches = self._search(curator, frontier, grid, level_budget)
-            splits = {node: split for node, search in searches.items() if (split := search.split) is not None}
+            searches = self._search(curator, frontier, histograms, level_budget)
+            splits = {node: split for node, own in searches.items() if (split := self._split(own, histograms))}
             # What a leaf's path has not spent is its own.
             unused = level_budget * (int(self.max_depth) - level - 1)
             leaves |= {
@@ -115,46 +110,43 @@ class _HistogramTree(PrivateEstimator):
         return {"tally", "owner_sum"} if self.save_budget else {"tally"}
 
     def _search(
-        self, curator: Curator, frontier: Mapping[Node, Branch], grid: Grid, level_budget: Fraction
+        self, curator: Curator, frontier: Mapping[Node, Branch], histograms: Histograms, level_budget: Fraction
     ) -> dict[Node, Search]:
         """Ask about every node of a level until no histogram of any of them is worth asking for."""
-        histograms = feature_histograms(grid) if self.variant == "sound" else one_hot_histograms(grid)
+        if not frontier:
+            return {}
+        parting = self._parting(histograms, frontier)
         searches = {
-            node: Search(histograms, self._parting(histograms, branch, grid), level_budget + branch.saved)
-            for node, branch in frontier.items()
+            node: Search(histograms.that_part(own), len(histograms), level_budget + branch.saved)
+            for (node, branch), own in zip(frontier.items(), parting)
         }
         if self.save_budget:
-            self._bound(curator, {node: search for node, search in searches.items() if search.waiting})
+            self._bound(curator, {node: search for node, search in searches.items() if search.waiting}, histograms)
+        places = {node: place for place, node in enumerate(searches)}
         while asked := {node: batch for node, search in searches.items() if (batch := search.next_batch())}:
-            tallies = {
-                node: Tally(tuple(histograms[i].table for i in batch), measure=self._measure)
-                for node, batch in asked.items()
-            }
             prices = {node: searches[node].pay(batch) for node, batch in asked.items()}
+            tallies = {
+                node: Tally(histograms.tables(tuple(batch)), measure=self._measure) for node, batch in asked.items()
+            }
             counts = curator.tally(tallies, prices)
-            found = iter(
-                best_splits(
-                    [histograms[i] for batch in asked.values() for i in batch],
-                    [
-                        own
-                        for node, batch in asked.items()
-                        for own in split_counts(self._records(counts[node]), [histograms[i] for i in batch])
-                    ],
-                    [searches[node].parting[i] for node, batch in asked.items() for i in batch],
-                )
+            found = histograms.best(
+                np.array([i for batch in asked.values() for i in batch]),
+                self._records(np.concatenate([counts[node] for node in asked])),
+                parting[[places[node] for node, batch in asked.items() for _ in batch]],
             )
+            end = 0
             for node, batch in asked.items():
-                searches[node].read([next(found) for _ in batch], float(self.min_samples))
+                start, end = end, end + len(batch)
+                searches[node].read(found[start:end], float(self.min_samples))
         return searches
 
-    def _parting(self, histograms: Sequence[Histogram], branch: Branch, grid: Grid) -> list[np.ndarray]:
-        """For each histogram the splits that part what can reach a node; in the report all of them."""
+    def _parting(self, histograms: Histograms, frontier: Mapping[Node, Branch]) -> np.ndarray:
+        """For each node the splits that part what can reach it; in the report all of them."""
         if self.variant == "published":
-            return [np.ones(len(histogram.sides), dtype=bool) for histogram in histograms]
-        cells = np.split(branch.reachable, grid.offsets[1:-1])
-        return [histogram.parting(cells[histogram.table.feature]) for histogram in histograms]
+            return np.ones((len(frontier), histograms.n_splits), dtype=bool)
+        return histograms.parting(np.array([branch.reachable for branch in frontier.values()]))
 
-    def _bound(self, curator: Curator, searches: Mapping[Node, Search]) -> None:
+    def _bound(self, curator: Curator, searches: Mapping[Node, Search], histograms: Histograms) -> None:
         """Put each node's histograms in the order of noisy lower bounds of their impurity."""
         share, prices = exact(self.bounds_share), {}
         for node, search in searches.items():
@@ -162,9 +154,18 @@ class _HistogramTree(PrivateEstimator):
             # The printed noise, whatever it costs: each bound has the whole budget, for a change of 5/4.
             true = claimed * len(search.waiting) / CLAIMED_BOUND
             prices[node] = true if self.variant == "published" else claimed
-        tables = {node: tuple(search.histograms[i].table for i in search.waiting) for node, search in searches.items()}
+        tables = {node: histograms.tables(tuple(search.waiting)) for node, search in searches.items()}
         for node, bounds in curator.owner_sum(tables, "least_impurity", prices).items():
             searches[node].order(bounds / ONE, one_by_one=self.variant == "published")
+
+    def _split(self, search: Search, histograms: Histograms) -> Split | None:
+        """A node's best split; none if its histograms say that it is a leaf.
+
+        The report asks that the histograms of all features say so. One that was left out says nothing, so in print a
+        node that saved is split.
+        """
+        stops = search.says_leaf and (self.variant == "sound" or search.asked_for_all)
+        return None if stops or search.best is None else histograms.split(search.best)
 
     def _records(self, counts: np.ndarray) -> np.ndarray:
         """A tally's answer in records."""
@@ -178,67 +179,6 @@ class _HistogramTree(PrivateEstimator):
         """What each leaf may spend: its share and, but for the report's, what its path has not spent."""
         printed = self.variant == "published"
         return {node: budget if printed else budget + branch.saved for node, branch in leaves.items()}
-
-
-class Search:
-    """One node's look for a split: which histograms it may still ask for, and what it has found so far.
-
-    Every histogram costs the same share of the node's budget; what is not asked for is ``saved``. Without bounds all
-    are asked for at once.
-    """
-
-    def __init__(self, histograms: Sequence[Histogram], parting: Sequence[np.ndarray], budget: Fraction) -> None:
-        self.histograms, self.parting = histograms, parting
-        self.waiting = [i for i, splits in enumerate(parting) if splits.any()]
-        self.saved = budget
-        self._each = budget / max(1, len(histograms))
-        self._bounds: dict[int, float] = {}
-        self._batch = len(self.waiting)
-        self._growth = 1
-        self._best: Found | None = None
-        self._large = False
-        self._classes: np.ndarray | bool = False
-
-    def set_apart(self, share: Fraction) -> Fraction:
-        """Keep a share of the budget for bounds of the waiting histograms; what they may cost."""
-        bounds = share * self._each * len(self.waiting)
-        self._each *= 1 - share
-        self.saved -= bounds
-        return bounds
-
-    def order(self, bounds: np.ndarray, *, one_by_one: bool) -> None:
-        """Ask for the histograms of the least bounds first: one at a time, or twice as many each time."""
-        self._bounds = dict(zip(self.waiting, bounds.tolist()))
-        self.waiting.sort(key=self._bounds.__getitem__)
-        self._batch, self._growth = 1, 1 if one_by_one else 2
-
-    def next_batch(self) -> list[int]:
-        """The numbers of the histograms to ask for now."""
-        batch, self.waiting = self.waiting[: self._batch], self.waiting[self._batch :]
-        self._batch *= self._growth
-        return batch
-
-    def pay(self, batch: Sequence[int]) -> Fraction:
-        price = self._each * len(batch)
-        self.saved -= price
-        return price
-
-    def read(self, found: Sequence[Found], min_samples: float) -> None:
-        """Keep the best split, and strike out every histogram whose bound says that it cannot do better."""
-        for each in found:
-            self._large |= each.size >= min_samples
-            self._classes |= each.totals > 0
-            if each.impurity < (np.inf if self._best is None else self._best.impurity):
-                self._best = each
-            if self._best is not None:
-                reached = each.size * self._best.impurity
-                self.waiting = [i for i in self.waiting if self._bounds.get(i, -np.inf) <= reached]
-
-    @property
-    def split(self) -> Split | None:
-        """The best split; none if all histograms say that there are too few records, or records of one class only."""
-        mixed = int(np.sum(self._classes)) > 1
-        return self._best.split if self._best is not None and self._large and mixed else None
 
 
 class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):

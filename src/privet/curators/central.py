@@ -171,6 +171,7 @@ class CentralCurator(Curator):
         """Check and charge; the noise scale that each node has paid for."""
         nodes = list(tallies)
         self._own(nodes)
+        self._fit_all(tally.tables for tally in tallies.values())
         for tally in tallies.values():
             if tally.measure not in MEASURES:
                 raise LeakError(f"A tally's measure is one of {', '.join(MEASURES)}, not {tally.measure!r}.")
@@ -178,8 +179,6 @@ class CentralCurator(Curator):
                 raise LeakError("There is no numeric target to add up: this schema has classes.")
             if tally.measure == "gradient":
                 self._has_scores(tally.output)
-            for split in tally.tables:
-                self._fits(split)
         events, scales = [], []
         for (node, tally), amount in zip(tallies.items(), budgets(nodes, budget)):
             lemma, constant = MEASURES[tally.measure]
@@ -207,17 +206,18 @@ class CentralCurator(Curator):
 
     def _noisy(self, exact: Mapping[Node, np.ndarray], scales: Sequence[float]) -> dict[Node, np.ndarray]:
         """Each node's exact integers with noise of its scale, of the kind that its currency pays for."""
-        nodes, answers = list(exact), {}
+        answers = dict.fromkeys(exact, np.empty(0))
         # One call for all nodes that share a scale: a level, as a rule.
-        noises = [(node.scope.currency, scale) for node, scale in zip(nodes, scales)]
-        for currency, scale in dict.fromkeys(noises):
-            together = [node for node, own in zip(nodes, noises) if own == (currency, scale)]
+        alike: dict[tuple[str, float], list[Node]] = {}
+        for node, scale in zip(exact, scales):
+            alike.setdefault((node.scope.currency, scale), []).append(node)
+        for (currency, scale), together in alike.items():
             flat = np.concatenate([exact[node].ravel() for node in together])
             noisy = (self._mechanisms.geometric if currency == "epsilon" else self._mechanisms.gaussian)(flat, scale)
             ends = np.cumsum([exact[node].size for node in together])[:-1]
-            for node, values in zip(together, np.split(noisy, ends)):
+            for node, values in zip(together, np.split(noisy, ends) if len(ends) else [noisy]):
                 answers[node] = values.reshape(exact[node].shape)
-        return {node: answers[node] for node in nodes}
+        return answers
 
     def _exact_tallies(self, tallies: Mapping[Node, Tally]) -> dict[Node, np.ndarray]:
         exact: dict[Node, np.ndarray] = {
@@ -225,22 +225,20 @@ class CentralCurator(Curator):
         }
         plain = [node for node, tally in tallies.items() if not tally.tables and node not in exact]
         tables = [node for node, tally in tallies.items() if tally.tables and node not in exact]
-        for node in plain:
-            exact[node] = self._measured(self._totals([node]), tallies[node])
-        if tables:
-            grid = self._cells()
-            for node, histogram in zip(tables, self._in_batches(tables)):
-                counts = np.concatenate(
-                    [
-                        grouped(
-                            histogram[grid.offsets[split.feature] : grid.offsets[split.feature + 1]],
-                            split.part,
-                        )
-                        for split in tallies[node].tables
-                    ]
-                )
-                exact[node] = self._measured(counts, tallies[node])
+        for node, totals in zip(plain, self._totals(plain)[:, None] if plain else ()):
+            exact[node] = self._measured(totals, tallies[node])
+        for batch in self._batches(tables) if tables else ():
+            histograms = self._histograms(batch)
+            for places in _alike([tallies[node].tables for node in batch]):
+                counts = self._tables(histograms[places], tallies[batch[places[0]]].tables)
+                exact.update((batch[i], self._measured(own, tallies[batch[i]])) for i, own in zip(places, counts))
         return exact
+
+    def _tables(self, histograms: np.ndarray, tables: Sequence[Split]) -> np.ndarray:
+        """The cells of tables, one table below the other, of histograms of (..., cells, numbers)."""
+        offsets = self._cells().offsets
+        each = [grouped(histograms[..., offsets[split.feature] : offsets[split.feature + 1], :], split) for split in tables]
+        return np.concatenate(each, axis=-2)
 
     def _gradient_tables(self, node: Node, tally: Tally) -> np.ndarray:
         # Every record is in one part of a table that has one.
@@ -248,7 +246,7 @@ class CentralCurator(Curator):
         sums = self._gradients([node], tally.output, [split.feature for split in tables])[0]
         ends = np.cumsum([len(split.part) for split in tables])
         each = zip(np.split(sums, ends[:-1]), tables)
-        return np.concatenate([grouped(cells, split.part) for cells, split in each])
+        return np.concatenate([grouped(cells, split) for cells, split in each])
 
     def advance(self, steps: Mapping[Node, Step]) -> None:
         self._own(list(steps))
@@ -369,19 +367,23 @@ class CentralCurator(Curator):
         if not tables:
             return {}
         scales = self._charge_sums(tables, statistic, budget)
-        grid, classes = self._cells(), self.schema.classes is not None
-        exact = {
-            node: owner_statistics(histogram, grid, tables[node], classes=classes)
-            for node, histogram in zip(tables, self._in_batches(list(tables)))
-        }
-        return self._noisy(exact, scales)
+        exact = {}
+        nodes = list(tables)
+        for places in _alike(list(tables.values())):
+            for batch in self._batches([nodes[i] for i in places]):
+                exact.update(zip(batch, self._sums(batch, tables[batch[0]])))
+        return self._noisy({node: exact[node] for node in tables}, scales)
+
+    def _sums(self, nodes: Sequence[Node], tables: Sequence[Split]) -> np.ndarray:
+        """Every table's statistic for each of these nodes, added up over the owners: here there is one."""
+        classes = self.schema.classes is not None
+        return owner_statistics(self._histograms(nodes), self._cells(), tables, classes=classes)
 
     def _charge_sums(self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget) -> list[float]:
         """Check and charge; the noise scale that each node has paid for."""
         nodes = list(tables)
         self._own(nodes)
-        for split in (split for own in tables.values() for split in own):
-            self._fits(split)
+        self._fit_all(tables.values())
         events, scales = [], []
         for (node, own), amount in zip(tables.items(), budgets(nodes, budget)):
             sensitivity = statistic_sensitivity(statistic, len(own))
@@ -441,6 +443,11 @@ class CentralCurator(Curator):
         elif type(score) not in CLASS_SCORES or (type(score) is RootGini and options.n_classes != 2):
             raise LeakError("This score has no proof for the class counts of children.")
 
+    def _fit_all(self, tables: Iterable[tuple[Split, ...]]) -> None:
+        """``_fits`` for each split, however many nodes ask for it."""
+        for split in {id(split): split for own in {id(own): own for own in tables}.values() for split in own}.values():
+            self._fits(split)
+
     def _fits(self, split: Split) -> None:
         """Raise LeakError unless the split sends every cell of a feature of the grid somewhere."""
         features = self._cells().features
@@ -456,7 +463,9 @@ class CentralCurator(Curator):
             yield from self._totals(nodes)  # labels alone need no histogram
             return
         histograms: Iterable[np.ndarray] = (
-            self._gradients(nodes, score.output) if isinstance(score, GradientNorm) else self._in_batches(nodes)
+            self._gradients(nodes, score.output)
+            if isinstance(score, GradientNorm)
+            else (histogram for batch in self._batches(nodes) for histogram in self._histograms(batch))
         )
         for options, histogram in zip(candidates.values(), histograms):
             # Every record is in one cell of the first feature.
@@ -470,12 +479,12 @@ class CentralCurator(Curator):
                 of_splits, of_stops = score.of(children), score.of(totals[None, None, :])
             yield np.concatenate([of_splits.ravel(), of_stops if options.stop else totals[:0]])
 
-    def _in_batches(self, nodes: Sequence[Node]) -> Iterator[np.ndarray]:
-        """The nodes' histograms, one by one; counted for as many nodes at once as fit into a bounded memory."""
+    def _batches(self, nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
+        """The nodes, as many at once as have histograms that fit into a bounded memory."""
         per_node = self._cells().n_cells * 8 * max(len(self.schema.classes or ()), 3)
         size = max(1, BATCH // per_node)
         for start in range(0, len(nodes), size):
-            yield from self._histograms(nodes[start : start + size])
+            yield nodes[start : start + size]
 
     def quantiles(
         self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction
@@ -606,12 +615,22 @@ def left_counts(splits: Splits, histogram: np.ndarray) -> np.ndarray:
     return np.concatenate([runs, *subsets]) if subsets else runs
 
 
-def grouped(counts: np.ndarray, part: bytes) -> np.ndarray:
+def grouped(counts: np.ndarray, split: Split) -> np.ndarray:
     """Counts of a feature's cells added up by part."""
-    parts = np.frombuffer(part, dtype=np.uint8)
-    grouped = np.zeros((int(parts.max()) + 1, counts.shape[1]), dtype=np.int64)
-    np.add.at(grouped, parts, counts)
+    if split.keeps_cells:
+        return counts
+    parts = np.frombuffer(split.part, dtype=np.uint8)
+    grouped = np.zeros((*counts.shape[:-2], int(parts.max()) + 1, counts.shape[-1]), dtype=np.int64)
+    np.add.at(grouped, (..., parts, slice(None)), counts)
     return grouped
+
+
+def _alike(tables: Sequence[tuple[Split, ...]]) -> list[list[int]]:
+    """The places of those that are asked for the same tables, together: a level, as a rule."""
+    alike: dict[int, list[int]] = {}
+    for i, own in enumerate(tables):
+        alike.setdefault(id(own), []).append(i)
+    return list(alike.values())
 
 
 def prior_points(log_prior: np.ndarray, scale: float) -> np.ndarray:

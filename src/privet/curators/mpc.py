@@ -189,7 +189,7 @@ class MpcCurator(RemoteCurator):
     def _grouped(self, rows: np.ndarray, splits: Sequence[Split]) -> np.ndarray:
         offsets = self._cells().offsets
         return np.concatenate(
-            [grouped(rows[offsets[split.feature] : offsets[split.feature + 1]], split.part) for split in splits]
+            [grouped(rows[offsets[split.feature] : offsets[split.feature + 1]], split) for split in splits]
         )
 
     def _winners(

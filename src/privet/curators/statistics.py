@@ -24,22 +24,27 @@ def statistic_sensitivity(statistic: str, tables: int) -> int:
     return STATISTICS[statistic](tables)
 
 
-def owner_statistics(histogram: np.ndarray, grid: Grid, tables: Sequence[Split], *, classes: bool) -> np.ndarray:
-    """The least impurity of every table, from the exact histogram of one owner's records: one integer for each.
+def owner_statistics(histograms: np.ndarray, grid: Grid, tables: Sequence[Split], *, classes: bool) -> np.ndarray:
+    """The least impurity of every table, from the exact histograms of one owner's records: one integer for each.
 
-    The parts of a numeric feature are in the order of its table; of a categorical one, each stands against the rest.
-    ``classes``: cells hold class counts; else the number of records and the moments of their targets.
+    ``histograms`` are of (..., cells, numbers), the answer of (..., tables). The parts of a numeric feature are in the
+    order of its table; of a categorical one, each stands against the rest. ``classes``: cells hold class counts; else
+    the number of records and the moments of their targets.
     """
     least = least_impurities if classes else least_spreads
-    values = np.empty(len(tables), dtype=np.int64)
+    values = np.empty((*histograms.shape[:-2], len(tables)), dtype=np.int64)
     kinds: dict[tuple[int, bool], list[int]] = {}
     for i, table in enumerate(tables):
         kinds.setdefault((table.n_children, grid.features[table.feature].cuts is not None), []).append(i)
     for (n_parts, ordered), places in kinds.items():  # all tables of a kind at once
-        parts = np.zeros((len(places), n_parts, histogram.shape[1]), dtype=np.int64)
-        for own, i in zip(parts, places):
+        parts = np.zeros((*histograms.shape[:-2], len(places), n_parts, histograms.shape[-1]), dtype=np.int64)
+        for k, i in enumerate(places):
             feature = tables[i].feature
-            cells = histogram[grid.offsets[feature] : grid.offsets[feature + 1]]
-            np.add.at(own, np.frombuffer(tables[i].part, dtype=np.uint8), cells)
-        values[places] = least(parts, ordered)
+            cells = histograms[..., grid.offsets[feature] : grid.offsets[feature + 1], :]
+            if tables[i].keeps_cells:
+                parts[..., k, :, :] = cells
+            else:
+                part = np.frombuffer(tables[i].part, dtype=np.uint8)
+                np.add.at(parts[..., k, :, :], (..., part, slice(None)), cells)
+        values[..., places] = least(parts, ordered)
     return values

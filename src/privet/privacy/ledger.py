@@ -160,10 +160,11 @@ class Scope:
             for step, mirror in zip(steps, mirrors)
         ]
 
-    def _raise_to(self, spent: Amount, undo: list[tuple[Scope, Amount, Amount]]) -> None:
-        """Set this scope's spending, larger than before, and carry the increase to the root.
+    def _raise_to(self, spent: Amount, undo: list[tuple[Scope, Amount, Amount]]) -> Scope | None:
+        """Set this scope's spending, larger than before, and carry the increase up as far as it changes anything.
 
-        ``undo`` collects each scope with what it and its group had spent before.
+        ``undo`` collects each scope with what it and its group had spent before. Answers the first scope on the way
+        whose limit is exceeded, if there is one.
         """
         scope = self
         while True:
@@ -171,9 +172,11 @@ class Scope:
             group = Fraction(0) if parent is None else parent._groups[scope._group]
             undo.append((scope, scope.spent, group))
             scope.spent = spent
+            if scope.limit is not math.inf and spent > scope.limit:
+                return scope
             price = amplified(spent, scope._inverse_rate)
-            if parent is None or price <= group:
-                return
+            if parent is None or price <= group:  # a sibling has spent as much already: nothing changes above
+                return None
             parent._groups[scope._group] = price
             spent = parent.spent + (price - group)
             scope = parent
@@ -274,8 +277,7 @@ class Ledger:
                         _charge(scope.mirror, event.in_rho(), undo)
                     self.events.append(event)
             except BaseException:  # an interrupt, too, must not leave half a batch behind
-                for scope, spent, group in reversed(undo):
-                    scope._restore(spent, group)
+                _take_back(undo, 0)
                 del self.events[n_events:]
                 raise
 
@@ -340,24 +342,24 @@ class Ledger:
 
 
 def _charge(scope: Scope, event: Event, undo: list[tuple[Scope, Amount, Amount]]) -> None:
-    spent = scope.spent + event.charged
+    n_steps = len(undo)
+    exceeded = scope._raise_to(scope.spent + event.charged, undo)
+    if exceeded is None:
+        return
+    _take_back(undo, n_steps)
     if scope._sampled:
-        # What this costs further up is known when it is there; whoever charges takes it back if it is too much.
-        scope._raise_to(spent, undo)
-        above: Scope | None = scope
-        while above is not None:
-            if above.spent > above.limit:
-                raise BudgetError(f"{event.question} on a sample would cost more than {show(above.limit)} allows.")
-            above = above._parent
-        return
-    if scope._parent is not None and isinstance(scope.limit, float) and spent <= scope._parent._groups[scope._group]:
-        scope._raise_to(spent, undo)  # a sibling has spent as much already, so nothing changes above
-        return
-    left = scope.remaining
-    if event.charged > left:
-        in_rho = " in rho" if scope.currency == "rho" else ""
-        raise BudgetError(f"{event.question} would cost {show(event.charged)}{in_rho} where {show(left)} is left.")
-    scope._raise_to(spent, undo)
+        raise BudgetError(f"{event.question} on a sample would cost more than {show(exceeded.limit)} allows.")
+    in_rho = " in rho" if scope.currency == "rho" else ""
+    left = show(scope.remaining)
+    raise BudgetError(f"{event.question} would cost {show(event.charged)}{in_rho} where {left} is left.")
+
+
+def _take_back(undo: list[tuple[Scope, Amount, Amount]], n_steps: int) -> None:
+    """Undo all but the first steps."""
+    while len(undo) > n_steps:
+        scope, spent, group = undo[-1]
+        scope._restore(spent, group)
+        undo.pop()
 
 
 def checked_delta(delta: Fraction | float | str) -> Fraction:

@@ -32,9 +32,14 @@ class Split:
     part: bytes
     least: int = 1
 
-    @property
+    @cached_property
     def n_children(self) -> int:
         return max(*self.part, self.least - 1) + 1
+
+    @cached_property
+    def keeps_cells(self) -> bool:
+        """Whether every cell goes to a child of its own, in order: a histogram's table."""
+        return self.part == bytes(range(min(len(self.part), 256))) and self.n_children == len(self.part)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Splits from noisy histograms: post-processing of released counts, free.
 
 A histogram is a table, which sends each cell of a feature to a part, with the splits that can be read off its counts:
-between neighbouring parts, or one part against the rest.
+between neighbouring parts, or one part against the rest. All nodes and histograms of a level are read at once.
 """
 
 from __future__ import annotations
@@ -31,27 +31,106 @@ class Histogram:
         right = (~self.sides[index]).astype(np.uint8)
         return Split(self.table.feature, right[self._parts].tobytes())
 
-    def parting(self, reachable: np.ndarray) -> np.ndarray:
-        """Which splits part anything in a node that only these cells of the feature can reach."""
-        parts = np.bincount(self._parts[reachable], minlength=self.sides.shape[1]) > 0
-        left = self.sides[:, parts]
-        return np.asarray(left.any(axis=1) & ~left.all(axis=1))
-
     @cached_property
     def _parts(self) -> np.ndarray:
         return np.frombuffer(self.table.part, dtype=np.uint8)
 
 
-def feature_histograms(grid: Grid) -> list[Histogram]:
+class Histograms(Sequence[Histogram]):
+    """All histograms that a node may ask for, on one grid. A split's number counts through all of them."""
+
+    def __init__(self, each: Sequence[Histogram], grid: Grid) -> None:
+        self._each = tuple(each)
+        self._grid = grid
+        n_splits = [len(histogram.sides) for histogram in each]
+        self.n_parts = np.array([histogram.sides.shape[1] for histogram in each], dtype=np.int64)
+        self._first = np.concatenate([[0], np.cumsum(n_splits, dtype=np.int64)])
+        alike: dict[int, list[int]] = {}
+        for i, histogram in enumerate(each):
+            alike.setdefault(id(histogram.sides), []).append(i)
+        self._tables: dict[tuple[int, ...], tuple[Split, ...]] = {}
+        self._kinds = [np.array(places) for places in alike.values()]  # those that have the same splits
+
+    def __getitem__(self, i: int) -> Histogram:  # type: ignore[override]
+        return self._each[i]
+
+    def __len__(self) -> int:
+        return len(self._each)
+
+    @property
+    def n_splits(self) -> int:
+        return int(self._first[-1])
+
+    def that_part(self, parting: np.ndarray) -> list[int]:
+        """The numbers of the histograms with a split that parts anything in a node."""
+        return np.flatnonzero(np.logical_or.reduceat(parting, self._first[:-1])).tolist() if len(self) else []
+
+    def tables(self, numbers: tuple[int, ...]) -> tuple[Split, ...]:
+        """What to ask for: the same tuple for the same numbers."""
+        if numbers not in self._tables:
+            self._tables[numbers] = tuple(self._each[i].table for i in numbers)
+        return self._tables[numbers]
+
+    def split(self, number: int) -> Split:
+        """The split with this number, of its feature's cells."""
+        i = int(np.searchsorted(self._first, number, side="right")) - 1
+        return self._each[i].split(number - int(self._first[i]))
+
+    def parting(self, reachable: np.ndarray) -> np.ndarray:
+        """Which splits part anything in nodes that only these cells can reach: (nodes, cells) to (nodes, splits)."""
+        parting = np.empty((len(reachable), self.n_splits), dtype=bool)
+        for places in self._kinds:
+            sides = self._each[places[0]].sides.astype(np.float32)
+            parts = np.zeros((len(reachable), len(places), sides.shape[1]), dtype=bool)
+            for k, i in enumerate(places):
+                table = self._each[i].table
+                cells = reachable[:, self._grid.offsets[table.feature] : self._grid.offsets[table.feature + 1]]
+                np.logical_or.at(parts[:, k].T, self._each[i]._parts, cells.T)
+            left = parts.astype(np.float32) @ sides.T
+            own = (left > 0) & (left < parts.sum(axis=2)[..., None])
+            parting[:, self._numbers(places)] = own.reshape(len(reachable), -1)
+        return parting
+
+    def best(self, asked: np.ndarray, counts: np.ndarray, parting: np.ndarray) -> list[Found]:
+        """For each histogram that was asked for the split of least impurity among those that ``parting`` allows.
+
+        ``asked`` holds their numbers, ``counts`` the (part, class) counts of all of them one below the other,
+        ``parting`` a row for each. A side that seems to have no records is none: such a split is left out. A class's
+        share of a side is cut to lie between 0 and 1. Of equal splits the first.
+        """
+        split = np.zeros(len(asked), dtype=np.int64)
+        impurity = np.full(len(asked), np.inf)
+        totals = np.zeros((len(asked), counts.shape[1]))
+        starts = np.cumsum(self.n_parts[asked]) - self.n_parts[asked]
+        kind_of = np.empty(len(self), dtype=np.int64)
+        for k, places in enumerate(self._kinds):
+            kind_of[places] = k
+        for k, places in enumerate(self._kinds):
+            own = np.flatnonzero(kind_of[asked] == k)
+            if not len(own):
+                continue
+            sides = self._each[places[0]].sides
+            noisy = counts[starts[own, None] + np.arange(sides.shape[1])].astype(float)
+            allowed = parting[own[:, None], self._first[asked[own], None] + np.arange(len(sides))]
+            index, impurity[own], totals[own] = _least_impure(sides, noisy, allowed)
+            split[own] = self._first[asked[own]] + index
+        return list(map(Found, split.tolist(), impurity.tolist(), totals.sum(axis=1).tolist(), totals))
+
+    def _numbers(self, places: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.arange(self._first[i], self._first[i + 1]) for i in places])
+
+
+def feature_histograms(grid: Grid) -> Histograms:
     """One histogram for each feature: split between neighbouring bins, or one category against the rest."""
-    return [
+    each = [
         _ordered(f, np.arange(cells.n_cells)) if cells.cuts is not None else _one_apart(f, _bins(cells))
         for f, cells in enumerate(grid.features)
         if cells.n_cells > 1
     ]
+    return Histograms(each, grid)
 
 
-def one_hot_histograms(grid: Grid) -> list[Histogram]:
+def one_hot_histograms(grid: Grid) -> Histograms:
     """One histogram for each numeric feature, and one of two bins for each category: one-hot columns."""
     histograms = []
     for f, cells in enumerate(grid.features):
@@ -59,7 +138,7 @@ def one_hot_histograms(grid: Grid) -> list[Histogram]:
             histograms.append(_ordered(f, np.arange(cells.n_cells)))
         elif cells.cuts is None:
             histograms += [_ordered(f, np.arange(cells.n_cells) == c) for c in range(cells.n_cells)]
-    return [histogram for histogram in histograms if histogram.table.n_children > 1]
+    return Histograms([histogram for histogram in histograms if histogram.table.n_children > 1], grid)
 
 
 def _ordered(feature: int, parts: np.ndarray) -> Histogram:
@@ -84,59 +163,33 @@ def _bins(cells: Cells) -> np.ndarray:
     return np.arange(cells.n_cells) * min(cells.n_cells, MOST_PARTS) // cells.n_cells
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Found:
-    """The best split of a histogram, its mean impurity, infinity if there is none, and the histogram's class counts."""
+    """What a histogram shows: its best split's number and mean impurity (infinity: none), its size and class counts."""
 
-    histogram: Histogram
-    index: int
+    split: int
     impurity: float
+    size: float
     totals: np.ndarray
 
-    @property
-    def split(self) -> Split:
-        return self.histogram.split(self.index)
 
-    @property
-    def size(self) -> float:
-        """How many records the histogram seems to hold."""
-        return float(self.totals.sum())
-
-
-def best_splits(
-    histograms: Sequence[Histogram], counts: Sequence[np.ndarray], parting: Sequence[np.ndarray]
-) -> list[Found]:
-    """For each histogram the split of least impurity among those that ``parting`` allows, by counts of (part, class).
-
-    A side that seems to have no records is none: such a split is left out. A class's share of a side is cut to lie
-    between 0 and 1. Of equal splits the first.
-    """
-    found: list[Found | None] = [None] * len(histograms)
-    alike: dict[int, list[int]] = {}
-    for i, histogram in enumerate(histograms):
-        alike.setdefault(id(histogram.sides), []).append(i)
-    for places in alike.values():  # those that have the same splits at once
-        noisy = np.stack([counts[i] for i in places]).astype(float)
-        totals = noisy.sum(axis=1)
-        left = histograms[places[0]].sides.astype(float) @ noisy
-        right = totals[:, None, :] - left
-        n_left, n_right = left.sum(axis=2), right.sum(axis=2)
-        fit = np.stack([parting[i] for i in places]) & (n_left > 0) & (n_right > 0)
-        impure = _impurity(left, np.where(fit, n_left, 1)) + _impurity(right, np.where(fit, n_right, 1))
-        # Rounded, so that impurities that are equal compare equal.
-        impurity = np.where(fit, np.round(impure / np.where(fit, n_left + n_right, 1), 12), np.inf)
-        best = impurity.argmin(axis=1)
-        for i, index, of_histogram, own in zip(places, best, impurity, totals):
-            found[i] = Found(histograms[i], int(index), float(of_histogram[index]), own)
-    return [each for each in found if each is not None]
+def _least_impure(
+    sides: np.ndarray, noisy: np.ndarray, allowed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The best split, its mean impurity and the class counts of histograms alike, (histogram, part, class)."""
+    totals = noisy.sum(axis=1)
+    left = sides.astype(float) @ noisy
+    right = totals[:, None, :] - left
+    n_left, n_right = left.sum(axis=2), right.sum(axis=2)
+    fit = allowed & (n_left > 0) & (n_right > 0)
+    impure = _impurity(left, np.where(fit, n_left, 1)) + _impurity(right, np.where(fit, n_right, 1))
+    # Rounded, so that impurities that are equal compare equal.
+    impurity = np.where(fit, np.round(impure / np.where(fit, n_left + n_right, 1), 12), np.inf)
+    best = impurity.argmin(axis=1)
+    return best, np.take_along_axis(impurity, best[:, None], axis=1)[:, 0], totals
 
 
 def _impurity(side: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Half the Gini impurity times the records: n p (1 - p) for two classes."""
     shares = np.clip(side / size[..., None], 0, 1)
     return size * (1 - (shares * shares).sum(axis=-1)) / 2
-
-
-def split_counts(counts: np.ndarray, histograms: Sequence[Histogram]) -> list[np.ndarray]:
-    """A tally's answer, histogram by histogram."""
-    return np.split(counts, np.cumsum([histogram.table.n_children for histogram in histograms])[:-1])

@@ -1,0 +1,78 @@
+"""A search asks for the most promising histograms first, leaves out those that cannot win, and keeps the books."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privet.tree.histogram_search import Search
+from privet.tree.noisy_histograms import Found
+
+
+def found(split, impurity, totals=(50.0, 50.0)):
+    return Found(split, impurity, float(sum(totals)), np.array(totals))
+
+
+def test_without_bounds_all_are_asked_for_at_once():
+    search = Search([0, 2, 3], 4, Fraction(1))
+    assert search.next_batch() == [0, 2, 3]
+    assert search.pay([0, 2, 3]) == Fraction(3, 4)
+    assert search.saved == Fraction(1, 4)  # what could part nothing is not asked for
+    assert search.next_batch() == []
+
+
+@pytest.mark.parametrize(("one_by_one", "sizes"), [(True, [1] * 7), (False, [1, 2, 4])])
+def test_the_least_bounds_come_first(one_by_one, sizes):
+    search = Search(range(7), 7, Fraction(1))
+    search.order(np.array([3, 1, 2, 0, 6, 5, 4]), one_by_one=one_by_one)
+    batches = []
+    while batch := search.next_batch():
+        batches.append(batch)
+    assert [len(batch) for batch in batches] == sizes
+    assert [i for batch in batches for i in batch] == [3, 1, 2, 0, 6, 5, 4]
+
+
+def test_a_bound_above_what_was_reached_strikes_out_and_saves():
+    search = Search(range(4), 4, Fraction(4))
+    assert search.set_apart(Fraction(1, 4)) == 1
+    search.order(np.array([0.0, 9.0, 10.0, 11.0]), one_by_one=True)
+    assert search.pay(search.next_batch()) == Fraction(3, 4)
+    search.read([found(7, 0.1)], 10)  # 100 records: 10 is reached
+    assert search.waiting == [1, 2]
+    assert not search.asked_for_all
+    search.read([found(8, 0.05, (100.0, 100.0))], 10)
+    search.read([found(9, 0.2, (10.0, 10.0))], 10)  # its own size, the least impurity so far
+    assert search.waiting == []
+    assert search.best == 8
+    assert search.saved == 4 - 1 - Fraction(3, 4)
+
+
+def test_a_leaf_is_what_all_that_were_asked_for_call_one():
+    small = Search([0, 1], 2, Fraction(1))
+    small.read([found(0, 0.1, (4.0, 4.0)), found(1, 0.1, (5.0, 4.0))], 10)
+    assert small.says_leaf and small.asked_for_all
+    small.read([found(0, 0.1, (6.0, 4.0))], 10)
+    assert not small.says_leaf
+    pure = Search([0, 1], 2, Fraction(1))
+    pure.read([found(0, 0.0, (40.0, -1.0)), found(1, 0.0, (40.0, 0.0))], 10)
+    assert pure.says_leaf
+    pure.read([found(0, 0.0, (-40.0, 1.0))], 10)  # another class, says another histogram
+    assert not pure.says_leaf
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 0.25), st.floats(-100, 100)), min_size=1, max_size=6),
+    st.lists(st.floats(-50, 50), max_size=6),
+)
+def test_what_is_struck_out_does_not_depend_on_how_answers_arrive(answers, bounds):
+    def after(batches):
+        search = Search(range(len(bounds)), 12, Fraction(1))
+        search.order(np.array(bounds), one_by_one=True)
+        for batch in batches:
+            search.read([found(i, impurity, (size, 0.0)) for i, (impurity, size) in batch], 10)
+        return search.waiting, search.best, search.saved
+
+    numbered = list(enumerate(answers))
+    assert after([numbered]) == after([[each] for each in numbered])
