@@ -74,10 +74,9 @@ class Owners(MemoryCurator):
             return {}
         scales = self._charge_choice(candidates, score, budget, mechanism)
         chosen: dict[Node, list[Choice]] = {node: [] for node in candidates}
-        for self._asked in range(self.n_owners):
-            for (node, options), winner in zip(
-                candidates.items(), self._winners(candidates, score, mechanism, scales)
-            ):
+        for owner in range(self.n_owners):
+            self._asked = owner
+            for (node, options), winner in zip(candidates.items(), self._winners(candidates, score, mechanism, scales)):
                 chosen[node].append(options.choice(winner))
         self._asked = None
         return chosen

@@ -21,6 +21,9 @@ from privet import (
     load,
 )
 from privet.federated.channel import in_process
+from privet.tree.grid import even_grid
+from privet.tree.histogram_search import Search
+from privet.tree.noisy_histograms import Found, feature_histograms
 
 SCHEMA = Schema(
     {"x": Numeric(0, 1), "z": Numeric(0, 1, missing=True), "s": Categorical(["a", "b", "c"], other=False)},
@@ -212,6 +215,15 @@ def test_a_pure_or_small_node_is_a_leaf():
     assert len(small.tree_.nodes) == 1
     large = HistogramTreeClassifier(SCHEMA, epsilon=PLENTY, min_samples=399).fit(X, y)
     assert len(large.tree_.nodes) > 1
+
+
+def test_in_print_a_node_that_left_features_out_is_split_since_not_all_of_them_say_leaf():
+    histograms = feature_histograms(even_grid(SCHEMA, 10))
+    search = Search([0, 1], 2, Fraction(1))
+    search.order(np.array([0.0, 50.0]), one_by_one=True)
+    search.read([Found(3, 0.1, 6.0, np.array([3.0, 3.0]))], min_samples=10)
+    assert HistogramTreeClassifier(variant="published")._split(search, histograms) == histograms.split(3)
+    assert HistogramTreeClassifier(variant="sound")._split(search, histograms) is None
 
 
 def test_splits_that_part_nothing_are_not_made_twice():

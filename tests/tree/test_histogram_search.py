@@ -52,7 +52,8 @@ def test_a_bound_above_what_was_reached_strikes_out_and_saves():
 def test_a_leaf_is_what_all_that_were_asked_for_call_one():
     small = Search([0, 1], 2, Fraction(1))
     small.read([found(0, 0.1, (4.0, 4.0)), found(1, 0.1, (5.0, 4.0))], 10)
-    assert small.says_leaf and small.asked_for_all
+    assert small.says_leaf
+    assert small.asked_for_all
     small.read([found(0, 0.1, (6.0, 4.0))], 10)
     assert not small.says_leaf
     pure = Search([0, 1], 2, Fraction(1))

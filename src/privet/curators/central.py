@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from privet.curators.base import Budget, Curator, Node, Step, Tally, budgets
-from privet.curators.statistics import owner_statistics, statistic_sensitivity
+from privet.curators.statistics import grouped, owner_statistics, statistic_sensitivity
 from privet.errors import LeakError
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import Mechanisms, scale_for, selection_scale
@@ -206,7 +206,7 @@ class CentralCurator(Curator):
 
     def _noisy(self, exact: Mapping[Node, np.ndarray], scales: Sequence[float]) -> dict[Node, np.ndarray]:
         """Each node's exact integers with noise of its scale, of the kind that its currency pays for."""
-        answers = dict.fromkeys(exact, np.empty(0))
+        answers: dict[Node, np.ndarray] = dict.fromkeys(exact, np.empty(0))
         # One call for all nodes that share a scale: a level, as a rule.
         alike: dict[tuple[str, float], list[Node]] = {}
         for node, scale in zip(exact, scales):
@@ -237,7 +237,8 @@ class CentralCurator(Curator):
     def _tables(self, histograms: np.ndarray, tables: Sequence[Split]) -> np.ndarray:
         """The cells of tables, one table below the other, of histograms of (..., cells, numbers)."""
         offsets = self._cells().offsets
-        each = [grouped(histograms[..., offsets[split.feature] : offsets[split.feature + 1], :], split) for split in tables]
+        spans = [(offsets[split.feature], offsets[split.feature + 1]) for split in tables]
+        each = [grouped(histograms[..., a:b, :], split) for (a, b), split in zip(spans, tables)]
         return np.concatenate(each, axis=-2)
 
     def _gradient_tables(self, node: Node, tally: Tally) -> np.ndarray:
@@ -367,7 +368,7 @@ class CentralCurator(Curator):
         if not tables:
             return {}
         scales = self._charge_sums(tables, statistic, budget)
-        exact = {}
+        exact: dict[Node, np.ndarray] = {}
         nodes = list(tables)
         for places in _alike(list(tables.values())):
             for batch in self._batches([nodes[i] for i in places]):
@@ -613,16 +614,6 @@ def left_counts(splits: Splits, histogram: np.ndarray) -> np.ndarray:
     offsets = splits.grid.offsets
     subsets = [masks.astype(np.int64) @ histogram[offsets[f] : offsets[f + 1]] for f, masks in splits.subsets]
     return np.concatenate([runs, *subsets]) if subsets else runs
-
-
-def grouped(counts: np.ndarray, split: Split) -> np.ndarray:
-    """Counts of a feature's cells added up by part."""
-    if split.keeps_cells:
-        return counts
-    parts = np.frombuffer(split.part, dtype=np.uint8)
-    grouped = np.zeros((*counts.shape[:-2], int(parts.max()) + 1, counts.shape[-1]), dtype=np.int64)
-    np.add.at(grouped, (..., parts, slice(None)), counts)
-    return grouped
 
 
 def _alike(tables: Sequence[tuple[Split, ...]]) -> list[list[int]]:

@@ -23,11 +23,12 @@ from typing import Any, cast
 import numpy as np
 
 from privet.curators.base import Node, Tally
-from privet.curators.central import children_of, grouped, prior_points
+from privet.curators.central import children_of, prior_points
 from privet.curators.memory import MOST_RECORDS
 from privet.curators.own import schema_digest
 from privet.curators.owner import Line
 from privet.curators.remote import RemoteCurator
+from privet.curators.statistics import grouped
 from privet.errors import LeakError, MpcError, SchemaError
 from privet.mpc.engine import Engine, Secret
 from privet.privacy.joint import Coins, JointMechanisms

@@ -37,14 +37,20 @@ def owner_statistics(histograms: np.ndarray, grid: Grid, tables: Sequence[Split]
     for i, table in enumerate(tables):
         kinds.setdefault((table.n_children, grid.features[table.feature].cuts is not None), []).append(i)
     for (n_parts, ordered), places in kinds.items():  # all tables of a kind at once
-        parts = np.zeros((*histograms.shape[:-2], len(places), n_parts, histograms.shape[-1]), dtype=np.int64)
+        parts = np.empty((*histograms.shape[:-2], len(places), n_parts, histograms.shape[-1]), dtype=np.int64)
         for k, i in enumerate(places):
             feature = tables[i].feature
             cells = histograms[..., grid.offsets[feature] : grid.offsets[feature + 1], :]
-            if tables[i].keeps_cells:
-                parts[..., k, :, :] = cells
-            else:
-                part = np.frombuffer(tables[i].part, dtype=np.uint8)
-                np.add.at(parts[..., k, :, :], (..., part, slice(None)), cells)
+            parts[..., k, :, :] = grouped(cells, tables[i])
         values[..., places] = least(parts, ordered)
     return values
+
+
+def grouped(counts: np.ndarray, split: Split) -> np.ndarray:
+    """Counts of a feature's cells, (..., cells, numbers), added up by part."""
+    if split.keeps_cells:
+        return counts
+    parts = np.frombuffer(split.part, dtype=np.uint8)
+    grouped = np.zeros((*counts.shape[:-2], split.n_children, counts.shape[-1]), dtype=np.int64)
+    np.add.at(np.moveaxis(grouped, -2, 0), parts, np.moveaxis(counts, -2, 0))
+    return grouped
