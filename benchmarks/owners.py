@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,18 +17,51 @@ from privet.tree.candidates import Candidates, Choice, Split
 from privet.tree.grid import Grid
 
 
+class OwnersNoise(SeededMechanisms):
+    """Sums have the noise of all owners' shares together: ``shares`` times as much as one machine's."""
+
+    def __init__(self, generator: np.random.Generator, shares: float) -> None:
+        super().__init__(generator)
+        self._shares = shares
+
+    def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
+        p = -math.expm1(-1 / scale)
+        if self._shares == 1 or p >= 1:
+            return super().geometric(values, scale)
+        one, other = self.generator.negative_binomial(self._shares, p, (2, *np.shape(values)))
+        return np.asarray(values, dtype=np.int64) + one - other
+
+
+def _together(parts: Sequence[Any]) -> Any:
+    if hasattr(parts[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(parts)
+    return np.concatenate(parts)
+
+
 class Owners(MemoryCurator):
     """All records for sums, whose noise is that of all owners' shares together; and each owner's for its own choices.
 
-    As ``FederatedCurator`` with nobody colluding, it cannot choose for all. Noise is seeded: for research alone. A
-    record's owner is counted like a class, so that one pass counts for all of them.
+    As ``FederatedCurator`` it cannot choose for all. ``colluders`` are tolerated: the noise of the others is enough;
+    ``noise="own"`` is each owner's whole noise. It is seeded: for research alone. A record's owner is counted like a
+    class, so that one pass counts for all of them.
     """
 
     capabilities = frozenset({"tally", "choose_each", "owner_sum"})
 
-    def __init__(self, tables: Sequence[tuple[Any, Any]], schema: Schema, seed: Any) -> None:
-        X, y = (np.concatenate([np.asarray(own[i]) for own in tables]) for i in (0, 1))
-        super().__init__(X, y, schema, mechanisms=SeededMechanisms(np.random.default_rng(seed)))
+    def __init__(
+        self,
+        tables: Sequence[tuple[Any, Any]],
+        schema: Schema,
+        seed: Any,
+        *,
+        colluders: int = 0,
+        noise: str = "shared",
+    ) -> None:
+        X, y = (_together([own[i] for own in tables]) for i in (0, 1))
+        shares = len(tables) if noise == "own" else len(tables) / (len(tables) - colluders)
+        super().__init__(X, y, schema, mechanisms=OwnersNoise(np.random.default_rng(seed), shares))
         self.n_owners = len(tables)
         self._n_classes = len(schema.classes or ())
         owner = np.repeat(np.arange(self.n_owners), [len(labels) for _, labels in tables])
@@ -80,10 +114,3 @@ class Owners(MemoryCurator):
                 chosen[node].append(options.choice(winner))
         self._asked = None
         return chosen
-
-
-class NoBounds(Owners):
-    """Owners whose least impurities are all 0."""
-
-    def _sums(self, nodes: Sequence[Node], tables: Sequence[Split]) -> np.ndarray:
-        return np.zeros((len(nodes), len(tables)), dtype=np.int64)

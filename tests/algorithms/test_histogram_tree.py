@@ -221,7 +221,7 @@ def test_in_print_a_node_that_left_features_out_is_split_since_not_all_of_them_s
     histograms = feature_histograms(even_grid(SCHEMA, 10))
     search = Search([0, 1], 2, Fraction(1))
     search.order(np.array([0.0, 50.0]), one_by_one=True)
-    search.read([Found(3, 0.1, 6.0, np.array([3.0, 3.0]))], min_samples=10)
+    search.read([Found(3, 0.1, 6.0)], np.array([[3.0, 3.0]]), min_samples=10)
     assert HistogramTreeClassifier(variant="published")._split(search, histograms) == histograms.split(3)
     assert HistogramTreeClassifier(variant="sound")._split(search, histograms) is None
 

@@ -11,8 +11,10 @@ from privet.tree.histogram_search import Search
 from privet.tree.noisy_histograms import Found
 
 
-def found(split, impurity, totals=(50.0, 50.0)):
-    return Found(split, impurity, float(sum(totals)), np.array(totals))
+def read(search, *answers):
+    """Tell a search of answers: a split's number, its impurity and the histogram's class counts."""
+    totals = np.array([classes for _, _, classes in answers], dtype=float)
+    search.read([Found(split, impurity, float(sum(own))) for split, impurity, own in answers], totals, min_samples=10)
 
 
 def test_without_bounds_all_are_asked_for_at_once():
@@ -39,11 +41,11 @@ def test_a_bound_above_what_was_reached_strikes_out_and_saves():
     assert search.set_apart(Fraction(1, 4)) == 1
     search.order(np.array([0.0, 9.0, 10.0, 11.0]), one_by_one=True)
     assert search.pay(search.next_batch()) == Fraction(3, 4)
-    search.read([found(7, 0.1)], 10)  # 100 records: 10 is reached
+    read(search, (7, 0.1, (50, 50)))  # 100 records: 10 is reached
     assert search.waiting == [1, 2]
     assert not search.asked_for_all
-    search.read([found(8, 0.05, (100.0, 100.0))], 10)
-    search.read([found(9, 0.2, (10.0, 10.0))], 10)  # its own size, the least impurity so far
+    read(search, (8, 0.05, (100, 100)))
+    read(search, (9, 0.2, (10, 10)))  # its own size, the least impurity so far
     assert search.waiting == []
     assert search.best == 8
     assert search.saved == 4 - 1 - Fraction(3, 4)
@@ -51,15 +53,15 @@ def test_a_bound_above_what_was_reached_strikes_out_and_saves():
 
 def test_a_leaf_is_what_all_that_were_asked_for_call_one():
     small = Search([0, 1], 2, Fraction(1))
-    small.read([found(0, 0.1, (4.0, 4.0)), found(1, 0.1, (5.0, 4.0))], 10)
+    read(small, (0, 0.1, (4, 4)), (1, 0.1, (5, 4)))
     assert small.says_leaf
     assert small.asked_for_all
-    small.read([found(0, 0.1, (6.0, 4.0))], 10)
+    read(small, (0, 0.1, (6, 4)))
     assert not small.says_leaf
     pure = Search([0, 1], 2, Fraction(1))
-    pure.read([found(0, 0.0, (40.0, -1.0)), found(1, 0.0, (40.0, 0.0))], 10)
+    read(pure, (0, 0.0, (40, -1)), (1, 0.0, (40, 0)))
     assert pure.says_leaf
-    pure.read([found(0, 0.0, (-40.0, 1.0))], 10)  # another class, says another histogram
+    read(pure, (0, 0.0, (-40, 1)))  # another class, says another histogram
     assert not pure.says_leaf
 
 
@@ -72,7 +74,7 @@ def test_what_is_struck_out_does_not_depend_on_how_answers_arrive(answers, bound
         search = Search(range(len(bounds)), 12, Fraction(1))
         search.order(np.array(bounds), one_by_one=True)
         for batch in batches:
-            search.read([found(i, impurity, (size, 0.0)) for i, (impurity, size) in batch], 10)
+            read(search, *[(i, impurity, (size, 0.0)) for i, (impurity, size) in batch])
         return search.waiting, search.best, search.saved
 
     numbered = list(enumerate(answers))

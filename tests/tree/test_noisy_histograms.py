@@ -77,7 +77,16 @@ def test_a_perfect_split_is_found_with_its_impurity_and_size():
     assert (of_x.split, of_x.impurity, of_x.size) == (1, 0.0, 15.0)
     assert of_s.split == 4 + 2
     assert of_s.impurity == pytest.approx(14 * 0.25 / 15)
-    assert of_s.totals.tolist() == [7, 8]
+    assert of_s.size == 15
+
+
+def test_histograms_can_be_moved_to_other_class_counts():
+    histograms, asked = feature_histograms(GRID), np.array([1, 0])
+    counts = np.arange(16.0).reshape(8, 2)
+    assert histograms.totals(asked, counts).tolist() == [[6, 9], [50, 55]]
+    moved = histograms.moved(asked, counts, np.array([[3.0, 0.0], [0.0, -5.0]]))
+    assert histograms.totals(asked, moved).tolist() == [[9, 9], [50, 50]]
+    assert (moved - counts).tolist() == [[1, 0]] * 3 + [[0, -1]] * 5
 
 
 def test_a_split_has_one_number_through_all_histograms():

@@ -123,21 +123,27 @@ class _HistogramTree(PrivateEstimator):
         if self.save_budget:
             self._bound(curator, {node: search for node, search in searches.items() if search.waiting}, histograms)
         places = {node: place for place, node in enumerate(searches)}
+        sums, n_asked = np.zeros((len(searches), 1)), np.zeros((len(searches), 1))
         while asked := {node: batch for node, search in searches.items() if (batch := search.next_batch())}:
             prices = {node: searches[node].pay(batch) for node, batch in asked.items()}
             tallies = {
                 node: Tally(histograms.tables(tuple(batch)), measure=self._measure) for node, batch in asked.items()
             }
             counts = curator.tally(tallies, prices)
-            found = histograms.best(
-                np.array([i for batch in asked.values() for i in batch]),
-                self._records(np.concatenate([counts[node] for node in asked])),
-                parting[[places[node] for node, batch in asked.items() for _ in batch]],
-            )
+            numbers = np.array([i for batch in asked.values() for i in batch])
+            of_node = np.array([places[node] for node, batch in asked.items() for _ in batch])
+            answers = self._records(np.concatenate([counts[node] for node in asked]))
+            totals = histograms.totals(numbers, answers)
+            if self.variant == "sound":
+                # All histograms of a node hold the same records: the mean of what they say is the best guess.
+                sums = sums + _added(totals, of_node, len(searches))
+                n_asked += _added(np.ones((len(numbers), 1)), of_node, len(searches))
+                answers = histograms.moved(numbers, answers, (sums / np.maximum(n_asked, 1))[of_node] - totals)
+            found = histograms.best(numbers, answers, parting[of_node])
             end = 0
             for node, batch in asked.items():
                 start, end = end, end + len(batch)
-                searches[node].read(found[start:end], float(self.min_samples))
+                searches[node].read(found[start:end], totals[start:end], float(self.min_samples))
         return searches
 
     def _parting(self, histograms: Histograms, frontier: Mapping[Node, Branch]) -> np.ndarray:
@@ -179,6 +185,13 @@ class _HistogramTree(PrivateEstimator):
         """What each leaf may spend: its share and, but for the report's, what its path has not spent."""
         printed = self.variant == "published"
         return {node: budget if printed else budget + branch.saved for node, branch in leaves.items()}
+
+
+def _added(rows: np.ndarray, to: np.ndarray, n: int) -> np.ndarray:
+    """``n`` rows of zeros with each row added to the one that ``to`` says."""
+    added = np.zeros((n, rows.shape[1]))
+    np.add.at(added, to, rows)
+    return added
 
 
 class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):

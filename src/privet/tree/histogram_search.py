@@ -28,7 +28,7 @@ class Search:
         self._growth = 1
         self._best: int | None = None
         self._impurity = math.inf
-        self._large = self._mixed = False
+        self._large = False
         self._classes: np.ndarray | bool = False
         self._left_out = False
 
@@ -58,12 +58,15 @@ class Search:
         self.saved -= price
         return price
 
-    def read(self, found: Sequence[Found], min_samples: float) -> None:
-        """Keep the best split, and strike out every histogram whose bound says that it cannot do better."""
+    def read(self, found: Sequence[Found], totals: np.ndarray, min_samples: float) -> None:
+        """Keep the best split, and strike out every histogram whose bound says that it cannot do better.
+
+        ``totals`` are the class counts that the histograms were answered with, a row for each.
+        """
+        self._large = self._large or bool((totals.sum(axis=1) >= min_samples).any())
+        self._classes = self._classes | np.asarray((totals > 0).any(axis=0))
         reached = math.inf
         for each in found:
-            self._large = self._large or each.size >= min_samples
-            self._mixed = self._mixed or self._sees_two_classes(each)
             if each.impurity < self._impurity:
                 self._best, self._impurity = each.split, each.impurity
             if self._best is not None:
@@ -71,10 +74,6 @@ class Search:
         left = bisect_right(self._bounds, reached) if self._bounds else len(self.waiting)
         self._left_out = self._left_out or left < len(self.waiting)
         del self.waiting[left:], self._bounds[left:]
-
-    def _sees_two_classes(self, found: Found) -> bool:
-        self._classes |= found.totals > 0
-        return int(np.sum(self._classes)) > 1
 
     @property
     def best(self) -> int | None:
@@ -84,7 +83,7 @@ class Search:
     @property
     def says_leaf(self) -> bool:
         """Whether all histograms that were asked for say that there are too few records, or of one class only."""
-        return not (self._large and self._mixed)
+        return not self._large or int(np.sum(self._classes)) < 2
 
     @property
     def asked_for_all(self) -> bool:

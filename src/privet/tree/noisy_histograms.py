@@ -91,6 +91,15 @@ class Histograms(Sequence[Histogram]):
             parting[:, self._numbers(places)] = own.reshape(len(reachable), -1)
         return parting
 
+    def totals(self, asked: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """The class counts of each histogram; ``counts`` are those of its parts, one histogram below the other."""
+        return np.add.reduceat(counts, np.cumsum(self.n_parts[asked]) - self.n_parts[asked], axis=0)
+
+    def moved(self, asked: np.ndarray, counts: np.ndarray, by: np.ndarray) -> np.ndarray:
+        """The counts with each histogram's class counts changed by a row of ``by``, all parts alike (least squares)."""
+        n_parts = self.n_parts[asked]
+        return counts + np.repeat(by / n_parts[:, None], n_parts, axis=0)
+
     def best(self, asked: np.ndarray, counts: np.ndarray, parting: np.ndarray) -> list[Found]:
         """For each histogram that was asked for the split of least impurity among those that ``parting`` allows.
 
@@ -100,7 +109,7 @@ class Histograms(Sequence[Histogram]):
         """
         split = np.zeros(len(asked), dtype=np.int64)
         impurity = np.full(len(asked), np.inf)
-        totals = np.zeros((len(asked), counts.shape[1]))
+        sizes = np.zeros(len(asked))
         starts = np.cumsum(self.n_parts[asked]) - self.n_parts[asked]
         kind_of = np.empty(len(self), dtype=np.int64)
         for k, places in enumerate(self._kinds):
@@ -112,9 +121,10 @@ class Histograms(Sequence[Histogram]):
             sides = self._each[places[0]].sides
             noisy = counts[starts[own, None] + np.arange(sides.shape[1])].astype(float)
             allowed = parting[own[:, None], self._first[asked[own], None] + np.arange(len(sides))]
-            index, impurity[own], totals[own] = _least_impure(sides, noisy, allowed)
+            index, impurity[own] = _least_impure(sides, noisy, allowed)
             split[own] = self._first[asked[own]] + index
-        return list(map(Found, split.tolist(), impurity.tolist(), totals.sum(axis=1).tolist(), totals))
+            sizes[own] = noisy.sum(axis=(1, 2))
+        return list(map(Found, split.tolist(), impurity.tolist(), sizes.tolist()))
 
     def _numbers(self, places: np.ndarray) -> np.ndarray:
         return np.concatenate([np.arange(self._first[i], self._first[i + 1]) for i in places])
@@ -165,18 +175,15 @@ def _bins(cells: Cells) -> np.ndarray:
 
 @dataclass(eq=False, slots=True)
 class Found:
-    """What a histogram shows: its best split's number and mean impurity (infinity: none), its size and class counts."""
+    """What a histogram shows: its best split's number and mean impurity (infinity: none), and its size."""
 
     split: int
     impurity: float
     size: float
-    totals: np.ndarray
 
 
-def _least_impure(
-    sides: np.ndarray, noisy: np.ndarray, allowed: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The best split, its mean impurity and the class counts of histograms alike, (histogram, part, class)."""
+def _least_impure(sides: np.ndarray, noisy: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The best split and its mean impurity, of histograms alike: (histogram, part, class)."""
     totals = noisy.sum(axis=1)
     left = sides.astype(float) @ noisy
     right = totals[:, None, :] - left
@@ -186,7 +193,7 @@ def _least_impure(
     # Rounded, so that impurities that are equal compare equal.
     impurity = np.where(fit, np.round(impure / np.where(fit, n_left + n_right, 1), 12), np.inf)
     best = impurity.argmin(axis=1)
-    return best, np.take_along_axis(impurity, best[:, None], axis=1)[:, 0], totals
+    return best, np.take_along_axis(impurity, best[:, None], axis=1)[:, 0]
 
 
 def _impurity(side: np.ndarray, size: np.ndarray) -> np.ndarray:
