@@ -2,12 +2,16 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import privet
+from listening import laws, listened
 from privet import (
     Categorical,
     DiPriMeForestClassifier,
@@ -17,6 +21,8 @@ from privet import (
     PrivetError,
     Schema,
 )
+from privet.privacy.sensitivity import TARGET_ONE
+from privet.tree.grid import public_grid
 
 FEATURES = {
     "x": Numeric(0, 1),
@@ -111,6 +117,124 @@ def test_a_published_forest_without_noise_is_the_median_forest():
         assert tree.nodes[0].rule.feature == 1
         assert tree.nodes[0].rule.cuts[0] == pytest.approx(np.median(table[:, 1]), abs=0.01)
     assert model.score(table, y) > 0.9
+
+
+# -- what medians and attributes are chosen from ------------------------------------------------------------------
+
+
+def stump(schema, **params):
+    """One tree of one level on all records."""
+    kind = DiPriMeForestClassifier if schema.classes is not None else DiPriMeForestRegressor
+    return kind(**{"epsilon": 4, "n_trees": 1, "max_depth": 1, "partition": False, "structure": 0, **params})
+
+
+def categories(n, structure=0):
+    """The sets of categories that a median of one attribute may send to the left; unlisted ones are not expected."""
+    schema = Schema({"c": Categorical(range(n), other=False)}, target=(0, 1))
+    curator = listened(stump(schema, structure=structure), np.zeros((1, 1)), [0.0], schema)
+    return [
+        frozenset(np.flatnonzero(np.frombuffer(split.part, np.uint8) == 0)) for split in curator.choices[0].splits()
+    ]
+
+
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_up_to_ten_categories_are_parted_in_every_way(n):
+    partings = {frozenset([left, frozenset(range(n)) - left]) for left in categories(n)}
+    assert len(categories(n)) == len(partings) == 2 ** (n - 1) - 1
+
+
+def test_more_categories_are_cut_along_a_public_random_order():
+    orders = set()
+    for structure in range(3):
+        lefts = categories(11, structure)
+        assert [len(left) for left in lefts] == list(range(1, 11))
+        assert all(smaller < larger for smaller, larger in pairwise(lefts))
+        assert lefts == categories(11, structure)  # of the public seed alone
+        orders.add((*lefts,))
+    assert len(orders | {tuple(frozenset(range(k)) for k in range(1, 11))}) == 4  # all different, none the schema's
+
+
+def test_without_records_a_median_is_as_likely_as_the_cells_beside_it_are_wide():
+    schema = Schema({"x": Numeric(-1, 3)}, target=(0, 1))
+    # Priors are whole numbers of scores: at a small epsilon a score is worth so little that they are fine.
+    law, *_ = laws(stump(schema, epsilon=1e-6), np.empty((0, 1)), [], schema)
+    edges = np.concatenate([[-1], public_grid(schema, 256).features[0].cuts, [3]])
+    widths = edges[2:] - edges[:-2]
+    assert widths.max() > 10 * widths.min()
+    np.testing.assert_allclose(np.exp(law), widths / widths.sum(), rtol=1e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sets(st.integers(0, 9), min_size=1), st.integers(0, 5))
+def test_printed_permute_and_flip_has_one_cut_for_each_gap_between_records(values, structure):
+    schema = Schema({"x": Numeric(0, 9, integer=True)}, target=(0, 1))
+    model = stump(schema, attribute="flip", variant="published", structure=structure)
+    curator = listened(model, np.array(sorted(values), dtype=float)[:, None], [0.0] * len(values), schema)
+    asked = curator.choices[0]
+    on_the_left = [sum(split.part[value] == 0 for value in values) for split in asked.splits()]
+    assert sorted(on_the_left) == sorted({sum(value <= cut for value in values) for cut in range(9)})
+    assert not asked.candidates[0].log_prior.any()  # all gaps alike, however wide
+
+
+def test_that_cut_is_anywhere_in_its_gap():
+    schema = Schema({"x": Numeric(0, 9, integer=True)}, target=(0, 1))
+    seen = set()
+    for structure in range(30):
+        model = stump(schema, attribute="flip", variant="published", structure=structure)
+        (split,) = listened(model, [[0.0], [9.0]], [0.0, 0.0], schema).choices[0].splits()
+        seen.add(split.part.index(1))
+    assert seen == set(range(1, 10))
+
+
+@pytest.mark.parametrize("variant", ["sound", "published"])
+@pytest.mark.parametrize("attribute", ATTRIBUTES)
+def test_choices_are_made_by_the_mechanism_that_is_asked_for(attribute, variant):
+    for model, y in models(attribute=attribute, variant=variant, max_depth=2, n_trees=2):
+        choices = [event for event in model.fit(X, y).privacy_.events if event.question.startswith("choose")]
+        assert {event.mechanism for event in choices} == {"permute_and_flip" if attribute == "flip" else "exponential"}
+        assert {event.lemma.partition("(")[0] for event in choices} == (
+            {"quantile"} if attribute == "random" else {"quantile", "squared_error" if y is Y else "gini"}
+        )
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 20), (-10, 30), (-2, 1)])
+@pytest.mark.parametrize("variant", ["sound", "published"])
+def test_an_attribute_is_chosen_with_the_exponent_of_its_variant(variant, low, high):
+    """Printed: eps SSE / (2 (2B)^2), B the largest absolute target; sound, at the same price, eps SSE / range^2."""
+    schema = Schema({name: Numeric(0, 1, integer=True) for name in ("i", "j")}, target=(low, high))
+    table = np.array([[0, 0], [0, 1], [0, 1], [1, 0], [1, 0], [1, 1]], dtype=float)
+    y = low + (high - low) * np.array([0, 0, 0.25, 1, 0.75, 1])
+    *medians, law = laws(stump(schema, attribute="exp", variant=variant), table, y, schema)[:3]
+    assert [median.tolist() for median in medians] == [[0.0], [0.0]]  # each attribute has one cut
+    error = [
+        sum(((y[table[:, f] == side] - y[table[:, f] == side].mean()) ** 2).sum() for side in (0, 1)) for f in (0, 1)
+    ]
+    # Half of a level's 2 is for the choice.
+    exponent = 1 / (2 * (2 * max(abs(low), abs(high))) ** 2) if variant == "published" else 1 / (high - low) ** 2
+    assert abs(law[0] - law[1]) == pytest.approx(exponent * abs(error[1] - error[0]), rel=1e-4)
+
+
+# -- what leaves say ----------------------------------------------------------------------------------------------
+
+
+def test_printed_means_have_noise_of_the_printed_scale():
+    """2B / (N eps), N the records of a leaf: those of all leaves are all records."""
+    schema = Schema({"x": Numeric(0, 1)}, target=(-5, 20))
+    model = stump(schema, variant="published", max_depth=2, rho=0.25)
+    scales = np.array(listened(model, X[["x"]], Y, schema).scales)
+    assert len(scales) == 4
+    records = 2 * 20 / (3 * scales * 25 / TARGET_ONE)  # eps: three quarters of 4
+    assert records.sum() == pytest.approx(len(X))
+
+
+def test_trees_vote_with_their_probabilities():
+    model = DiPriMeForestClassifier(CLASSES, epsilon=20, n_trees=4, max_depth=3, random_state=0).fit(X, LABELS)
+    counts = [np.array([node.counts or (0, 1) for node in tree.nodes]).clip(0) for tree in model.forest_.trees]
+    shares = [(own / own.sum(axis=1, keepdims=True))[leaves] for own, leaves in zip(counts, model.apply(X).T)]
+    np.testing.assert_allclose(model.predict_proba(X), np.mean(shares, axis=0))
+    soft, hard = np.mean(shares, axis=0)[:, 1], np.mean([share[:, 1] > share[:, 0] for share in shares], axis=0)
+    np.testing.assert_array_equal(model.predict(X), np.where(soft > 0.5, "yes", "no"))
+    assert ((soft > 0.5) & (hard < 0.5)).any()  # counting hands would say otherwise
 
 
 def test_no_records_are_enough():
