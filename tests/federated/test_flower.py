@@ -26,7 +26,6 @@ from privet.federated.party import Party
 from privet.federated.signed import SignedReceipt
 
 MODEL = ["--model", "HistogramTreeClassifier", "--set", "max_depth=2"]
-pytestmark = pytest.mark.slow
 
 
 def in_one_process(names, rows, seed, **terms):
@@ -59,14 +58,38 @@ def wait_for(file, text, seconds=400):
     raise AssertionError(f"{text!r} did not come")
 
 
+def programs_below(process):
+    """The command lines of all that a process has started, and they have, as Linux tells them."""
+    below, found = [process.pid], []
+    for pid in below:
+        for task in Path(f"/proc/{pid}/task").glob("*/children"):
+            below += map(int, task.read_text().split())
+        found += [Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")] if pid != process.pid else []
+    return found
+
+
 def test_six_processes_learn_the_tree_of_the_in_process_channel_and_show_masked_numbers_only(tmp_path):
     loopback.lay_out(tmp_path, rows=6000, seed=3, timeout=180)
     parties = [loopback.start_party(tmp_path, name) for name in loopback.HOSPITALS]
     wire = tmp_path / "wire.jsonl"
+    coordinator = start_coordinator(tmp_path, "--wire-log", str(wire))
+    started = {}
     try:
-        model = load(loopback.coordinate(tmp_path, 1.0, [*MODEL, "--wire-log", str(wire)]))
+        wait_for(tmp_path / "general" / "state" / "questions.log", "question 1")
+        if Path("/proc/self/task").exists():
+            started = {process.pid: programs_below(process) for process in (*parties, coordinator)}
+        said, _ = coordinator.communicate(timeout=500)
     finally:
+        coordinator.kill()
         loopback.stop(parties)
+    assert coordinator.returncode == 0, said
+    model = load(tmp_path / "coordinator" / "model.json")
+
+    # A SuperNode or a SuperLink each, and nothing that these would have started for what was sent to them.
+    for pid, programs in started.items():
+        name = "flower-superlink" if pid == coordinator.pid else "flower-supernode"
+        assert len(programs) == 1, programs
+        assert name in programs[0]
 
     assert model.tree_.to_dict() == in_one_process(loopback.HOSPITALS, 6000, 3).tree_.to_dict()
     assert model.privacy_.void == ("random_state: the noise can be reproduced",)
@@ -90,6 +113,7 @@ def test_six_processes_learn_the_tree_of_the_in_process_channel_and_show_masked_
             assert line["answered"]["numbers"] == ""
 
 
+@pytest.mark.slow
 def test_a_party_killed_in_the_middle_is_done_without(tmp_path):
     names = ("north", "south", "east", "west")
     loopback.lay_out(tmp_path, names, rows=3000, dropouts=1, timeout=60)
@@ -107,6 +131,7 @@ def test_a_party_killed_in_the_middle_is_done_without(tmp_path):
     assert load(tmp_path / "coordinator" / "model.json").privacy_.verify()
 
 
+@pytest.mark.slow
 def test_a_coordinator_killed_in_the_middle_goes_on_where_it_was(tmp_path):
     names = ("north", "south", "east")
     loopback.lay_out(tmp_path, names, rows=3000, seed=1, timeout=120)
@@ -131,10 +156,11 @@ def test_a_coordinator_killed_in_the_middle_goes_on_where_it_was(tmp_path):
         assert "spent epsilon 1 of 1" in log
 
 
+@pytest.mark.slow
 def test_a_party_that_holds_another_certificate_of_the_coordinator_does_not_talk_to_it(tmp_path):
     """And a SuperNode whose key was not registered is not let in: the run says who did not come."""
     names = ("north", "south", "east")
-    loopback.lay_out(tmp_path, names, rows=300, wait=120, timeout=60)
+    loopback.lay_out(tmp_path, names, rows=300, wait=60, timeout=60)
     (tmp_path / "other").mkdir()
     keygen = [*loopback.PRIVET, "federated", "keygen"]
     subprocess.run([*keygen, "coordinator", "-d", str(tmp_path / "other"), "--host", "127.0.0.1"], check=True)

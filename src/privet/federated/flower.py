@@ -2,12 +2,14 @@
 
 Nothing is downloaded at run time and nothing is reported: telemetry, checks for updates and the installation of
 dependencies are off. A SuperNode signs every request with the party's own key, and the SuperLink lets only those in
-that were registered from the parties' certificates; parties know the SuperLink by its very certificate.
+that were registered from the parties' certificates; parties know the SuperLink by its very certificate. Neither starts
+programs: what they get is handled here (``tasks.py``).
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -15,20 +17,20 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from multiprocessing.connection import Connection, Listener
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from privet.errors import FederatedError
-from privet.federated import guard
 from privet.federated.config import CoordinatorConfig, PartyConfig
-from privet.federated.relay import parcel, parcels
-from privet.federated.wire import MOST_BYTES, pack, unpack
+from privet.federated.tasks import Unreachable, answer_messages
+
+if TYPE_CHECKING:
+    from privet.federated.run import Run
 
 TO_START = 120.0
 """Seconds that Flower's processes have to start."""
@@ -37,56 +39,24 @@ PROBE = 2.0
 MISSED = 3
 """A coordinator whose port is closed so many times, so many seconds apart, has gone."""
 
-QUIET = {
-    "FLWR_TELEMETRY_ENABLED": "0",
-    "FLWR_DISABLE_UPDATE_CHECK": "1",
-    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2",
-}
-
-APP = {
-    "pyproject.toml": """
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-
-[project]
-name = "privet-relay"
-version = "1.0.0"
-description = "Passes messages on"
-dependencies = []
-
-[tool.flwr.app]
-publisher = "privet"
-
-[tool.flwr.app.components]
-serverapp = "privet_relay.app:server"
-clientapp = "privet_relay.app:client"
-
-[tool.flwr.app.config]
-coordinator = ""
-""",
-    "privet_relay/__init__.py": "",
-    "privet_relay/app.py": "from privet.federated import relay\n\nclient = relay.client\nserver = relay.server\n",
-}
-"""The bundle that Flower carries to the parties, where it is neither unpacked nor run (``guard.py``)."""
+QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
 
 
 class SuperNode:
-    """A party's end: the SuperNode, and the socket over which its ClientApp reaches ``handle`` in this process."""
+    """A party's end: the SuperNode, whose messages ``handle`` answers in this process."""
 
     def __init__(self, config: PartyConfig, handle: Callable[[bytes], bytes], log: Path | None = None) -> None:
         self._config, self._handle, self._log = config, handle, log
         self._process: subprocess.Popen[bytes] | None = None
+        self._secret = secrets.token_bytes(32)
         with ExitStack() as stack:
-            # A short path: sockets have no long ones. Its folder is for this user alone.
+            # Its folder is for this user alone.
             self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="privet-")))
-            self._listener = stack.enter_context(Listener(str(self._folder / "party"), "AF_UNIX"))
             key = serialization.load_pem_private_key(config.key.read_bytes(), None)
             _private(self._folder / "node.key", _openssh(key))
-            guard.install(self._folder / "bin")
+            _private(self._folder / "secret", self._secret)
             stack.callback(self._stop)
             self._stack = stack.pop_all()
-        threading.Thread(target=self._serve, daemon=True).start()
 
     def run(self, progress: Callable[[str], None]) -> None:
         """Keep a SuperNode running as long as there is a coordinator, for good.
@@ -100,40 +70,42 @@ class SuperNode:
                 told = _once(progress, told, f"waiting for a coordinator at {host}:{port}")
                 time.sleep(PROBE)
                 continue
-            self._process = self._start()
-            missed = 0
-            while self._process.poll() is None and missed < MISSED:
-                time.sleep(PROBE)
-                missed = 0 if _listens(host, port) else missed + 1
-            if missed < MISSED:
+            if self._serve() < MISSED:
                 reason = f"it does not know this party yet, or has not the certificate {self._config.certificate.name}"
                 told = _once(progress, told, f"no entry at {host}:{port}: {reason}; trying again")
             else:
                 told = _once(progress, told, "the coordinator has gone")
-            _stop(self._process)
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _serve(self) -> int:
+        """One SuperNode's life: how often, at its end, the coordinator could not be reached."""
+        local = f"127.0.0.1:{_free_port()}"
+        self._process = self._start(local)
+        over = threading.Event()
+        answering = threading.Thread(target=answer_messages, args=(local, self._secret, self._handle, over))
+        answering.start()
+        missed = 0
+        try:
+            while self._process.poll() is None and missed < MISSED:
+                time.sleep(PROBE)
+                missed = 0 if _listens(*self._config.address) else missed + 1
+        finally:
+            over.set()
+            self._stop()
+            answering.join()
+        return missed
+
+    def _start(self, local: str) -> subprocess.Popen[bytes]:
         host, port = self._config.address
         options = {
             "--root-certificates": self._config.certificate.resolve(),
             "--superlink": f"{host}:{port}",
             "--auth-supernode-private-key": self._folder / "node.key",
-            "--node-config": f'party="{self._folder / "party"}"',
-            "--port": _free_port(),
+            "--isolation": "process",
+            "--superexec-auth-secret-file": self._folder / "secret",
+            "--host": local.split(":")[0],
+            "--port": local.split(":")[1],
         }
-        return _start("flower-supernode", options, self._folder, self._log, self._folder / "bin")
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                with self._listener.accept() as relay:
-                    relay.send_bytes(self._handle(relay.recv_bytes(MOST_BYTES)))
-            except EOFError:  # a relay that left: its message will come again
-                continue
-            except OSError:
-                if self._process is None:  # closed
-                    return
-                time.sleep(0.05)
+        return _start("flower-supernode", options, self._folder, self._log)
 
     def _stop(self) -> None:
         process, self._process = self._process, None
@@ -145,65 +117,48 @@ class SuperNode:
 
 
 class FlowerChannel:
-    """The coordinator's end: a SuperLink, a run of the relay on it, and the parties that have come."""
+    """The coordinator's end: a SuperLink, a run on it, and the parties that have come."""
 
     def __init__(
         self, config: CoordinatorConfig, progress: Callable[[str], None] = lambda said: None, log: Path | None = None
     ) -> None:
         self._config = config
-        self._up = False
         self.parties = tuple(sorted(config.parties))
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="privet-")))
             progress("starting the SuperLink")
+            secret = secrets.token_bytes(32)
+            _private(folder / "secret", secret)
             self._process = self._superlink(folder, log)
             stack.callback(_stop, self._process)
-            self._register(folder)
-            listener = stack.enter_context(Listener(str(folder / "coordinator"), "AF_UNIX"))
-            self._run(folder)
-            self._relay: Connection = stack.enter_context(_accepted(listener))
+            self._run = self._begun(secret)
+            stack.callback(self._run.close)
             self._await(progress)
             self._stack = stack.pop_all()
 
     def ask(self, messages: Mapping[str, bytes]) -> dict[str, bytes]:
-        self._send(parcel(messages, do="ask", timeout=self._config.timeout))
-        return parcels(*self._received())
+        try:
+            return self._run.ask(messages, self._config.timeout)
+        except Unreachable:
+            raise FederatedError(_LOST) from None
 
     def close(self) -> None:
-        with suppress(FederatedError):
-            self._send(pack({"do": "done"}))
         self._stack.close()
 
     def _await(self, progress: Callable[[str], None]) -> None:
         """Wait until all parties are there, or for as long as the file says."""
-        end, missing = time.monotonic() + self._config.wait, list(self.parties)
-        while missing and time.monotonic() < end:
-            progress(f"waiting for {', '.join(missing)}")
-            self._send(pack({"do": "names", "timeout": min(self._config.timeout, 30.0)}))
-            there = self._received()[0]["names"]
+        end, told = time.monotonic() + self._config.wait, ""
+        while time.monotonic() < end:
+            there = self._run.there()
             missing = [name for name in self.parties if name not in there]
-            if missing:
-                time.sleep(1)
-
-    def _send(self, message: bytes) -> None:
-        try:
-            self._relay.send_bytes(message)
-        except OSError:
-            raise FederatedError(_LOST) from None
-
-    def _received(self) -> tuple[dict[str, Any], bytes]:
-        try:
-            return unpack(self._relay.recv_bytes(MOST_BYTES))
-        except (EOFError, OSError):
-            raise FederatedError(_LOST) from None
+            if not missing:
+                return
+            told = _once(progress, told, f"waiting for {', '.join(missing)}")
+            time.sleep(0.5)
 
     def _superlink(self, folder: Path, log: Path | None) -> subprocess.Popen[bytes]:
         host, port = self._config.address
         certificate = str(self._config.certificate.resolve())
-        (folder / "config.toml").write_text(
-            f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "{_reachable(self._config)}:{port}"\n'
-            f'root-certificates = "{certificate}"\n'
-        )
         return _start(
             "flower-superlink",
             {
@@ -212,6 +167,8 @@ class FlowerChannel:
                 "--ssl-keyfile": self._config.key.resolve(),
                 "--enable-supernode-auth": None,
                 "--disable-runtime-dependency-installation": None,
+                "--isolation": "process",
+                "--superexec-auth-secret-file": folder / "secret",
                 "--host": host,
                 "--port": port,
             },
@@ -219,64 +176,33 @@ class FlowerChannel:
             log,
         )
 
-    def _register(self, folder: Path) -> None:
-        """Let the parties in, by the keys of their certificates."""
-        for name, certificate in self._config.parties.items():
-            public = x509.load_pem_x509_certificate(certificate).public_key()
-            file = folder / f"{name}.pub"
-            file.write_bytes(public.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH))
-            self._flwr(folder, ["supernode", "register", str(file), "here", "--name", name])
+    def _begun(self, secret: bytes) -> Run:
+        """A run on the SuperLink, once that has started, with the parties let in by the keys of their certificates."""
+        from privet.federated.run import Run  # here, so that parties need not load what it takes
 
-    def _run(self, folder: Path) -> None:
-        for name, text in APP.items():
-            file = folder / "app" / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-        where = f'coordinator="{folder / "coordinator"}"'
-        self._flwr(folder, ["run", str(folder / "app"), "here", "--run-config", where])
-
-    def _flwr(self, folder: Path, arguments: Sequence[str]) -> None:
-        """One of Flower's commands; the first is repeated while the SuperLink starts."""
-        end = time.monotonic() + (0 if self._up else TO_START)
-        while True:
-            done = subprocess.run(
-                [_program("flwr"), *arguments], env=_environment(folder), capture_output=True, check=False
-            )
-            if done.returncode == 0:
-                self._up = True
-                return
+        address = f"{_reachable(self._config)}:{self._config.address[1]}"
+        keys = {name: _public(certificate) for name, certificate in self._config.parties.items()}
+        end = time.monotonic() + TO_START
+        while not _listens(*address.rsplit(":", 1)):
             if self._process.poll() is not None or time.monotonic() > end:
-                said = (done.stderr or done.stdout).decode(errors="replace")[-500:]
-                raise FederatedError(f"Flower's SuperLink did not start or refused. It says: {' '.join(said.split())}")
-            time.sleep(0.5)
+                raise FederatedError(
+                    f"Flower's SuperLink did not start, or this machine does not reach it at {address}, as its "
+                    "certificate says. Its own words are in the file of --flower-log."
+                )
+            time.sleep(0.2)
+        return Run(address, self._config.certificate.read_bytes(), secret, keys)
 
 
-_LOST = "The connection to Flower's ServerApp was lost. Start the coordinator again, with the same journal."
+_LOST = "Flower's SuperLink has gone. Start the coordinator again, with the same journal: nothing is paid for twice."
 
 
-def _accepted(listener: Listener) -> Connection:
-    """The ServerApp's connection; raises if it does not come."""
-    come: list[Connection] = []
-    waiting = threading.Thread(target=lambda: come.append(listener.accept()), daemon=True)
-    waiting.start()
-    waiting.join(TO_START)
-    if not come:
-        raise FederatedError("Flower's ServerApp did not start in time.")
-    return come[0]
-
-
-def _start(
-    program: str, options: Mapping[str, Any], folder: Path, log: Path | None, first: Path | None = None
-) -> subprocess.Popen[bytes]:
-    """Start one of Flower's programs in a process group of its own, its words in a file.
-
-    It finds commands in the folder ``first`` before all others.
-    """
+def _start(program: str, options: Mapping[str, Any], folder: Path, log: Path | None) -> subprocess.Popen[bytes]:
+    """Start one of Flower's programs in a process group of its own, its words in a file."""
     arguments = [str(word) for option in options.items() for word in option if word is not None]
     with open(log or folder / "flower.log", "ab") as words:
         return subprocess.Popen(
             [sys.executable, "-c", _LEASH, sys.executable, _program(program), *arguments],
-            env=_environment(folder, first),
+            env={**os.environ, **QUIET, "FLWR_HOME": str(folder)},
             stdin=subprocess.DEVNULL,
             stdout=words,
             stderr=words,
@@ -309,12 +235,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _environment(folder: Path, first: Path | None = None) -> dict[str, str]:
-    places = [first, Path(sys.executable).parent, os.environ.get("PATH", "")]
-    path = os.pathsep.join(str(place) for place in places if place)
-    return {**os.environ, **QUIET, "FLWR_HOME": str(folder), "PATH": path}
-
-
 def _program(name: str) -> str:
     return str(Path(sys.executable).parent / name)
 
@@ -329,6 +249,12 @@ def _reachable(config: CoordinatorConfig) -> str:
     return str(next(iter(names)).value)
 
 
+def _public(certificate: bytes) -> bytes:
+    """The key of a certificate as Flower knows it."""
+    public = x509.load_pem_x509_certificate(certificate).public_key()
+    return public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
 def _openssh(key: Any) -> bytes:
     encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH
     return key.private_bytes(encoding, form, serialization.NoEncryption())
@@ -339,7 +265,7 @@ def _private(file: Path, content: bytes) -> None:
         opened.write(content)
 
 
-def _listens(host: str, port: int) -> bool:
+def _listens(host: str, port: int | str) -> bool:
     try:
         socket.create_connection((host, port), timeout=10).close()
     except OSError:
@@ -355,7 +281,7 @@ def _once(progress: Callable[[str], None], told: str, said: str) -> str:
 
 
 def _free_port() -> int:
-    """A port for the SuperNode's own ClientApps, on this machine alone."""
+    """A port for a SuperNode's messages, on this machine alone."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
