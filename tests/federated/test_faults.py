@@ -5,6 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from federated.owners import GRID, NO_NOISE, SCHEMA, TABLES, tables, together
 from privet import FederatedCurator, Ledger
@@ -63,9 +65,9 @@ def curator_of(channel, journal=None, **terms):
     return curator
 
 
-def counts_of(numbers):
+def counts_of(numbers, n_owners=5):
     """The exact class counts of the table TABLES of these owners together."""
-    curator = together([tables()[i] for i in numbers])
+    curator = together([tables(n_owners)[i] for i in numbers])
     curator.grid(GRID)
     return curator.tally({curator.root(): Tally(TABLES)}, NO_NOISE).popitem()[1]
 
@@ -107,11 +109,66 @@ def test_one_killed_before_and_one_after_its_answer_stop_the_run_until_it_is_bac
     journal = Journal()
     inner = in_process(tables(), SCHEMA)
     curator = curator_of(Meddling(inner, meddle), journal, tolerated_dropouts=1)
-    with pytest.raises(FederatedError, match=r"party2 left before .* nothing will be paid twice"):
+    with pytest.raises(FederatedError, match=r"party1, party2 did not answer, .* tolerate 1 missing. Nothing is lost"):
         ask(curator, curator.root(Fraction(10**9)))
     again = curator_of(inner, journal, tolerated_dropouts=1)
     np.testing.assert_array_equal(ask(again, again.root(Fraction(10**9))), counts_of([0, 2, 3, 4]))
-    assert set(spent(inner).values()) == {NO_NOISE}
+    assert spent(inner) == {**dict.fromkeys(NAMES, NO_NOISE), "party1": 0}
+
+
+@given(
+    st.integers(3, 7).flatmap(
+        lambda n: st.tuples(
+            st.just(n),
+            st.integers(1, (n - 1) // 2),
+            st.lists(st.tuples(st.integers(0, n - 1), st.sampled_from(["ask", "confirm", "unmask"])), max_size=n),
+        )
+    )
+)
+@settings(max_examples=25, deadline=None)
+@example((6, 2, [(1, "ask"), (2, "unmask")]))
+@example((7, 3, [(1, "ask"), (2, "confirm"), (4, "unmask")]))
+@example((5, 2, [(0, "unmask"), (4, "unmask")]))
+def test_whoever_is_lost_and_when_the_sum_is_read_if_no_more_are_lost_than_tolerated(case):
+    """Those who answered are in it, also those who left afterwards; one more, and the run stops and names them."""
+    n, dropouts, lost = case
+    when = {f"party{i}": do for i, do in lost}
+
+    def meddle(name, words, send):
+        phases = ["join", "ask", "confirm", "unmask"]
+        dead = name in when and phases.index(words["do"]) >= phases.index(when[name])
+        return None if dead else send()
+
+    colluders = min(1, n - 2 * dropouts - 1)
+    channel = Meddling(in_process(tables(n), SCHEMA), meddle)
+    curator = curator_of(channel, tolerated_dropouts=dropouts, tolerated_colluders=colluders)
+    if len(when) > dropouts:
+        with pytest.raises(FederatedError, match=f"tolerate {dropouts} missing. Nothing is lost"):
+            ask(curator, curator.root())
+    else:
+        there = [i for i in range(n) if when.get(f"party{i}") != "ask"]
+        np.testing.assert_array_equal(ask(curator, curator.root()), counts_of(there, n))
+
+
+def test_shares_of_pairs_are_told_of_the_missing_alone():
+    """Seeds between two who are listed would open their answers: no honest party says its shares of those."""
+    helped = {}
+
+    def meddle(name, words, send):
+        if (name, words["do"]) == ("party1", "ask"):
+            return None
+        reply = send()
+        if words["do"] == "unmask":
+            helped[name] = unpack(reply)[0]
+        return reply
+
+    curator = curator_of(Meddling(in_process(tables(6), SCHEMA), meddle), tolerated_dropouts=2)
+    ask(curator, curator.root())
+    assert len(helped) == 5
+    for name, said in helped.items():
+        assert set(said["seeds"]) == {"party1"}
+        assert set(said["pairs"]) == set(helped) - {name}
+        assert all(set(own) == {"party1"} for own in said["pairs"].values())
 
 
 def test_more_missing_than_tolerated_stop_the_run_with_their_names():

@@ -139,43 +139,46 @@ class Coordinator:
         return result
 
     def _summed(self, asked: bytes, roster: Sequence[str], n: int) -> bytes:
-        replies = self._replies(asked, roster)
-        numbers = {name: numbers_of(blob, n) for name, (_, blob) in replies.items()}
         if not self.terms.double:
-            return unmasked(numbers).astype("<i8").tobytes()
-        # Which answers are summed up is settled, and kept, before the parties are asked to help: they help once.
+            replies = self._replies(asked, roster)
+            return unmasked({name: numbers_of(own, n) for name, (_, own) in replies.items()}).astype("<i8").tobytes()
+        # Which answers are summed up is settled, and they are kept, before the parties are asked to help: they help
+        # once, and whoever has answered need not be there again.
         settled = f"{self._number:06}list"
         if self._journal.get(settled) is None:
-            self._journal.put(settled, pack({"answered": sorted(replies)}))
-        listed = unpack(self._journal.get(settled) or b"")[0]["answered"]
-        if missing := [name for name in listed if name not in replies]:
-            raise FederatedError(f"{_names(missing)} had answered, and does not now. Start again when it is back.")
+            self._journal.put(settled, _bundle(self._replies(asked, roster)))
+        replies = _unbundle(self._journal.get(settled) or b"")
+        listed = sorted(replies)
+        numbers = {name: numbers_of(own, n) for name, (_, own) in replies.items()}
+        missing = self._missing(listed, roster)
         about = {"run": self.terms.run, "number": self._number, "answered": listed}
         signed = self._exchange(dict.fromkeys(listed, pack({"do": "confirm", **about})))
-        if len(signed) < self.terms.threshold:
-            raise FederatedError(self._too_few(self._missing(signed, listed)))
+        self._enough(signed, missing, listed)
         signatures = {name: said["signature"] for name, (said, _) in signed.items()}
         messages = {}
-        for name in listed:
+        for name in signed:
             shares = {other: replies[other][0]["shares"][name] for other in listed if other != name}
             messages[name] = pack({"do": "unmask", **about, "shares": shares, "signatures": signatures})
-        return self._read({name: numbers[name] for name in listed}, roster, self._exchange(messages))
+        help = self._exchange(messages)
+        self._enough(help, missing, listed)
+        return self._read(numbers, missing, help)
 
-    def _read(self, numbers: dict[str, np.ndarray], roster: Sequence[str], help: Replies) -> bytes:
-        missing = [name for name in roster if name not in numbers]
-        # A seed with a missing party is known to the two alone; an own seed comes from enough shares.
-        needed = len(numbers) if missing else self.terms.threshold
-        if len(help) < needed:
-            raise FederatedError(
-                f"{_names(self._missing(help, numbers))} left before the sum could be read. Start again when it is "
-                "back: nothing is lost, and nothing will be paid twice."
-            )
-        shares = {
-            name: {owner: bytes.fromhex(help[name][0]["shares"][owner]) for owner in numbers}
-            for name in list(help)[: self.terms.threshold]
-        }
+    def _enough(self, replies: Iterable[str], missing: Sequence[str], listed: Sequence[str]) -> None:
+        """Raise if so many have left, before or after they answered, that the sum cannot be read."""
+        left = self._missing(replies, listed)
+        if len(listed) - len(left) < self.terms.threshold:
+            raise FederatedError(self._too_few([*missing, *left]))
+
+    def _read(self, numbers: dict[str, np.ndarray], missing: Sequence[str], help: Replies) -> bytes:
+        """The sum: own seeds come from enough shares, seeds of pairs from those who are in them or from shares, too."""
+        helpers = {name: said for name, (said, _) in list(help.items())[: self.terms.threshold]}
+        shares = {name: _opened(said["shares"], numbers) for name, said in helpers.items()}
         own_seeds = join_seeds(shares, list(numbers), self.terms.parties)
-        pairs = {(name, gone): bytes.fromhex(help[name][0]["seeds"][gone]) for name in numbers for gone in missing}
+        pairs = {(name, gone): bytes.fromhex(help[name][0]["seeds"][gone]) for name in help for gone in missing}
+        for left in self._missing(help, numbers):  # it answered, and left before it could tell its seeds
+            shares = {name: _opened(said["pairs"][left], missing) for name, said in helpers.items()}
+            seeds = join_seeds(shares, missing, self.terms.parties)
+            pairs |= {(left, gone): seed for gone, seed in zip(missing, seeds)}
         return unmasked(numbers, own_seeds, pairs).astype("<i8").tobytes()
 
     def _all_said(self, asked: bytes, roster: Sequence[str]) -> bytes:
@@ -243,6 +246,25 @@ class Coordinator:
     def _missing(replies: Iterable[str], names: Iterable[str]) -> list[str]:
         there = set(replies)
         return [name for name in names if name not in there]
+
+
+def _opened(shares: dict[str, str], owners: Iterable[str]) -> dict[str, bytes]:
+    return {owner: bytes.fromhex(shares[owner]) for owner in owners}
+
+
+def _bundle(replies: Replies) -> bytes:
+    """Several answers in one entry of the journal."""
+    packed = {name: pack(*reply) for name, reply in sorted(replies.items())}
+    return pack({"lengths": [(name, len(own)) for name, own in packed.items()]}, b"".join(packed.values()))
+
+
+def _unbundle(entry: bytes) -> Replies:
+    words, together = unpack(entry)
+    replies, start = {}, 0
+    for name, length in words["lengths"]:
+        replies[name] = unpack(together[start : start + length])
+        start += length
+    return replies
 
 
 def _names(names: Sequence[str]) -> str:

@@ -9,7 +9,9 @@ Where drop-outs are tolerated a party adds one more mask of its own, whose seed 
 scheme (Shamir). After the answers are in, those who answered sign the list of their
 names (``terms.py``), and then say, all for the same list, their shares of the own seeds of the listed and their seeds
 of pairs with the missing. So whoever is listed is summed up, and whoever is not stays unreadable, even if its answer
-turns up later (Bonawitz and others, 2017). Seeds are of one message: what is told for it opens no other.
+turns up later (Bonawitz and others, 2017). Where two or more may drop out, one of them may answer and leave before it
+says its seeds with another who is missing; so the seeds of pairs are dealt like the own ones, and shares of those
+with the missing are said. Seeds are of one message: what is told for it opens no other.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from privet.errors import FederatedError
 
 SEED_BYTES = 32
 _PRIME = 2**521 - 1
-_SHARE_BYTES = 66
+SHARE_BYTES = 66
 
 
 def pair_secret(mine: X25519PrivateKey, theirs: bytes, terms: bytes) -> bytes:
@@ -101,7 +103,7 @@ def deal_seed(seed: bytes, threshold: int, names: Sequence[str]) -> dict[str, by
         value = 0
         for coefficient in reversed(polynomial):
             value = (value * place + coefficient) % _PRIME
-        shares[name] = value.to_bytes(_SHARE_BYTES, "big")
+        shares[name] = value.to_bytes(SHARE_BYTES, "big")
     return shares
 
 

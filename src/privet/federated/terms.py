@@ -66,9 +66,9 @@ class Terms:
             )
 
     @property
-    def of(self) -> int:
-        """How many shares of noise make up the whole."""
-        return 1 if self.noise == "own" else len(self.parties) - self.dropouts - self.colluders
+    def of(self) -> int | None:
+        """How many shares of noise make up the whole; None where each party draws the whole."""
+        return None if self.noise == "own" else len(self.parties) - self.dropouts - self.colluders
 
     @property
     def threshold(self) -> int:
@@ -79,6 +79,11 @@ class Terms:
     def double(self) -> bool:
         """Whether parties add masks of their own, so that a sum can be read without those who are missing."""
         return self.noise == "shared" and self.dropouts > 0
+
+    @property
+    def deals_pairs(self) -> bool:
+        """Whether parties deal shares of their pairs' seeds, too: one may be missing, and another leave after it."""
+        return self.double and self.dropouts > 1
 
     @cached_property
     def digest(self) -> bytes:
