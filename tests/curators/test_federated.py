@@ -154,7 +154,6 @@ def test_it_says_what_it_cannot_answer():
         lambda: curator.peek([root]),
         lambda: curator.parts(root, 2),
         lambda: curator.tally({root: Tally(measure="gradient")}, Fraction(1)),
-        lambda: curator.root(Fraction(1), "rho"),
         lambda: curator.noise(np.zeros(1, np.int64), 1.0),
     ):
         with pytest.raises(CapabilityError):

@@ -15,14 +15,13 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, chi2, chisquare
+from scipy.stats import binom, chisquare
 
 from privet.errors import LeakError
 from privet.privacy import samplers
-from privet.privacy.laws import log_geometric, log_geometric_shares, log_joint_quantiles
+from privet.privacy.laws import log_joint_quantiles
 from privet.privacy.samplers import (
     draw_parts,
-    geometric_shares,
     half_negative_binomial,
     joint_quantiles,
     one_sided_geometric,
@@ -370,66 +369,3 @@ def test_a_half_that_is_too_close_to_call_is_decided_by_more_digits(monkeypatch)
     )
     assert half_negative_binomial(1, 1.0, 9).tolist() == [1]
     assert next(words, None) is None
-
-
-# -- shares of two-sided geometric noise --------------------------------------------------------------------------
-
-
-def chance_of(drawn, law, reach):
-    """Of a chi-squared statistic as large as that of these numbers under exp(law(-reach..reach)), the rest together."""
-    expected = np.exp(law(np.arange(-reach, reach + 1)))
-    expected = np.append(expected, max(1 - expected.sum(), 1e-12)) * len(drawn)
-    seen = np.append([(drawn == k).sum() for k in range(-reach, reach + 1)], (np.abs(drawn) > reach).sum())
-    kept = expected > 5
-    return chi2.sf((((seen - expected) ** 2) / expected)[kept].sum(), kept.sum() - 1)
-
-
-@pytest.mark.parametrize(("scale", "of"), [(0.4, 3), (2.0, 1), (2.0, 2), (3.0, 9), (11.5, 4)])
-def test_shares_add_up_to_two_sided_geometric_noise(scale, of):
-    """A false alarm in one of ten million runs."""
-    sums = sum(geometric_shares(20_000, scale, of) for _ in range(of))
-    assert chance_of(sums, lambda k: log_geometric(k, scale), math.ceil(4 * scale)) > 1e-7
-
-
-@pytest.mark.parametrize(("scale", "of"), [(2.0, 3), (20.0, 10)])
-def test_a_share_is_a_difference_of_negative_binomials(scale, of):
-    """A false alarm in one of ten million runs."""
-    drawn = geometric_shares(40_000, scale, of)
-    assert chance_of(drawn, lambda k: log_geometric_shares(k, scale, 1 / of), math.ceil(2 * scale)) > 1e-7
-
-
-def test_shares_of_large_scales_are_as_wide_as_they_should_be():
-    """Mean size and share of positive numbers of 20,000 sums, each within 6 standard errors."""
-    sums = sum(geometric_shares(20_000, 1e7, 3) for _ in range(3)) / 1e7
-    assert abs(np.abs(sums).mean() - 1) < 6 / math.sqrt(20_000)
-    assert abs((sums > 0).mean() - 0.5) < 6 * 0.5 / math.sqrt(20_000)
-
-
-@given(st.floats(0.01, 2.0**52), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1), st.integers(0, 2**32))
-@settings(max_examples=60)
-def test_floats_never_draw_another_size_than_exact_numbers(scale, u, v, seed):
-    """Where floats decide, any further digits of the two uniform numbers lead to the same size."""
-    law = samplers._share_law(scale, 2)
-    more = np.random.default_rng(seed)
-    fast = samplers._logarithmic(1, law, lambda n: (u | v << 64).to_bytes(16, "little") if n == 16 else more.bytes(n))
-    u_more, v_more = (word << 64 | int.from_bytes(more.bytes(8), "little") for word in (u, v))
-    low = samplers._quotient(u_more + 1, max(v_more, 1), 128, law, 60)
-    high = samplers._quotient(max(u_more, 1), v_more + 1, 128, law, 60)
-    clear = 2**40 < u < 2**64 - 2**40 and v > 2**40 and high * (1 + Decimal(10) ** -8) - low < 1
-    if clear and int(low * (1 - Decimal(10) ** -9)) == int(high * (1 + Decimal(10) ** -9)):
-        assert fast.tolist() == [int(low) + 1]
-
-
-@pytest.mark.parametrize("beyond", [0, 2**64 - 1])
-def test_a_word_on_the_edge_of_a_chance_is_decided_by_more_digits(beyond):
-    law = samplers._share_law(2.0, 3)
-    edge = int(law.thresholds[1])
-    digits = (law.at_most(1, 60) * 2**128) % 2**64  # the next 64 of the chance of at most one term
-    words = iter([edge.to_bytes(8, "little"), beyond.to_bytes(8, "little")])
-    assert samplers._poisson(1, law, lambda n: next(words)).tolist() == [1 if beyond < digits else 2]
-
-
-def test_extreme_words_are_drawn_on_until_they_decide():
-    law = samplers._share_law(2.0, 3)
-    for u, v in ((0, 0), (0, 2**64 - 1), (2**64 - 1, 0), (2**64 - 1, 2**64 - 1)):
-        assert samplers._logarithmic_exactly(u, v, law, lambda n: b"\x12" * n) >= 1

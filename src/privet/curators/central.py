@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 
@@ -33,6 +35,7 @@ from privet.privacy.sensitivity import (
     RootGini,
     Score,
     SquaredError,
+    euclidean_sensitivity,
     gradient_tally_sensitivity,
     tally_sensitivity,
     target_tally_sensitivity,
@@ -51,7 +54,7 @@ MEASURES = {
     "target": ("target_tally", target_tally_sensitivity),
     "gradient": ("gradient_tally", gradient_tally_sensitivity),
 }
-"""What a tally may add up, with the lemma and the L1 sensitivity of so many tables."""
+"""What a tally may add up, with the lemma and the L1 sensitivity of so many tables; ``euclidean_`` lemmas are of L2."""
 
 TARGET_CUTS = 1023
 """The points of a target's range that may be a quantile of it."""
@@ -79,6 +82,8 @@ class CentralCurator(Curator):
         {"tally", "choose", "choose_each", "owner_sum", "advance", "quantiles", "target_quantiles", "peek", "zcdp"}
     )
     trust = "The machine that trained the model saw all records; nobody else had to."
+    noises: Mapping[str, str] = MappingProxyType({"epsilon": "geometric", "rho": "gaussian"})
+    """The noise that a currency pays for."""
 
     def __init__(self, schema: Schema, ledger: Ledger, mechanisms: Mechanisms) -> None:
         self.schema = schema
@@ -181,20 +186,22 @@ class CentralCurator(Curator):
                 self._has_scores(tally.output)
         events, scales = [], []
         for (node, tally), amount in zip(tallies.items(), budgets(nodes, budget)):
-            lemma, constant = MEASURES[tally.measure]
-            sensitivity = constant(len(tally.tables))
-            mechanism = "geometric" if node.scope.currency == "epsilon" else "gaussian"
-            scale = scale_for(sensitivity, _ratio(node, mechanism, amount))
-            lemma = f"{lemma}({max(1, len(tally.tables))})"
-            event = Event(node.scope.path, "tally", mechanism, Fraction(sensitivity), scale, amount, lemma)
-            events.append((node.scope, self._tally_event(self._sum_event(event), tally)))
-            scales.append(scale)
+            event = self._sum_event(node, "tally", *MEASURES[tally.measure], max(1, len(tally.tables)), amount)
+            events.append((node.scope, self._tally_event(event, tally)))
+            scales.append(event.scale)
         self.ledger.charge(events)
         return scales
 
-    def _sum_event(self, event: Event) -> Event:
-        """What is charged for noisy sums; curators whose noise comes otherwise say how."""
-        return event
+    def _sum_event(
+        self, node: Node, question: str, lemma: str, constant: Callable[[int], int], tables: int, amount: Fraction
+    ) -> Event:
+        """What noisy sums over so many tables are charged: by L1 in epsilon, by L2 in rho."""
+        mechanism = self.noises[node.scope.currency]
+        sensitivity = Fraction(constant(tables))
+        if node.scope.currency == "rho":
+            lemma, sensitivity = f"euclidean_{lemma}", euclidean_sensitivity(constant(1), tables)
+        scale = scale_for(sensitivity, _ratio(node, mechanism, amount))
+        return Event(node.scope.path, question, mechanism, sensitivity, scale, amount, f"{lemma}({tables})")
 
     def _tally_event(self, event: Event, tally: Tally) -> Event:
         """What is charged for a tally; raises, before anything is, if it cannot be answered."""
@@ -213,7 +220,7 @@ class CentralCurator(Curator):
             alike.setdefault((node.scope.currency, scale), []).append(node)
         for (currency, scale), together in alike.items():
             flat = np.concatenate([exact[node].ravel() for node in together])
-            noisy = (self._mechanisms.geometric if currency == "epsilon" else self._mechanisms.gaussian)(flat, scale)
+            noisy = getattr(self._mechanisms, self.noises[currency])(flat, scale)
             ends = np.cumsum([exact[node].size for node in together])[:-1]
             for node, values in zip(together, np.split(noisy, ends) if len(ends) else [noisy]):
                 answers[node] = values.reshape(exact[node].shape)
@@ -387,13 +394,10 @@ class CentralCurator(Curator):
         self._fit_all(tables.values())
         events, scales = [], []
         for (node, own), amount in zip(tables.items(), budgets(nodes, budget)):
-            sensitivity = statistic_sensitivity(statistic, len(own))
-            mechanism = "geometric" if node.scope.currency == "epsilon" else "gaussian"
-            scale = scale_for(sensitivity, _ratio(node, mechanism, amount))
-            lemma = f"{statistic}({len(own)})"
-            event = Event(node.scope.path, "owner sum", mechanism, Fraction(sensitivity), scale, amount, lemma)
-            events.append((node.scope, self._sum_event(event)))
-            scales.append(scale)
+            constant = partial(statistic_sensitivity, statistic)
+            event = self._sum_event(node, "owner sum", statistic, constant, len(own), amount)
+            events.append((node.scope, event))
+            scales.append(event.scale)
         self.ledger.charge(events)
         return scales
 

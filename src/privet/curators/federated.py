@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakKeyDictionary
 
@@ -19,6 +18,7 @@ import numpy as np
 from privet.curators.base import Budget, Node, Tally, budgets
 from privet.curators.memory import MOST_RECORDS
 from privet.curators.own import schema_digest
+from privet.curators.party import SHARES
 from privet.curators.remote import RemoteCurator
 from privet.curators.words import (
     budget_words,
@@ -34,7 +34,6 @@ from privet.federated.coordinator import Coordinator
 from privet.federated.journal import Journal
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import SecureMechanisms
-from privet.privacy.receipt import Event
 from privet.privacy.sensitivity import GRADIENT_ONE, ONE, TARGET_ONE, Score
 from privet.schema import Schema
 from privet.tree.candidates import Candidates, Choice, Split, Splits
@@ -57,7 +56,7 @@ class FederatedCurator(RemoteCurator):
     many times the variance as there are owners. ``journal`` lets a run be taken up again.
     """
 
-    capabilities = frozenset({"tally", "choose_each", "owner_sum"})
+    capabilities = frozenset({"tally", "choose_each", "owner_sum", "zcdp"})
 
     def __init__(
         self,
@@ -82,6 +81,8 @@ class FederatedCurator(RemoteCurator):
             progress=progress,
         )
         self.trust = self.coordinator.terms.trust
+        if noise == "shared":
+            self.noises = SHARES
         self.n_owners = len(self.coordinator.terms.parties)
         if self.coordinator.reproducible:
             self.void = (*self.void, "random_state: the noise can be reproduced")
@@ -91,7 +92,7 @@ class FederatedCurator(RemoteCurator):
         self.coordinator.tell(do=do, **what)
 
     def _limits(self, scope: Scope) -> dict[str, Any]:
-        return {"limit": None if scope.limit == math.inf else str(scope.limit)}
+        return {"limit": None if scope.limit == math.inf else str(scope.limit), "currency": scope.currency}
 
     def _use(self, grid: Grid) -> None:
         super()._use(grid)
@@ -107,9 +108,6 @@ class FederatedCurator(RemoteCurator):
         self._cannot("choose")
 
     # -- checked and charged by the base class, answered by the owners -----------------------------------------------
-
-    def _sum_event(self, event: Event) -> Event:
-        return event if self.coordinator.terms.noise == "own" else replace(event, mechanism="geometric_shares")
 
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
         if not tallies:

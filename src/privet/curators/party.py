@@ -2,7 +2,7 @@
 
 The party checks and charges every question by itself, with the same code as any curator, so nothing that a coordinator
 says can make it answer more than its own limit allows. Its answer to a tally is its own counts with a share of the
-noise (``privacy/samplers.py: geometric_shares``): too little noise to be seen alone, which is why it leaves the party
+noise (``privacy/shares.py``): too little noise to be seen alone, which is why it leaves the party
 masked (``federated/party.py``); or, where every owner draws the whole noise, enough for anybody. Its choices are
 permute-and-flip on its own records, which protects them whoever sees it.
 """
@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +31,6 @@ from privet.curators.words import (
 )
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import SecureMechanisms, SeededMechanisms, SeededShares, ShareMechanisms
-from privet.privacy.receipt import Event
 from privet.privacy.sensitivity import score_of
 from privet.schema import Schema
 from privet.tree.candidates import Splits
@@ -43,34 +42,37 @@ SUMS = ("tally", "owner_sum")
 QUESTIONS = (*SUMS, "choose_each")
 
 
+SHARES = MappingProxyType({"epsilon": "geometric_shares", "rho": "skellam_shares"})
+"""The noise of masked sums, of which every party adds a share."""
+
+
 class _Shares(MemoryCurator):
     """Draws a share of the noise, and says so."""
 
-    def _sum_event(self, event: Event) -> Event:
-        return replace(event, mechanism="geometric_shares")
+    noises = SHARES
 
 
 class PartyRecords(OwnRecords):
-    """One party's records for one run. ``of`` shares make up the noise; with 1 each party's is the whole.
+    """One party's records for one run. ``of`` shares make up the noise; with None each party's is the whole.
 
     ``seed`` makes the noise reproducible, for research: then there is no guarantee.
     """
 
     do: ClassVar[dict[str, str]] = {**OwnRecords.do, "focus": "focus", "splits": "tell_splits"}
 
-    def __init__(self, X: Any, y: Any, schema: Schema, ledger: Ledger, of: int, seed: Any = None) -> None:
-        kind: type[MemoryCurator] = MemoryCurator if of == 1 else _Shares
+    def __init__(self, X: Any, y: Any, schema: Schema, ledger: Ledger, of: int | None, seed: Any = None) -> None:
+        kind: type[MemoryCurator] = MemoryCurator if of is None else _Shares
         if seed is None:
-            noise: Any = SecureMechanisms() if of == 1 else ShareMechanisms(of)
+            noise: Any = SecureMechanisms() if of is None else ShareMechanisms(of)
         else:
             generator = np.random.default_rng(seed)
-            noise = SeededMechanisms(generator) if of == 1 else SeededShares(generator, of)
+            noise = SeededMechanisms(generator) if of is None else SeededShares(generator, of)
         super().__init__(kind(X, y, schema, ledger=ledger, mechanisms=noise))
         self.schema = schema
         self._splits: dict[str, Splits | Multiway] = {}
 
-    def root(self, node: int, limit: str | None = None) -> None:
-        self.nodes[node] = self.records.root(math.inf if limit is None else Fraction(limit))
+    def root(self, node: int, limit: str | None = None, currency: str = "epsilon") -> None:
+        self.nodes[node] = self.records.root(math.inf if limit is None else Fraction(limit), currency)
 
     def grid(self, features: list[dict[str, Any]]) -> None:
         super().grid(features)

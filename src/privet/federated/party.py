@@ -32,6 +32,7 @@ from privet.federated.identity import Identity, Known, check_signature
 from privet.federated.journal import Journal
 from privet.federated.masking import (
     SEED_BYTES,
+    SHARE_BYTES,
     deal_seed,
     masked,
     opened,
@@ -43,11 +44,13 @@ from privet.federated.terms import Terms, join_statement, list_statement, receip
 from privet.federated.wire import pack, unpack
 from privet.privacy.ledger import Amount, Ledger, show
 from privet.privacy.receipt import Event, Receipt
+from privet.privacy.zcdp import rho_of
 from privet.schema import Schema
 
 
 class Party:
-    """One owner. ``limit`` is the most that all runs together may spend; ``state`` the folder that remembers them.
+    """One owner. ``limit`` is the most that all runs together may spend, with ``delta`` if the noise may be Skellam's;
+    ``state`` is the folder that remembers them.
 
     ``known`` are the other parties' public keys. ``allowed`` are the questions that it answers, ``least_colluders`` is
     the smallest number of colluders that terms must tolerate. ``log`` is told, in words, of every question.
@@ -62,6 +65,7 @@ class Party:
         known: Known,
         *,
         limit: Amount = math.inf,
+        delta: Fraction | float | None = None,
         allowed: Iterable[str] = QUESTIONS,
         least_colluders: int = 0,
         state: Path | None = None,
@@ -71,6 +75,7 @@ class Party:
         self.name = identity.name
         self.schema = schema
         self.limit = limit
+        self.delta = delta
         self._identity = identity
         self._known = known
         self._data = X, y
@@ -94,8 +99,6 @@ class Party:
                 "unmask": self._unmask,
                 "sign": self._sign,
             }
-            if words["do"] == "hello":
-                return pack({"name": self.name})
             return answers[words["do"]](words, message)
         except (BudgetError, CapabilityError, FederatedError, LeakError) as error:
             reason = str(error)
@@ -159,12 +162,11 @@ class Party:
         if number == 0:
             run.meet(words["keys"], self._known, self.name)
         reply, kept = run.answer(words, message, self.name)
-        spent = run.records.records.ledger.spent
-        journal.put(f"{number:06}", _kept_entry({"spent": str(spent), **kept}, message, reply))
+        journal.put(f"{number:06}", _kept_entry({**run.spent, **kept}, message, reply))
         run.next += 1
         self._log(
-            f"run {run.terms.run[:8]}, question {number}: {_said(words['question'])}; spent epsilon {show(spent)}"
-            f"{'' if self.limit == math.inf else f' of {show(self.limit)}'}"
+            f"run {run.terms.run[:8]}, question {number}: {_said(words['question'], run.records)}; spent epsilon "
+            f"{show(run.records.records.ledger.spent)}{'' if self.limit == math.inf else f' of {show(self.limit)}'}"
         )
         return reply
 
@@ -178,8 +180,7 @@ class Party:
         if number == 0:
             run.meet(words["keys"], self._known, self.name)
         run.do(words)
-        spent = run.records.records.ledger.spent
-        journal.put(f"{number:06}", _kept_entry({"spent": str(spent)}, message, pack({"missed": number})))
+        journal.put(f"{number:06}", _kept_entry(run.spent, message, pack({"missed": number})))
         run.next += 1
         return pack({"behind": run.next})
 
@@ -262,11 +263,13 @@ class Party:
             raise FederatedError("This party has not joined this run, or has lost what it kept of it.")
         words, key = unpack(kept)
         terms = Terms.of_words(words["terms"])
-        left = math.inf if self.limit == math.inf else Fraction(self.limit) - self._spent_elsewhere(name)
-        if left <= 0:
+        ledger = Ledger(self.limit, self.delta, whole_orders=True)
+        if self.limit < math.inf:
+            ledger.withhold(self._spent_elsewhere(name))
+        if ledger.root.limit <= 0:
             raise BudgetError(f"{self.name} has nothing left of its limit of epsilon {show(self.limit)}.")
         seed = None if self._seed is None else [self._seed, int.from_bytes(sha256(self.name.encode()).digest()[:4])]
-        records = PartyRecords(*self._data, self.schema, Ledger(left), terms.of, seed)
+        records = PartyRecords(*self._data, self.schema, ledger, terms.of, seed)
         run = _Run(terms, X25519PrivateKey.from_private_bytes(key), records)
         while (stored := journal.get(f"{run.next:06}")) is not None:
             _, asked, _ = _entry(stored)
@@ -282,7 +285,7 @@ class Party:
         return run
 
     def _spent_elsewhere(self, but: str) -> Fraction:
-        """What all other runs have spent: of each, what its last answer says."""
+        """What all other runs have spent, in the currency of this party's limit: of each, what its last entry says."""
         if self._state is not None and self._state.is_dir():
             for folder in self._state.iterdir():
                 if folder.is_dir():
@@ -294,7 +297,15 @@ class Party:
                 number += 1
             last = None if name == but else journal.get(f"{number:06}")
             if last is not None:
-                spent += Fraction(_entry(last)[0]["spent"])
+                spent += self._in_own_currency(_entry(last)[0])
+        return spent
+
+    def _in_own_currency(self, kept: dict[str, Any]) -> Fraction:
+        spent = Fraction(kept["spent"])
+        if kept["currency"] == "epsilon":
+            return spent if self.delta is None else rho_of("geometric", spent)
+        if self.delta is None:
+            raise BudgetError(f"{self.name} has spent with a delta before: its limit needs one, too.")
         return spent
 
 
@@ -307,6 +318,12 @@ class _Run:
         self.records = records
         self.next = 0
         self._secrets: dict[str, bytes] = {}
+
+    @property
+    def spent(self) -> dict[str, str]:
+        """What it has spent, for the journal."""
+        root = self.records.records.ledger.root
+        return {"spent": str(root.spent), "currency": root.currency}
 
     def meet(self, keys: dict[str, list[str]], known: Known, me: str) -> None:
         """Take the others' keys for this run, each signed by its party under the same terms."""
@@ -345,10 +362,15 @@ class _Run:
         if not self.terms.double:
             return pack({"said": None}, masked(numbers, me, seeds).astype("<u8").tobytes()), {}
         own_seed = secrets.token_bytes(SEED_BYTES)
-        shares = deal_seed(own_seed, self.terms.threshold, self.terms.parties)
-        boxes = {name: sealed(self._secrets[name], context, me, shares[name]).hex() for name in roster if name != me}
+        dealt = {me: own_seed, **(seeds if self.terms.deals_pairs else {})}
+        shares = {name: deal_seed(seed, self.terms.threshold, self.terms.parties) for name, seed in dealt.items()}
+        boxes = {
+            name: sealed(self._secrets[name], context, me, b"".join(own[name] for own in shares.values())).hex()
+            for name in roster
+            if name != me
+        }
         reply = pack({"said": None, "shares": boxes}, masked(numbers, me, seeds, own_seed).astype("<u8").tobytes())
-        return reply, {"own_share": shares[me].hex()}
+        return reply, {"own_share": shares[me][me].hex()}
 
     def check_list(self, listed: list[str], asked: bytes, me: str) -> None:
         roster = unpack(asked)[0]["roster"]
@@ -361,15 +383,31 @@ class _Run:
         """This party's part in reading one sum: shares of the listed parties' own seeds, seeds with the others.
 
         Of its own seed, too, it gives its one share and not the seed: who would get that from a party alone, while the
-        others took it for missing, could read its answer.
+        others took it for missing, could read its answer. Where several may drop out it also gives its shares of the
+        seeds that the listed have with the missing: those of one who has left meanwhile are needed, the others' the
+        coordinator hears from themselves.
         """
         roster = unpack(asked)[0]["roster"]
         context = sha256(asked).digest()
-        others = [name for name in listed if name != me]
-        shares = {name: opened(self._secrets[name], context, name, bytes.fromhex(boxes[name])).hex() for name in others}
         missing = [name for name in roster if name not in listed]
+        shares, pairs = {me: kept["own_share"]}, {}
+        for name in listed:
+            if name == me:
+                continue
+            box = opened(self._secrets[name], context, name, bytes.fromhex(boxes[name]))
+            own, of_pairs = self._shares_of(name, box, roster)
+            shares[name] = own.hex()
+            pairs[name] = {gone: of_pairs[gone].hex() for gone in missing if gone in of_pairs}
         seeds = {name: pair_seed(self._secrets[name], context).hex() for name in missing}
-        return pack({"shares": {**shares, me: kept["own_share"]}, "seeds": seeds})
+        return pack({"shares": shares, "seeds": seeds, "pairs": pairs})
+
+    def _shares_of(self, dealer: str, box: bytes, roster: list[str]) -> tuple[bytes, dict[str, bytes]]:
+        """What a dealer's box holds: a share of its own seed, and of its seeds with the others on the roster."""
+        names = [dealer, *((name for name in roster if name != dealer) if self.terms.deals_pairs else ())]
+        if len(box) != SHARE_BYTES * len(names):
+            raise FederatedError(f"The shares from {dealer} make no sense.")
+        own, *others = (box[i : i + SHARE_BYTES] for i in range(0, len(box), SHARE_BYTES))
+        return own, dict(zip(names[1:], others))
 
 
 def _kept_entry(kept: dict[str, Any], asked: bytes, reply: bytes) -> bytes:
@@ -387,12 +425,11 @@ def _kept(journal: Journal, name: str) -> bytes:
     return entry
 
 
-def _said(question: dict[str, Any]) -> str:
+def _said(question: dict[str, Any], records: PartyRecords) -> str:
     asked = question["asked"]["asked"] if isinstance(question["asked"], dict) else question["asked"]
-    budgets = {float(Fraction(amount)) for amount in question["budgets"]}
-    return (
-        f"{question['do']} of {len(asked)} node(s) for epsilon {', '.join(f'{each:.4g}' for each in sorted(budgets))}"
-    )
+    currency = records.nodes[asked[0][0]].scope.currency
+    budgets = sorted({float(Fraction(amount)) for amount in question["budgets"]})
+    return f"{question['do']} of {len(asked)} node(s) for {currency} {', '.join(f'{each:.4g}' for each in budgets)}"
 
 
 def _without_root(event: Event) -> Event:

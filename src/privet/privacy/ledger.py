@@ -31,7 +31,7 @@ import numpy as np
 from privet.errors import BudgetError, LeakError
 from privet.privacy.processes import Sign, open_elsewhere
 from privet.privacy.receipt import PARALLEL, SAMPLE, Event, amplified
-from privet.privacy.zcdp import DIGITS, epsilon_at, rho_within
+from privet.privacy.zcdp import DIGITS, WHOLE, epsilon_at, rho_within
 
 Amount = Fraction | float  # a float only for infinity
 
@@ -194,7 +194,8 @@ class Ledger:
     (epsilon, delta)-differential privacy, and zCDP is what is added up. Inside ``with
     Ledger(total):`` every fit in this process charges this ledger, on whatever thread it runs (a thread or task
     that opened a ledger of its own charges that one); a fit that asks for more than is left when it starts is
-    refused and costs nothing.
+    refused and costs nothing. ``whole_orders``: the conversion to epsilon is that of whole orders, which costs next to
+    nothing and which Skellam noise needs (``privet.privacy.zcdp``).
 
     >>> with Ledger(0.3) as ledger:
     ...     for _ in range(3):
@@ -211,13 +212,22 @@ class Ledger:
     _sign: ClassVar[Sign] = Sign()  # tells worker processes that a ledger is open here
     _door: ClassVar[threading.RLock] = threading.RLock()  # one thread at a time opens or closes a ledger
 
-    def __init__(self, total: Fraction | float, delta: Fraction | float | None = None) -> None:
+    def __init__(
+        self, total: Fraction | float, delta: Fraction | float | None = None, *, whole_orders: bool = False
+    ) -> None:
         self.total: Amount = math.inf if total == math.inf else exact(total, "the ledger's total")
         self.delta = Fraction(0) if delta is None else checked_delta(delta)
-        limit = rho_within(Fraction(self.total), self.delta) if self.delta and self.total < math.inf else self.total
+        self.whole_orders = whole_orders
+        limit = self.total
+        if self.delta and self.total < math.inf:
+            limit = rho_within(Fraction(self.total), self.delta, whole_orders)
         self.root = Scope("", None, 0, limit, "rho" if self.delta else "epsilon")
         self.events: list[Event] = []
         self._process = os.getpid()
+
+    def withhold(self, spent: Amount) -> None:
+        """Leave less, by what other ledgers of the same records have spent in this one's currency."""
+        self.root.limit = _minus(self.root.limit, spent)
 
     @property
     def spent(self) -> Amount:
@@ -233,7 +243,9 @@ class Ledger:
         return max(self._in_epsilon(left) - Fraction(2, 10**DIGITS), Fraction(0))
 
     def _in_epsilon(self, amount: Amount) -> Amount:
-        return epsilon_at(Fraction(amount), self.delta) if self.delta and amount < math.inf else amount
+        if not self.delta or amount == math.inf:
+            return amount
+        return epsilon_at(Fraction(amount), self.delta, self.whole_orders)
 
     def open(self, name: str, limit: Amount, currency: str = "epsilon") -> Scope:
         """Open a scope over all records that may spend up to ``limit`` of a currency; refuse if that is not left.
@@ -267,6 +279,10 @@ class Ledger:
                 raise LeakError("A scope of another ledger cannot be charged here: its limits would not see it.")
             if not (event.charged == math.inf or (isinstance(event.charged, Fraction | int) and event.charged >= 0)):
                 raise BudgetError("A charge must be an exact fraction, not negative, or infinity.")
+            if event.mechanism in WHOLE and not self.whole_orders:
+                raise BudgetError(
+                    "What Skellam noise costs is known for whole orders: open the ledger with whole_orders=True."
+                )
         undo: list[tuple[Scope, Amount, Amount]] = []
         with self.root._lock:
             n_events = len(self.events)

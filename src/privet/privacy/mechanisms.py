@@ -18,8 +18,9 @@ import numpy as np
 from privet.errors import BudgetError, LeakError
 from privet.privacy.laws import log_gaussian
 from privet.privacy.receipt import SELECTIONS
-from privet.privacy.samplers import draw_parts, geometric_shares, joint_quantiles, one_sided_geometric, survivors
+from privet.privacy.samplers import draw_parts, joint_quantiles, one_sided_geometric, survivors
 from privet.privacy.sensitivity import JointQuantiles
+from privet.privacy.shares import geometric_shares, skellam_shares
 
 # Up to here noise fits in 64-bit integers, together with exact scores and public priors: it exceeds 2^62 with
 # a chance of exp(-1024), and a prior's logarithm, at least -709, stays below 2^62 in the scores' units.
@@ -212,15 +213,18 @@ class ShareMechanisms(SecureMechanisms):
     def __init__(self, of: int) -> None:
         self._of = of
 
-    def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
-        if self._of == 1:
-            return super().geometric(values, scale)
+    def geometric_shares(self, values: np.ndarray, scale: float) -> np.ndarray:
+        """Each integer plus a share of two-sided geometric noise."""
+        return self._with(geometric_shares, values, scale)
+
+    def skellam_shares(self, values: np.ndarray, scale: float) -> np.ndarray:
+        """Each integer plus a share of Skellam noise, whose standard deviation is the scale."""
+        return self._with(skellam_shares, values, scale)
+
+    def _with(self, draw: Any, values: np.ndarray, scale: float) -> np.ndarray:
         _check([scale])
         values = np.asarray(values, dtype=np.int64)
-        return values + geometric_shares(values.size, scale, self._of).reshape(values.shape)
-
-    def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
-        raise LeakError("Discrete Gaussian noise has no shares.")
+        return values + draw(values.size, scale, self._of).reshape(values.shape)
 
 
 class SeededShares(SeededMechanisms):
@@ -230,7 +234,7 @@ class SeededShares(SeededMechanisms):
         super().__init__(generator)
         self._of = of
 
-    def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
+    def geometric_shares(self, values: np.ndarray, scale: float) -> np.ndarray:
         _check([scale])
         values = np.asarray(values, dtype=np.int64)
         p = -math.expm1(-1 / scale)
@@ -239,8 +243,14 @@ class SeededShares(SeededMechanisms):
         one, other = self.generator.negative_binomial(1 / self._of, p, (2, *values.shape))
         return values + one - other
 
-    def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
-        raise LeakError("Discrete Gaussian noise has no shares.")
+    def skellam_shares(self, values: np.ndarray, scale: float) -> np.ndarray:
+        _check([scale])
+        values = np.asarray(values, dtype=np.int64)
+        mean = scale**2 / (2 * self._of)
+        if mean > 1e15:  # from here on a rounded normal number has the same law to all digits of a float
+            return values + np.rint(self.generator.normal(0, math.sqrt(2 * mean), values.shape)).astype(np.int64)
+        one, other = self.generator.poisson(mean, (2, *values.shape))
+        return values + one - other
 
 
 def mechanisms(random_state: int | np.random.Generator | np.random.RandomState | None) -> Mechanisms:

@@ -20,7 +20,7 @@ from typing import Any
 
 from privet.errors import BudgetError, ReceiptError
 from privet.privacy.cut import Drawn
-from privet.privacy.zcdp import epsilon_at, rho_of
+from privet.privacy.zcdp import WHOLE, epsilon_at, rho_of
 
 Amount = Fraction | float  # a float only for infinity
 
@@ -37,12 +37,18 @@ _STEP = re.compile(r"[a-z]+(?:0|[1-9][0-9]*):(?:0|[1-9][0-9]*)")
 # A lemma speaks about additive noise, about no noise at all or, as every score's does, about a selection.
 SELECTIONS = ("permute_and_flip", "exponential", "report_noisy_max")
 # By L1: the L2 sensitivity, which Gaussian noise is scaled to, is never larger.
-_NOISE = ("geometric", "geometric_shares", "gaussian")
+_NOISE = ("geometric", "geometric_shares", "gaussian", "skellam_shares")
+# By L2, which says nothing about geometric noise.
+_EUCLIDEAN = ("gaussian", "skellam_shares")
 _MECHANISMS = {
     "tally": _NOISE,
     "target_tally": _NOISE,
     "gradient_tally": _NOISE,
     "least_impurity": _NOISE,
+    "euclidean_tally": _EUCLIDEAN,
+    "euclidean_target_tally": _EUCLIDEAN,
+    "euclidean_gradient_tally": _EUCLIDEAN,
+    "euclidean_least_impurity": _EUCLIDEAN,
     "peek": ("peek",),
 }
 
@@ -110,6 +116,7 @@ COSTS = {
     "geometric": _noise_against_sensitivity,
     "geometric_shares": _noise_against_sensitivity,  # the honest parties' shares alone have the law of the whole
     "gaussian": lambda event: math.inf,
+    "skellam_shares": lambda event: math.inf,
     "peek": lambda event: math.inf,
 }
 
@@ -291,12 +298,15 @@ def amplified(epsilon: Amount, inverse_rate: int) -> Amount:
 
 
 def spending(events: tuple[Event, ...] | list[Event], delta: Fraction) -> Amount:
-    """The epsilon of a list of events: what they add up to or, charged in rho, what that is at ``delta``."""
+    """The epsilon of a list of events: what they add up to or, charged in rho, what that is at ``delta``.
+
+    It is converted at a whole order if one of them is proven for whole orders alone.
+    """
     spent = add_up(events)
     if not delta or spent == math.inf:
         return spent
     try:
-        return epsilon_at(Fraction(spent), delta)
+        return epsilon_at(Fraction(spent), delta, any(event.mechanism in WHOLE for event in events))
     except (BudgetError, ArithmeticError):
         raise ReceiptError("The receipt's charges and delta are no cost in zCDP.") from None
 

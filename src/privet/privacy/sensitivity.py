@@ -452,6 +452,18 @@ def least_impurity_sensitivity(tables: int) -> int:
     return ONE * tally_sensitivity(tables)
 
 
+def euclidean_sensitivity(one: int, tables: int) -> Fraction:
+    """The same sums by L2, for Gaussian and Skellam noise: sqrt(tables) times what a table has, rounded up.
+
+    A record changes each table by a vector of L1 norm at most ``one``, so of L2 norm at most ``one``, and the squares
+    of these add up over the tables: where a record is in many tables, that is far less than L1. (Least impurities are
+    one number for each table, which moves by at most ``one``.)
+    """
+    square = one * one * tally_sensitivity(tables) << 64
+    root = math.isqrt(square)
+    return Fraction(root + (root * root < square), 1 << 32)
+
+
 def score_of(lemma: str) -> Score:
     """The score of classes or targets that a lemma is about, by the name that it has in receipts."""
     match = re.fullmatch(r"([a-z_]+)(?:\(([0-9]{1,18})\))?", lemma)
@@ -476,11 +488,15 @@ def proven(lemma: str) -> Fraction:
         raise ReceiptError(f"A receipt names the lemma {lemma!r}, which does not exist.") from None
 
 
-_LEMMAS: dict[str, Callable[..., int]] = {
+_LEMMAS: dict[str, Callable[..., int | Fraction]] = {
     "tally": lambda tables=1: tally_sensitivity(tables),
     "target_tally": lambda tables=1: target_tally_sensitivity(tables),
     "gradient_tally": lambda tables=1: gradient_tally_sensitivity(tables),
     "least_impurity": lambda tables=1: least_impurity_sensitivity(tables),
+    "euclidean_tally": lambda tables=1: euclidean_sensitivity(tally_sensitivity(1), tables),
+    "euclidean_target_tally": lambda tables=1: euclidean_sensitivity(target_tally_sensitivity(1), tables),
+    "euclidean_gradient_tally": lambda tables=1: euclidean_sensitivity(gradient_tally_sensitivity(1), tables),
+    "euclidean_least_impurity": lambda tables=1: euclidean_sensitivity(least_impurity_sensitivity(1), tables),
     "gradient_norm": lambda: GradientNorm().sensitivity,
     "peek": lambda: 0,
     "gini": lambda: Gini().sensitivity,

@@ -5,6 +5,7 @@ its outputs on neighbouring data is at most rho * alpha. Costs add along a path 
 epsilons are (docs/theory.md, L2). What each mechanism costs, with r = sensitivity / scale:
 
 - Gaussian noise, r by the L2 sensitivity: r^2 / 2 (Canonne, Kamath and Steinke 2020, Theorem 4, for integers);
+- Skellam noise, r by the L2 sensitivity, at whole orders alpha: r^2 / 2 + 9 r^4 / 8 (below);
 - the exponential mechanism, that is Gumbel noise, r by the range of lemma L1: r^2 / 8 (Cesar and Rogers 2021);
 - every r-DP mechanism: r^2 / 2 (Bun and Steinke 2016, Proposition 1.4).
 
@@ -14,6 +15,12 @@ The sum is converted once, by Canonne, Kamath and Steinke 2020, Corollary 13: rh
 
 Every alpha gives a true statement, so the search for a good one needs no care; its value is then rounded up. All of it
 is decimal arithmetic of a fixed precision, so that a stranger's computer finds the same number.
+
+Skellam noise of variance m on integers with sensitivities D1 (L1) and D2 (L2) has, for whole alpha > 1, a divergence of
+order alpha of at most alpha D2^2 / (2 m) + ((2 alpha - 1) D2^2 + 6 D1) / (4 m^2) (Agarwal, Kairouz and Liu 2021,
+Theorem 3.5). Integers have D1 <= D2^2, so the second term is at most (2 alpha + 5) D2^2 / (4 m^2), and with alpha >= 2
+at most 9 alpha D2^2 / (8 m^2). With D2 >= 1 that is 9 alpha r^4 / 8. What is proven for whole orders alone is converted
+at whole orders alone (``whole``), and so is every sum that it is a part of.
 """
 
 from __future__ import annotations
@@ -33,6 +40,11 @@ DIGITS = 9
 SHARES = {"exponential": 8}
 """r^2 over this is the rho of a mechanism, over 2 that of any other."""
 
+WHOLE = frozenset({"skellam_shares"})
+"""Mechanisms whose rho holds for whole orders; it is r^2 / 2 + 9 r^4 / 8."""
+
+_SKELLAM = Fraction(9, 8)
+
 _DECIMAL = Context(prec=40)
 _SLACK = Decimal(10) ** -20  # far above what rounding to 40 digits can add up to, far below the digits shown
 _GRID = np.exp(np.linspace(-3, 2, 2_000))
@@ -46,7 +58,10 @@ def rho_of(mechanism: str, ratio: Fraction) -> Fraction:
     >>> rho_of("gaussian", Fraction(1, 10)), rho_of("exponential", Fraction(1, 10))
     (Fraction(1, 200), Fraction(1, 800))
     """
-    return ratio * ratio / SHARES.get(mechanism, 2)
+    square = ratio * ratio
+    if mechanism in WHOLE:
+        return square / 2 + _SKELLAM * square * square
+    return square / SHARES.get(mechanism, 2)
 
 
 def ratio_for(mechanism: str, rho: Fraction) -> Fraction:
@@ -55,14 +70,20 @@ def ratio_for(mechanism: str, rho: Fraction) -> Fraction:
     >>> rho_of("gaussian", ratio_for("gaussian", Fraction(1, 7))) <= Fraction(1, 7)
     True
     """
-    square = rho * SHARES.get(mechanism, 2)
+    if mechanism in WHOLE:  # x / 2 + 9 x^2 / 8 = rho, for x the square of the ratio
+        return _root(4 * rho / (1 + _root(1 + 18 * rho, up=True)))
+    return _root(rho * SHARES.get(mechanism, 2))
+
+
+def _root(square: Fraction, up: bool = False) -> Fraction:
+    """The square root, rounded down or up in the last of some 64 digits."""
     bits = 64 + max(0, square.denominator.bit_length() - square.numerator.bit_length()) // 2
-    return Fraction(math.isqrt((square.numerator << 2 * bits) // square.denominator), 1 << bits)
+    return Fraction(math.isqrt((square.numerator << 2 * bits) // square.denominator) + up, 1 << bits)
 
 
 @lru_cache(maxsize=256)
-def epsilon_at(rho: Fraction, delta: Fraction) -> Fraction:
-    """An epsilon with which ``rho``-zCDP is (epsilon, ``delta``)-DP, rounded up.
+def epsilon_at(rho: Fraction, delta: Fraction, whole: bool = False) -> Fraction:
+    """An epsilon with which ``rho``-zCDP is (epsilon, ``delta``)-DP, rounded up; with ``whole``, at a whole order.
 
     >>> float(epsilon_at(Fraction(1, 50), Fraction(1, 10**6)))
     0.899935268
@@ -84,7 +105,11 @@ def epsilon_at(rho: Fraction, delta: Fraction) -> Fraction:
             low, a, at_a = a, b, at_b
             b = low + _GOLDEN * (high - low)
             at_b = _bound(rho, delta, b)
-    epsilon = max(min(at_a, at_b) + _SLACK, Decimal(0))
+    best = min(at_a, at_b)
+    if whole:
+        order = max(2, 1 + int(_DECIMAL.exp((low + high) / 2)))
+        best = min(_bound(rho, delta, _DECIMAL.ln(Decimal(near - 1))) for near in (order, order + 1))
+    epsilon = max(best + _SLACK, Decimal(0))
     return Fraction(epsilon.quantize(Decimal(1).scaleb(-DIGITS), rounding=ROUND_CEILING))
 
 
@@ -103,7 +128,7 @@ def _decimal(value: Fraction) -> Decimal:
 
 
 @lru_cache(maxsize=256)
-def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
+def rho_within(epsilon: Fraction, delta: Fraction, whole: bool = False) -> Fraction:
     """The largest rho, nearly, that ``epsilon_at`` converts to at most ``epsilon`` at ``delta``.
 
     >>> epsilon_at(rho_within(Fraction(1), Fraction(1, 10**6)), Fraction(1, 10**6)) <= 1
@@ -114,17 +139,19 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     low, high = 0.0, float(epsilon) + 1
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if _roughly(middle, float(delta)) <= epsilon else (low, middle)
+        low, high = (middle, high) if _roughly(middle, float(delta), whole) <= epsilon else (low, middle)
     for digits in range(12, 3, -1):
         rho = Fraction(round(Fraction(low) * (1 - Fraction(1, 10**digits)) * 2**60), 2**60)
-        if rho > 0 and epsilon_at(rho, delta) <= epsilon:
+        if rho > 0 and epsilon_at(rho, delta, whole) <= epsilon:
             return rho
     raise BudgetError("This epsilon and delta allow no answer at all. Raise one of them.")
 
 
-def _roughly(rho: float, delta: float) -> float:
+def _roughly(rho: float, delta: float, whole: bool) -> float:
     """``epsilon_at`` in floats, over a grid of alphas."""
     excess = math.sqrt(-math.log(delta) / max(rho, 1e-300)) * _GRID
+    if whole:
+        excess = np.maximum(1.0, np.rint(excess))
     alpha = 1 + excess
     return float((alpha * rho + np.log(excess / alpha) - (math.log(delta) + np.log(alpha)) / excess).min())
 

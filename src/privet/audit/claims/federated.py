@@ -13,8 +13,8 @@ from scipy.special import gamma, kv  # type: ignore[import-untyped]
 from privet.audit.claims.law import Law, LogLaw, joined, log_not, yes_or_no
 from privet.audit.pair import Pair
 from privet.privacy.laws import log_geometric_shares, log_geometric_tail
-from privet.privacy.samplers import geometric_shares
 from privet.privacy.sensitivity import ONE, least_impurities
+from privet.privacy.shares import geometric_shares
 from privet.schema import Numeric, Schema
 
 
