@@ -201,7 +201,8 @@ def test_gradient_questions_are_charged_by_their_lemmas(delta):
     curator.tally({root: Tally((halves(0),), measure="gradient", output=1)}, Fraction(1, 500))
     curator.advance({root: Step(halves(0), (1, 2), 1)})
     chosen, tallied = ledger.events
-    assert [event.lemma for event in ledger.events] == ["gradient_norm", "gradient_tally(1)"]
+    norm = "euclidean_" if delta else ""
+    assert [event.lemma for event in ledger.events] == ["gradient_norm", f"{norm}gradient_tally(1)"]
     assert tallied.mechanism == ("gaussian" if delta else "geometric")
     for event, budget in ((chosen, Fraction(1, 1000)), (tallied, Fraction(1, 500))):
         assert event.charged == budget
