@@ -144,7 +144,7 @@ def accuracy(
                     seen_a |= a > 0
                     seen_b |= b > 0
                 for j in waiting[place:stop]:
-                    if sound:  # all hold the same records
+                    if sound and sum_a > 0 and sum_b > 0:  # all hold the same records
                         noisy[j, :, 0] += (sum_a / stop - noisy[j, :, 0].sum()) / n_bins
                         noisy[j, :, 1] += (sum_b / stop - noisy[j, :, 1].sum()) / n_bins
                     t, mean = best_split(noisy[j], low[j], high[j])

@@ -5,15 +5,17 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from privet import Categorical, FederatedCurator, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
 from privet.audit.exact import loss, transcripts
 from privet.federated.channel import in_process
 from privet.privacy.receipt import add_up
 from privet.privacy.sensitivity import CorrectCount, Gini
-from privet.tree.candidates import Candidates
+from privet.tree.candidates import Candidates, Split
 from privet.tree.grid import public_grid
-from privet.tree.proposals import agreed, choose, choose_by_proposals, proposals
+from privet.tree.proposals import agreed, choose, choose_by_proposals, common_tables, proposals
 from privet.tree.splits import public_splits
 
 SCHEMA = Schema({"x": Numeric(0, 9, integer=True), "s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
@@ -151,3 +153,34 @@ def test_no_transcript_of_two_owners_proposals_is_more_than_epsilon_apart():
         for after in (((*first, added), second), (first, (*second, added))):
             worst = max(worst, loss(before, law(after)))
     assert 0.5 < worst <= 1 + 1e-9
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.lists(st.integers(0, 2), min_size=6, max_size=6)), min_size=1, max_size=5)
+)
+def test_splits_of_one_feature_are_read_off_one_table(parts):
+    splits = list(dict.fromkeys(Split(feature, bytes(part)) for feature, part in parts))
+    tables = common_tables(splits)
+    assert len(tables) == len({split.feature for split in splits})
+    assert sorted(map(repr, (split for table in tables for split in table.finds))) == sorted(map(repr, splits))
+    cells = np.array([1, 2, 4, 8, 16, 32])
+    for table in tables:
+        of_parts = np.bincount(np.frombuffer(table.split.part, dtype=np.uint8), weights=cells)
+        for split, children in table.finds.items():
+            expected = np.bincount(np.frombuffer(split.part, dtype=np.uint8), weights=cells, minlength=split.n_children)
+            assert (children @ of_parts == expected).all()
+
+
+def test_more_parts_than_a_byte_names_take_another_table():
+    one, other = (Split(0, bytes((np.arange(512) // width % 16).astype(np.uint8))) for width in (1, 17))
+    assert len(common_tables([one])) == 1
+    assert [list(table.finds) for table in common_tables([one, other])] == [[one], [other]]
+
+
+def test_owners_who_nearly_agree_pay_for_one_table():
+    curator = curator_of([owner(400, "x", seed) for seed in range(4)])
+    root = curator.root()
+    (counted,) = proposals(curator, {root: options(curator)}, Gini(), Fraction(1, 20)).values()
+    tally = curator.ledger.events[-1]
+    assert tally.question == "tally"
+    assert tally.sensitivity == len({each.split.feature for each in counted})

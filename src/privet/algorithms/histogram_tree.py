@@ -51,17 +51,36 @@ CLAIMED_BOUND = Fraction(5, 4)
 class _HistogramTree(PrivateEstimator):
     """What classifier and regressor share: how a tree grows on sums alone."""
 
-    max_depth: int
-    n_bins: int
-    min_samples: float
-    leaf_share: float
-    save_budget: bool
-    bounds_share: float
     _measure: str  # what a histogram adds up
     _shortfall = (
         "A record enters the bound of every feature, and each bound was paid for with the whole of the bounds' budget; "
         "the report divides it by the number of features only for histograms."
     )
+
+    def __init__(
+        self,
+        schema: Schema | str | None = None,
+        *,
+        epsilon: float = 1.0,
+        max_depth: int = 5,
+        n_bins: int = 10,
+        min_samples: float = 10,
+        leaf_share: float = 0.5,
+        save_budget: bool = False,
+        bounds_share: float = 0.25,
+        variant: str = "sound",
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.max_depth = max_depth
+        self.n_bins = n_bins
+        self.min_samples = min_samples
+        self.leaf_share = leaf_share
+        self.save_budget = save_budget
+        self.bounds_share = bounds_share
+        self.variant = variant
+        self.random_state = random_state
 
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
@@ -135,10 +154,13 @@ class _HistogramTree(PrivateEstimator):
             answers = self._records(np.concatenate([counts[node] for node in asked]))
             totals = histograms.totals(numbers, answers)
             if self.variant == "sound":
-                # All histograms of a node hold the same records: the mean of what they say is the best guess.
+                # All histograms of a node hold the same records: the mean of what they say is the best guess, if it is
+                # one at all.
                 sums = sums + _added(totals, of_node, len(searches))
                 n_asked += _added(np.ones((len(numbers), 1)), of_node, len(searches))
-                answers = histograms.moved(numbers, answers, (sums / np.maximum(n_asked, 1))[of_node] - totals)
+                means = (sums / np.maximum(n_asked, 1))[of_node]
+                believable = (means > 0).all(axis=1, keepdims=True)
+                answers = histograms.moved(numbers, answers, np.where(believable, means - totals, 0))
             found = histograms.best(numbers, answers, parting[of_node])
             end = 0
             for node, batch in asked.items():
@@ -201,8 +223,9 @@ class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
     is the report's Algorithm 5, whose claim holds, or with ``save_budget=True`` its Algorithm 6, whose claim does not:
     every feature's bound is paid with the whole budget for bounds. It asks for the printed noise, and the receipt says
     what that costs. The sound variant pays for bounds with a share for each feature and the true sensitivity, 1; counts
-    a categorical feature in one histogram, which costs no more than one of its one-hot columns; leaves out splits
-    that the rules above a node leave nothing to part; gives leaves what their path has not spent; and asks for
+    a categorical feature in one histogram, which costs no more than one of its one-hot columns; lets the histograms of
+    a node, which all hold the same records, agree on its class counts; leaves out splits that the rules above a node
+    leave nothing to part; gives leaves what their path has not spent; and asks for
     histograms in batches, each twice as large as the one before, so that a level takes few rounds.
 
     All it asks of a curator are sums, so it also learns from owners who mask theirs (``fit_curator``). On one machine
@@ -266,17 +289,19 @@ class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
         variant: str = "sound",
         random_state: Any = None,
     ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.n_bins = n_bins
-        self.min_samples = min_samples
-        self.leaf_share = leaf_share
-        self.save_budget = save_budget
-        self.bounds_share = bounds_share
+        super().__init__(
+            schema,
+            epsilon=epsilon,
+            max_depth=max_depth,
+            n_bins=n_bins,
+            min_samples=min_samples,
+            leaf_share=leaf_share,
+            save_budget=save_budget,
+            bounds_share=bounds_share,
+            variant=variant,
+            random_state=random_state,
+        )
         self.leaves = leaves
-        self.variant = variant
-        self.random_state = random_state
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -332,31 +357,6 @@ class HistogramTreeRegressor(_HistogramTree, PrivateRegressor):
     """
 
     _measure = "target"
-
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        max_depth: int = 5,
-        n_bins: int = 10,
-        min_samples: float = 10,
-        leaf_share: float = 0.5,
-        save_budget: bool = False,
-        bounds_share: float = 0.25,
-        variant: str = "sound",
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.n_bins = n_bins
-        self.min_samples = min_samples
-        self.leaf_share = leaf_share
-        self.save_budget = save_budget
-        self.bounds_share = bounds_share
-        self.variant = variant
-        self.random_state = random_state
 
     def _label(self, curator: Curator, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
         assert curator.schema.target is not None

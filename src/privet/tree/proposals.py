@@ -3,12 +3,12 @@
 Each owner proposes its own private choice, from its records alone; the children of all that was proposed are counted
 over all owners, class by class, with noise; and the proposal that does best by these counts is taken. Proposals cost
 once, whoever makes them (owners are disjoint), and no more with more features; the counts cost one table for each
-different proposal, so nothing is lost where owners agree.
+different feature, cut wherever a proposal cuts it, so little is lost where owners nearly agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,6 +17,9 @@ import numpy as np
 from privet.curators.base import Budget, Curator, Node, Tally, budgets
 from privet.privacy.sensitivity import CorrectCount, Score
 from privet.tree.candidates import Candidates, Choice, Split
+
+MOST_PARTS = 255
+"""A part's number is a byte."""
 
 PROPOSAL_SHARE = Fraction(2, 3)
 """The part of a choice's budget that pays for the owners' proposals, each from few records; the rest counts them."""
@@ -49,18 +52,62 @@ def proposals(
         asked, score, {node: paid[node] * PROPOSAL_SHARE for node in asked}, mechanism=mechanism
     )
     proposed = {node: dict.fromkeys(choice.split for choice in choices.get(node, ())) for node in candidates}
-    tables = {node: tuple(split for split in own if split is not None) for node, own in proposed.items()}
+    tables = {node: common_tables([split for split in own if split is not None]) for node, own in proposed.items()}
     counts = curator.tally(
-        {node: Tally(own) for node, own in tables.items()},
+        {node: Tally(tuple(table.split for table in own)) for node, own in tables.items()},
         {node: paid[node] * (1 - PROPOSAL_SHARE) if node in asked else paid[node] for node in candidates},
     )
     counted = {}
     for node, own in tables.items():
-        each = agreed(np.split(counts[node], np.cumsum([split.n_children for split in own])[:-1]))
-        counted[node] = [Counted(split, of_split) for split, of_split in zip(own, each)]
+        each = agreed(np.split(counts[node], np.cumsum([table.split.n_children for table in own])[:-1]))
+        counted[node] = [
+            Counted(split, children @ of_table)
+            for table, of_table in zip(own, each)
+            for split, children in table.finds.items()
+        ]
         if not own or None in proposed[node]:
             counted[node].append(Counted(None, each[0].sum(axis=0, keepdims=True)))
     return counted
+
+
+@dataclass(frozen=True, eq=False)
+class Common:
+    """A table that tells apart all that some splits of one feature do, and for each its children as sums of parts."""
+
+    split: Split
+    finds: dict[Split, np.ndarray]
+
+
+def common_tables(splits: Sequence[Split]) -> list[Common]:
+    """One table for each feature, or more where the parts would be too many for a byte.
+
+    A record is in one part of a table, however many splits are read off it: so m splits of one feature cost one table
+    instead of m, and a child that is a sum of k parts has the noise of k.
+    """
+    groups: list[list[Split]] = []
+    for split in splits:
+        for group in groups:
+            if group[0].feature == split.feature and len(_parts([*group, split])[0]) <= MOST_PARTS:
+                group.append(split)
+                break
+        else:
+            groups.append([split])
+    tables = []
+    for group in groups:
+        kinds, part = _parts(group)
+        table = Split(group[0].feature, part.astype(np.uint8).tobytes())
+        finds = {
+            split: (kinds[:, k] == np.arange(split.n_children)[:, None]).astype(float) for k, split in enumerate(group)
+        }
+        tables.append(Common(table, finds))
+    return tables
+
+
+def _parts(splits: Sequence[Split]) -> tuple[np.ndarray, np.ndarray]:
+    """The different fates of a cell, by the children that these splits of one feature send it to, and each cell's."""
+    children = np.stack([np.frombuffer(split.part, dtype=np.uint8) for split in splits], axis=1)
+    kinds, part = np.unique(children, axis=0, return_inverse=True)
+    return kinds, part.ravel()
 
 
 def agreed(tables: list[np.ndarray]) -> list[np.ndarray]:
