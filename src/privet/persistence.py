@@ -64,6 +64,8 @@ def to_dict(model: Any) -> dict[str, Any]:
     """A fitted model as plain data."""
     params = {name: _plain(value) for name, value in model.get_params(deep=False).items() if name != "schema"}
     params["random_state"] = None  # whether a seed was used is on the receipt; its value would reveal the noise
+    if "progress" in params:
+        params["progress"] = None  # how a fit was shown is no part of its model
     return {
         "format": FORMAT,
         "model": type(model).__name__,
@@ -87,7 +89,7 @@ def _plain(value: Any) -> Any:
 
 def _can_be_saved(name: str, value: Any) -> bool:
     number = isinstance(value, Real) and math.isfinite(value)
-    return name in ("schema", "random_state") or value is None or isinstance(value, str) or number
+    return name in ("schema", "random_state", "progress") or value is None or isinstance(value, str) or number
 
 
 def from_dict(data: Any) -> Any:

@@ -26,6 +26,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from privet import (
     BudgetError,
+    CapabilityError,
     Categorical,
     Ledger,
     MemoryCurator,
@@ -37,6 +38,8 @@ from privet import (
     SchemaError,
 )
 from privet.curators.base import Curator
+from privet.curators.federated import FederatedCurator
+from privet.persistence import MODELS, model_class
 from privet.tree.tree import Tree
 
 SCHEMA = Schema(
@@ -128,6 +131,61 @@ def test_a_failed_fit_spends_nothing_and_changes_nothing(data):
     assert (ledger.spent, ledger.events) == (0, [])
     assert sorted(vars(fresh)) == sorted(fresh.get_params())
     assert (text_of(old), sorted(vars(old))) == before
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_model_spends_anything_on_columns_that_it_refuses(name):
+    kind = model_class(name)
+    features = dict(SCHEMA.features) | {"sex": Categorical(["f", "m"], other=False)}
+    ends = {"classes": SCHEMA.classes} if kind._task == "classification" else {"target": (0, 90)}
+    unlisted = X.assign(sex=np.where(X["age"] < 88, X["sex"], "other"))
+    with Ledger(math.inf) as ledger:
+        for table in (BAD_DATA["NaN"][0], unlisted):
+            with pytest.raises(SchemaError):
+                kind(Schema(features, **ends)).fit(table, Y if "classes" in ends else X["age"])
+    assert (ledger.spent, ledger.events) == (0, [])
+
+
+class AsIfFederated(MemoryCurator):
+    """One that answers what owners answer who do not show their records to anybody."""
+
+    capabilities = FederatedCurator.capabilities
+
+    def choose_each(self, *args, **kwargs):
+        return {node: [choice] for node, choice in super().choose(*args, **kwargs).items()}
+
+    def choose(self, *args, **kwargs):
+        self._cannot("choose")
+
+    def parts(self, *args):
+        self._cannot("parts")
+
+    def samples(self, *args):
+        self._cannot("samples")
+
+    def quantiles(self, *args):
+        self._cannot("quantiles")
+
+    def target_quantiles(self, *args):
+        self._cannot("target_quantiles")
+
+    def peek(self, *args):
+        self._cannot("peek")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_model_spends_anything_with_a_curator_that_cannot_answer_all(name):
+    kind = model_class(name)
+    schema = SCHEMA if kind._task == "classification" else Schema(SCHEMA.features, target=(0, 90))
+    ledger = Ledger(math.inf)
+    curator = AsIfFederated(X, Y if schema.classes else X["age"], schema, ledger=ledger)
+    for model in [kind(), kind(method="boosting")] if name == "PrivateForestClassifier" else [kind()]:
+        try:
+            model.fit_curator(curator)
+        except CapabilityError:
+            assert (ledger.spent, ledger.events) == (0, [])
+        else:
+            ledger = curator.ledger = Ledger(math.inf)
 
 
 def test_a_fit_that_breaks_off_half_way_keeps_the_old_model_and_its_costs(monkeypatch):

@@ -242,3 +242,30 @@ def test_missing_and_unlisted_values_are_predicted():
     rows = np.array([[1.0, np.nan, "somewhere"], [9.0, 2.0, "c"]], dtype=object)
     for options in KINDS:
         assert forest(**options).fit(X, Y).predict(rows).tolist() == ["no", "yes"]
+
+
+def test_a_fit_that_a_ledger_with_a_delta_cannot_afford_costs_nothing():
+    model = PrivateForestClassifier(SCHEMA, epsilon=1, delta=1e-6, method="boosting")
+    with Ledger(1.2, delta=1e-6) as ledger:
+        model.fit(X[:500], Y[:500])
+        before = ledger.root.spent
+        with pytest.raises(BudgetError, match=r"left of 1\.2"):
+            model.fit(X[:500], Y[:500])
+    assert ledger.root.spent == before
+
+
+def test_an_epsilon_may_be_large_or_a_fraction_with_a_delta_too():
+    for epsilon in (10_000, "1/3"):
+        model = PrivateForestClassifier(SCHEMA, epsilon=epsilon, delta=1e-6, method="boosting").fit(X[:500], Y[:500])
+        assert model.privacy_.verify()
+        assert model.privacy_.epsilon <= Fraction(epsilon)
+
+
+def test_a_model_is_saved_without_the_function_that_showed_its_progress(tmp_path):
+    shares = []
+    model = PrivateForestClassifier(SCHEMA, progress=lambda share, note: shares.append(share)).fit(X, Y)
+    model.save(tmp_path / "model.json")
+    np.testing.assert_array_equal(privet.load(tmp_path / "model.json").predict(X), model.predict(X))
+    assert shares[-1] == 1
+    with pytest.raises(PrivetError, match="progress"):
+        PrivateForestClassifier(SCHEMA, progress=5).fit(X, Y)

@@ -123,7 +123,9 @@ class Naive:
 amounts = st.one_of(
     st.fractions(min_value=0, max_value=1, max_denominator=12), st.sampled_from([F(0), F(1, 3), math.inf])
 )
-limits = st.one_of(st.just(math.inf), st.fractions(min_value=F(1, 10), max_value=3, max_denominator=12))
+limits = st.one_of(
+    st.just(math.inf), st.sampled_from([0.5, 2.5, 1]), st.fractions(min_value=F(1, 10), max_value=3, max_denominator=12)
+)
 which = st.integers(0, 50)
 steps = st.one_of(
     st.tuples(st.just("split"), which, st.integers(1, 3), st.sampled_from(["split", "parts"])),
@@ -508,3 +510,12 @@ def test_an_event_keeps_the_path_that_the_receipt_adds_up():
     assert node.path == "/fit0:0/split0:1/copy0:0/parts0:2"
     charge(ledger, (node, F(1, 4)))
     assert ledger.events == [replace(event(node, F(1, 4)), scope=node.path)]
+
+
+def test_a_limit_that_is_a_float_binds_as_it_is_written():
+    ledger = Ledger(math.inf)
+    scope = ledger.root.copy("fit", 0.3)
+    assert (scope.limit, scope.remaining) == (F(3, 10), F(3, 10))
+    charge(ledger, (scope, F(2, 10)))
+    with pytest.raises(BudgetError):
+        charge(ledger, (scope, F(2, 10)))

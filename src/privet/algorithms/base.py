@@ -57,6 +57,10 @@ class PrivateEstimator(BaseEstimator):
     def _check_params(self) -> None:
         """Raise for parameters that make no sense, before any record is read."""
 
+    def _questions(self) -> set[str]:
+        """The capabilities that a curator needs (``Curator.capabilities``)."""
+        return set()
+
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from a table and its labels, spending ``epsilon`` of the surrounding ledger, if there is one.
 
@@ -120,6 +124,8 @@ class PrivateEstimator(BaseEstimator):
                 "A published variant may cost more than it claims, so a ledger with a total refuses it. Fit it outside "
                 "of that, in Ledger(math.inf), or take variant='sound'."
             )
+        for question in sorted(self._questions() - curator.capabilities):
+            curator._cannot(question)  # now, before it has answered others
         n_roots = len(curator.roots)
         start = curator.root(self._limit(budget))
         tree = self._grow(curator, start, budget)
@@ -226,7 +232,7 @@ class PrivateEstimator(BaseEstimator):
             raise SchemaError(f"There is no feature {feature!r}{nearest(feature, self.schema_.names)}.")
         own = self.schema_.features[feature]
         column = (
-            np.asarray(values, dtype=float)
+            _numbers(values, feature, own)
             if isinstance(own, Numeric)
             else encode(open_column(np.asarray(values, dtype=object), feature), own.values, feature)
         )
@@ -301,6 +307,16 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
         """The value of each row's leaf."""
         leaves = self.apply(X)
         return values_of(self.tree_)[leaves]
+
+
+def _numbers(values: Sequence[Any], name: str, feature: Numeric) -> np.ndarray:
+    try:
+        numbers = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise SchemaError(f"Values of {name!r} are numbers.") from None
+    if numbers.ndim != 1 or (np.isnan(numbers).any() and not feature.missing):
+        raise SchemaError(f"Values of {name!r} are a list of numbers, none of them missing.")
+    return numbers
 
 
 def values_of(tree: Tree) -> np.ndarray:

@@ -25,10 +25,12 @@ from privet.algorithms.forest import (
     average_leaves,
     average_leaves_as_printed,
     count_leaves,
+    deepest,
     split_shoots,
     sprouts,
 )
-from privet.curators.base import Curator, Node, Tally
+from privet.algorithms.size import Size
+from privet.curators.base import Curator, Node
 from privet.errors import PrivetError
 from privet.privacy.ledger import exact
 from privet.privacy.sensitivity import MEDIAN, TARGET_ONE, Gini, Score, SquaredError
@@ -38,7 +40,6 @@ from privet.tree.forest import Forest
 from privet.tree.grid import Grid, public_grid
 from privet.tree.growth import Branch
 from privet.tree.multiway import Multiway
-from privet.tree.planning import SIZE_SHARE
 from privet.tree.tree import Tree
 
 CELLS = 256
@@ -46,8 +47,6 @@ CELLS = 256
 
 MOST_SUBSETS = 10
 """So many categories are split by every subset; more are put in a random order first."""
-
-DEEPEST = 24
 
 
 @dataclass(frozen=True)
@@ -95,20 +94,27 @@ class DiPriMe(PrivateForest):
     def _check_params(self) -> None:
         check_whole("n_trees", self.n_trees, 1)
         if self.max_depth is not None:
-            check_whole("max_depth", self.max_depth, 0, DEEPEST)
+            check_whole("max_depth", self.max_depth, 0, deepest(self.n_trees))
         check_whole("occupancy", self.occupancy, 1)
         check_choice("attribute", self.attribute, ("random", "exp", "flip"))
         check_whole("n_candidates", self.n_candidates, 1)
         check_hint(self.n_records)
-        if not 0 < exact(self.rho) < 1:
+        if not exact(self.rho, "rho") < 1:
             raise PrivetError(f"rho must be between 0 and 1, both excluded; got {self.rho!r}.")
+        check_choice("partition", self.partition, (True, False))
         if self.structure is not None:
             check_whole("structure", self.structure, 0)
 
+    def _questions(self) -> set[str]:
+        exact_values = self.variant == "published" and (self.attribute == "flip" or self._task == "regression")
+        return {"tally", "choose", "parts" if self.partition else "copies"} | ({"peek"} if exact_values else set())
+
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
+        # A grid reads every column, and refuses bad ones before anything is spent.
+        curator.grid(grid := public_grid(curator.schema, CELLS))
         depth, budget = self._depth(curator, start, budget)
-        grid = public_grid(curator.schema, CELLS if depth <= 8 else 4 * CELLS)
-        curator.grid(grid)
+        if depth > 8:
+            curator.grid(grid := public_grid(curator.schema, 4 * CELLS))
         roots = curator.parts(start, self.n_trees) if self.partition else curator.copies(start, self.n_trees)
         budget = budget if self.partition else budget / self.n_trees
         trees = [Tree(curator.schema) for _ in roots]
@@ -116,7 +122,7 @@ class DiPriMe(PrivateForest):
         rho, draws = exact(self.rho), public_generator(self.structure, self.random_state)
         leaves: dict[Node, Shoot] = {}
         for _ in range(depth):
-            medians = self._medians(curator, frontier, self._shares(curator, budget * rho / depth), grid, draws)
+            medians = self._medians(curator, frontier, budget * rho / depth, grid, draws)
             leaves |= {node: shoot for node, shoot in frontier.items() if node not in medians}
             frontier = split_shoots(curator, frontier, medians, grid)
         self._measure(curator, leaves | frontier, budget * (1 - rho) if depth else budget, grid)
@@ -126,32 +132,33 @@ class DiPriMe(PrivateForest):
         """The depth at which a leaf is expected to hold ``occupancy`` records, and what is left of the budget."""
         if self.max_depth is not None:
             return self.max_depth, budget
-        n: float = self.n_records or 0
-        if self.n_records is None:
-            share = budget * SIZE_SHARE
-            n, budget = int(curator.tally({start: Tally(by_class=False)}, share)[start][0]), budget - share
-        in_tree = n / self.n_trees if self.partition else n
-        return min(max(int(math.log2(max(in_tree / self.occupancy, 1))), 0), DEEPEST), budget
+        size = Size.of(curator, start, budget, self.n_records)
+        in_tree = size.n / self.n_trees if self.partition else size.n
+        return min(int(math.log2(max(in_tree / self.occupancy, 1))), deepest(self.n_trees)), size.left
 
-    def _shares(self, curator: Curator, level: Fraction) -> Shares:
+    def _shares(self, curator: Curator, level: Fraction, n_candidates: int) -> Shares:
         """Half of a level's budget for the medians; sound: a share for each of them, since a record is in all."""
         if self.attribute == "random":
             return Shares(level, Fraction(0))
-        if self.variant == "sound":
-            return Shares(level / 2 / self.n_candidates, level / 2)
-        return Shares(level / 2, level / 2 * self._printed(curator.schema))
+        if self.variant == "published":
+            return Shares(level / 2, level / 2 * self._printed(curator.schema))
+        if n_candidates == 1:  # nothing to choose among
+            return Shares(level, Fraction(0))
+        return Shares(level / 2 / n_candidates, level / 2)
 
     def _medians(
         self,
         curator: Curator,
         frontier: Mapping[Node, Shoot],
-        shares: Shares,
+        level: Fraction,
         grid: Grid,
         draws: np.random.Generator,
     ) -> dict[Node, Split]:
         """For every node that something parts a private median split, of a drawn attribute or of the best candidate."""
         wanted = 1 if self.attribute == "random" else self.n_candidates
         queues = {node: _attributes(shoot.branch, grid, wanted, draws) for node, shoot in frontier.items()}
+        # How many attributes can still be split follows from the splits above: public.
+        shares = {node: self._shares(curator, level, len(queue)) for node, queue in queues.items() if queue}
         occupied = self._occupied(curator, frontier)
         medians: dict[Node, list[Split]] = {node: [] for node, queue in queues.items() if queue}
         n_classes = len(curator.schema.classes or ())
@@ -165,13 +172,15 @@ class DiPriMe(PrivateForest):
                 if node in occupied:
                     splits, allowed = _between_records(splits, allowed, occupied[node], draws)
                 asked[node] = Candidates(splits, n_classes, allowed)
-            for node, choice in curator.choose(asked, MEDIAN, shares.median, mechanism=self._mechanism).items():
+            each = {node: shares[node].median for node in asked}
+            for node, choice in curator.choose(asked, MEDIAN, each, mechanism=self._mechanism).items():
                 assert choice.split is not None
                 medians[node].append(choice.split)
         chosen = {node: splits[0] for node, splits in medians.items()}
         several = {node: splits for node, splits in medians.items() if len(splits) > 1}
         options = {node: Candidates(Multiway.of(grid, splits), n_classes) for node, splits in several.items()}
-        for node, choice in curator.choose(options, self._score, shares.attribute, mechanism=self._mechanism).items():
+        each = {node: shares[node].attribute for node in options}
+        for node, choice in curator.choose(options, self._score, each, mechanism=self._mechanism).items():
             assert choice.split is not None
             chosen[node] = choice.split
         return chosen

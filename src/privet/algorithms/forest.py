@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -55,6 +56,15 @@ class ForestRegressor(PrivateForest, PrivateRegressor):
         for tree, own in zip(self.forest_.trees, leaves.T):
             total += values_of(tree)[own]
         return total / len(self.forest_.trees)
+
+
+MOST_LEAVES = 2**20
+"""Of all trees together: more take long to grow and gigabytes to hold."""
+
+
+def deepest(n_trees: int) -> int:
+    """The largest depth that so many binary trees may have."""
+    return int(math.log2(max(MOST_LEAVES / n_trees, 1)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,7 +93,6 @@ class _HistogramTree(PrivateEstimator):
             raise PrivetError(f"min_samples must be a number of records, such as 10; got {self.min_samples!r}.")
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
-        self._check_capabilities(curator)
         grid = even_grid(curator.schema, int(self.n_bins))
         histograms = feature_histograms(grid) if self.variant == "sound" else one_hot_histograms(grid)
         curator.grid(grid)
@@ -119,11 +118,6 @@ class _HistogramTree(PrivateEstimator):
             }
         self._label(curator, tree, leaves | frontier, leaf_budget)
         return tree.simplified()
-
-    def _check_capabilities(self, curator: Curator) -> None:
-        """Raise for a curator that could not answer all that will be asked, before anything is."""
-        for question in sorted(self._questions() - curator.capabilities):
-            curator._cannot(question)
 
     def _questions(self) -> set[str]:
         return {"tally", "owner_sum"} if self.save_budget else {"tally"}

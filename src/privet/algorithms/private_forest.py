@@ -21,9 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from privet.algorithms.base import check_choice, check_hint, check_whole
 from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.private_tree import grow_trees
+from privet.algorithms.size import Size, size_share
 from privet.curators.base import Curator, Node, Step, Tally
 from privet.errors import BudgetError, PrivetError
-from privet.privacy.ledger import Ledger, Scope, checked_delta
+from privet.privacy.ledger import Ledger, Scope, checked_delta, exact
 from privet.privacy.receipt import Receipt, spending
 from privet.privacy.sensitivity import GRADIENT_ONE, GradientNorm
 from privet.privacy.zcdp import rho_of, rho_within
@@ -32,8 +33,8 @@ from privet.schema import Schema
 from privet.tree.additive import Additive
 from privet.tree.candidates import Candidates
 from privet.tree.forest import Forest
-from privet.tree.grid import public_grid
-from privet.tree.planning import COUNT_SHARE, SIZE_SHARE, plan_levels
+from privet.tree.grid import Grid, public_grid
+from privet.tree.planning import COUNT_SHARE, plan_levels
 from privet.tree.rounds import CELLS, LARGEST_MOVE, RIDGE, partitions, pays_off, plan_rounds, signal
 from privet.tree.splits import public_splits
 
@@ -50,7 +51,7 @@ class PrivateForestClassifier(ForestClassifier):
     """The best private ensemble that we know for a given budget, for two or more classes.
 
     Costs ``epsilon`` in all (pure differential privacy, add or remove one record) or, with ``delta``, is
-    (epsilon, delta)-differentially private, accounted by zCDP: more accurate from about n * epsilon = 1,000 on.
+    (epsilon, delta)-differentially private, accounted by zCDP: more accurate from about n * epsilon = 1,700 on.
 
     Parameters
     ----------
@@ -124,8 +125,10 @@ class PrivateForestClassifier(ForestClassifier):
         check_whole("n_trees", self.n_trees, 1)
         check_whole("max_depth", self.max_depth, 1)
         check_hint(self.n_records)
+        if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
+            raise PrivetError(f"progress must be True, False, None or a function; got {self.progress!r}.")
         if self.delta is not None:
-            rho_within(Fraction(str(float(self.epsilon))), checked_delta(self.delta))
+            rho_within(exact(self.epsilon), checked_delta(self.delta))
         if self.n_trees > 1 and self.method == "boosting":
             raise PrivetError("n_trees is for method='trees': how often boosting goes round follows from the records.")
 
@@ -135,37 +138,46 @@ class PrivateForestClassifier(ForestClassifier):
 
     # -- growing ------------------------------------------------------------------------------------------------------
 
+    def _questions(self) -> set[str]:
+        if self.method == "boosting":
+            return self._boosting
+        return {"tally", "parts"} if self.n_trees > 1 else {"tally"}
+
+    @property
+    def _boosting(self) -> set[str]:
+        """What boosting asks a curator for."""
+        return {"tally", "choose", "advance"} | (set() if self.delta is None else {"zcdp"})
+
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Additive | Forest:
         if self.delta is not None and not curator.ledger.delta:
             raise BudgetError(
                 "This ledger adds up pure epsilons. Open it with a delta, Ledger(total, delta=...), or leave the "
                 "model's delta out."
             )
-        size_budget = Fraction(0)
-        n_records = self.n_records
-        if n_records is None:
-            size_budget = budget * SIZE_SHARE
-            n_records = int(curator.tally({start: Tally(by_class=False)}, size_budget)[start][0])
-        if self.delta is None:
-            currency, left, node = "epsilon", budget - size_budget, start
-        else:
-            limit = rho_within(budget, checked_delta(self.delta))
-            currency, left = "rho", limit - rho_of("geometric", size_budget)
-        n_classes = len(curator.schema.classes or ())
-        auto = self.method == "auto" and self.n_trees == 1 and pays_off(n_records, left, currency, n_classes)
-        boosts = self.method == "boosting" or auto
-        if not boosts or n_classes < 2:
-            # Two noise scales: a noisy number must not buy a depth that the true one would not.
-            margin = 0.0 if self.n_records is not None else 2 / float(SIZE_SHARE)
-            return self._parts(curator, start, budget - size_budget, n_records, margin)
-        if currency == "rho":
-            node = curator.root(left, "rho")
-        return self._boost(curator, node, left, n_records)
-
-    def _boost(self, curator: Curator, start: Node, budget: Fraction, n_records: float) -> Additive:
-        currency, n_classes = start.scope.currency, len(curator.schema.classes or ())
-        grid = public_grid(curator.schema)
+        # The grid first: it reads every column, and refuses bad ones before anything is spent.
+        grid = public_grid(curator.schema, None if self.n_trees == 1 else PART_CELLS)
         curator.grid(grid)
+        rho = Fraction(0)
+        if self.delta is not None:
+            rho = rho_within(budget, checked_delta(self.delta))
+            curator.ledger.afford(rho)
+            if self.n_records is None:
+                rho -= rho_of("geometric", size_share(budget))
+        size = Size.of(curator, start, budget, self.n_records)
+        currency, left = ("epsilon", size.left) if self.delta is None else ("rho", rho)
+        if not self._boosts(curator, size.n, left, currency):
+            return self._parts(curator, start, size, grid)
+        return self._boost(curator, start if self.delta is None else curator.root(rho, "rho"), left, size.n, grid)
+
+    def _boosts(self, curator: Curator, n_records: float, budget: Fraction, currency: str) -> bool:
+        n_classes = len(curator.schema.classes or ())
+        if n_classes < 2 or self.method == "trees" or self.n_trees > 1:
+            return False
+        able = self._boosting <= curator.capabilities
+        return self.method == "boosting" or (able and pays_off(n_records, budget, currency, n_classes))
+
+    def _boost(self, curator: Curator, start: Node, budget: Fraction, n_records: float, grid: Grid) -> Additive:
+        currency, n_classes = start.scope.currency, len(curator.schema.classes or ())
         plan = plan_rounds(n_records, budget, currency, n_classes)
         mechanism = "permute_and_flip" if currency == "epsilon" else "exponential"
         ridge = RIDGE / signal(1, plan.tally_budget, currency)
@@ -185,14 +197,12 @@ class PrivateForestClassifier(ForestClassifier):
                 bar.advance(1)
         return boosted
 
-    def _parts(self, curator: Curator, start: Node, budget: Fraction, n_records: float, margin: float) -> Forest:
-        n_classes = len(curator.schema.classes or ())
-        grid = public_grid(curator.schema, None if self.n_trees == 1 else PART_CELLS)
+    def _parts(self, curator: Curator, start: Node, size: Size, grid: Grid) -> Forest:
+        n_classes, n_trees = len(curator.schema.classes or ()), self.n_trees
         splits = public_splits(grid)
-        curator.grid(grid)
-        counts_budget = budget * COUNT_SHARE if self.n_trees > 1 else Fraction(0)
-        each = n_records / self.n_trees
-        plan = plan_levels(each, budget - counts_budget, len(splits), n_classes, self.max_depth, margin / self.n_trees)
+        counts_budget = size.left * COUNT_SHARE if n_trees > 1 else Fraction(0)
+        budget, margin = size.left - counts_budget, size.margin / n_trees
+        plan = plan_levels(size.n / n_trees, budget, len(splits), n_classes, self.max_depth, margin)
         starts = curator.parts(start, self.n_trees) if self.n_trees > 1 else [start]
         at_once = max(1, MOST_COUNTS // (2 ** len(plan.inner) * splits.grid.n_cells * n_classes))
         trees = []

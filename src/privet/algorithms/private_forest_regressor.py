@@ -86,6 +86,9 @@ class PrivateForestRegressor(ForestRegressor):
         check_whole("max_depth", self.max_depth, 1)
         check_hint(self.n_records)
 
+    def _questions(self) -> set[str]:
+        return {"tally", "choose", "target_quantiles", "focus", "copies"}
+
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
         def n_trees(worth: float) -> int:
             return self.n_trees or min(max(int(worth / WORTH_A_TREE), 1), MOST_TREES)

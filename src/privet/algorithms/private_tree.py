@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from privet.algorithms.base import PrivateClassifier, check_hint, check_whole
+from privet.algorithms.size import Size
 from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
 from privet.privacy.sensitivity import CorrectCount
@@ -20,7 +21,7 @@ from privet.schema import Schema
 from privet.tree.candidates import Candidates, Choice, Splits
 from privet.tree.grid import Grid, public_grid
 from privet.tree.growth import Branch, branches, candidates_of, grow_together, sprout
-from privet.tree.planning import COUNT_SHARE, SIZE_SHARE, SPLIT_WORTH, Plan, plan_levels
+from privet.tree.planning import COUNT_SHARE, SPLIT_WORTH, Plan, plan_levels
 from privet.tree.proposals import choose
 from privet.tree.splits import public_splits
 from privet.tree.tree import Tree, TreeNode
@@ -103,11 +104,8 @@ class PrivateTreeClassifier(PrivateClassifier):
         owners = curator.n_owners
         if self.n_records is not None or self.max_depth == 1:
             return plan_levels((self.n_records or 0) / owners, budget, len(splits), n_classes, self.max_depth)
-        share = budget * SIZE_SHARE
-        size = int(curator.tally({start: Tally(by_class=False)}, share)[start][0])
-        # Two noise scales of n * epsilon: a noisy number must not buy a depth that the true one would not.
-        margin = 2 / float(SIZE_SHARE) / owners
-        return plan_levels(size / owners, budget - share, len(splits), n_classes, self.max_depth, margin)
+        size = Size.of(curator, start, budget, None)
+        return plan_levels(size.n / owners, size.left, len(splits), n_classes, self.max_depth, size.margin / owners)
 
 
 def grow_trees(

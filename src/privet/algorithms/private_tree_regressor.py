@@ -14,12 +14,13 @@ from fractions import Fraction
 from typing import Any
 
 from privet.algorithms.base import PrivateRegressor, check_hint, check_whole
+from privet.algorithms.size import Size
 from privet.curators.base import Curator, Node, Tally
 from privet.schema import Schema
 from privet.tree.grid import public_grid
 from privet.tree.growth import Branch, grow_together, sprout
 from privet.tree.means import set_means
-from privet.tree.planning import FOCUS_SHARE, SIZE_SHARE, plan_means
+from privet.tree.planning import FOCUS_SHARE, plan_means
 from privet.tree.splits import public_splits
 from privet.tree.tree import Tree
 
@@ -88,6 +89,9 @@ class PrivateTreeRegressor(PrivateRegressor):
         check_whole("max_depth", self.max_depth, 1)
         check_hint(self.n_records)
 
+    def _questions(self) -> set[str]:
+        return {"tally", "choose", "target_quantiles", "focus"}
+
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
         return grow_means(curator, start, budget, self.max_depth, self.n_records, lambda _: 1)[0]
 
@@ -108,15 +112,11 @@ def grow_means(
     grid = public_grid(curator.schema)
     splits = public_splits(grid)
     curator.grid(grid)
-    left, margin = budget * (1 - FOCUS_SHARE), 0.0
-    if n_records is None:
-        share = budget * SIZE_SHARE
-        n_records = float(curator.tally({start: Tally(by_class=False)}, share)[start][0])
-        # Two noise scales of n * epsilon: a noisy number must not buy a depth that the true one would not.
-        left, margin = left - share, 2 / float(SIZE_SHARE)
-    worth = n_records * float(left)
+    size = Size.of(curator, start, budget, n_records)
+    left = size.left - budget * FOCUS_SHARE
+    worth = size.n * float(left)
     n = n_trees(worth)
-    plan = plan_means(n_records, left / n, len(splits), max_depth, margin)
+    plan = plan_means(size.n, left / n, len(splits), max_depth, size.margin)
     trees = [Tree(curator.schema) for _ in range(n)]
     starts = [start] if n == 1 else curator.copies(start, n)
     frontiers = [sprout(tree, root, grid) for tree, root in zip(trees, starts)]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
+from privet.algorithms.size import Size
 from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
 from privet.privacy.ledger import exact
@@ -26,7 +27,6 @@ from privet.privacy.sensitivity import CorrectCount
 from privet.schema import Numeric, Schema
 from privet.tree.candidates import Candidates, Split
 from privet.tree.grid import Cells, Grid, even_grid, public_grid
-from privet.tree.planning import SIZE_SHARE
 from privet.tree.tree import Rule, Tree
 
 BINS = ("quantile", "uniform", "exact")
@@ -169,6 +169,10 @@ class PrivaTreeClassifier(PrivateClassifier):
     def _stops(self) -> bool:
         return self.variant == "published" if self.early_stop is None else bool(self.early_stop)
 
+    def _questions(self) -> set[str]:
+        bins = {"quantile": {"quantiles"}, "exact": {"peek"}}.get(self.bins, set())
+        return {"tally", "choose"} | bins | ({"peek"} if self._stops else set())
+
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
         schema, grid = curator.schema, self._grid(curator.schema)
         curator.grid(grid)
@@ -205,8 +209,8 @@ class PrivaTreeClassifier(PrivateClassifier):
             return Fraction(float(self.n_records or 0)), budget
         if self._stops:
             return Fraction(int(_class_counts(curator.peek([start])[start], grid).sum())), budget
-        share = budget * SIZE_SHARE
-        return Fraction(int(curator.tally({start: Tally(by_class=False)}, share)[start][0])), budget - share
+        size = Size.of(curator, start, budget, None)
+        return Fraction(size.n), size.left
 
     def _shares(self, grid: Grid, n_classes: int, size: Fraction, budget: Fraction) -> Shares:
         """Eq. 7 to 10, or the user's shares."""

@@ -26,7 +26,9 @@ def check_event(number: int, event: Event, at_delta: Fraction = Fraction(0)) -> 
         alone.verify()
     except ReceiptError as error:
         return False, f"FAILED  {str(error).replace('Event 0', f'Event {number}', 1)}"
-    recomputed = f"{float(event.sensitivity):g} / {event.scale:g} = {float(event.cost):g} <= {float(event.charged):g}"
+    ratio = f"{float(event.sensitivity):g} / {event.scale:g}"
+    cost = f"rho of {ratio} = {float(event.rho):g}" if at_delta else f"{ratio} = {float(event.cost):g}"
+    recomputed = f"{cost} <= {float(event.charged):g}"
     mechanism, lemma = event.mechanism.replace("_", "-"), event.lemma.replace("_", " ")
     drawn = f", drawn as {event.drawn} for a delta of {float(event.delta):.3g}" if event.drawn else ""
     return True, f"ok  {recomputed}  {event.question}: {mechanism}, {lemma}{drawn}  at {event.scope or '/'}"

@@ -72,7 +72,8 @@ class Step:
 class Curator(ABC):
     """Holds the records and answers private questions about them.
 
-    ``capabilities`` names the private questions it can answer; asking another raises ``CapabilityError``.
+    ``capabilities`` names the private questions it can answer, and what else it can do that others cannot; asking for
+    another raises ``CapabilityError``.
     ``trust`` says in one sentence who has to be trusted with what. ``void`` lists reasons why no guarantee holds.
     """
 

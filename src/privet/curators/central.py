@@ -79,7 +79,10 @@ class CentralCurator(Curator):
     """A trusted curator: it sees all records, and what leaves it has been paid for."""
 
     capabilities = frozenset(
-        {"tally", "choose", "choose_each", "owner_sum", "advance", "quantiles", "target_quantiles", "peek", "zcdp"}
+        {
+            *("tally", "choose", "choose_each", "owner_sum", "quantiles", "target_quantiles", "peek"),
+            *("parts", "copies", "focus", "advance", "zcdp"),
+        }
     )
     trust = "The machine that trained the model saw all records; nobody else had to."
     noises: Mapping[str, str] = MappingProxyType({"epsilon": "geometric", "rho": "gaussian"})
@@ -539,7 +542,7 @@ class CentralCurator(Curator):
             raise LeakError("Quantiles need probabilities from 0 to 1, as Fractions.")
         share = budgets([node], budget)[0] / len(probs)
         scores = [Quantile(p.numerator, p.denominator) for p in probs]
-        scales = [scale_for(score.sensitivity, share) for score in scores]
+        scales = [scale_for(score.sensitivity, _ratio(node, "exponential", share)) for score in scores]
         self.ledger.charge(
             (
                 node.scope,

@@ -56,7 +56,7 @@ class FederatedCurator(RemoteCurator):
     many times the variance as there are owners. ``journal`` lets a run be taken up again.
     """
 
-    capabilities = frozenset({"tally", "choose_each", "owner_sum", "zcdp"})
+    capabilities = frozenset({"tally", "choose_each", "owner_sum", "copies", "focus", "zcdp"})
 
     def __init__(
         self,

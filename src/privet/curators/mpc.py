@@ -97,7 +97,7 @@ class MpcCurator(RemoteCurator):
     (``privacy/joint.py``). ``progress`` is told in words what is being asked, which is public.
     """
 
-    capabilities = frozenset({"tally", "choose"})
+    capabilities = frozenset({"tally", "choose", "parts", "copies"})
     trust = (
         "No single machine saw a count: owners shared theirs among three servers, of which no two may collude. "
         "Semi-honest, honest majority, not independently reviewed."

@@ -69,7 +69,7 @@ class Table:
     def _numbers(self, column: str, missing: bool) -> Floats:
         where = f"column {column!r}"
         values = numbers(open_column(self._column(column), where), where)
-        _check_finite(values, where, missing=missing)
+        _check_finite(values, where, missing=missing, instead="fill them, or set missing = true")
         return values
 
     def codes(self, name: str) -> Codes:
@@ -125,7 +125,7 @@ def read_targets(y: Any, schema: Schema) -> Floats:
     if schema.target is None:
         raise SchemaError("the schema has no target range, so these targets cannot be read; give it one")
     targets = numbers(open_column(one_dimensional(y), "the target"), "the target")
-    _check_finite(targets, "the target", missing=False)
+    _check_finite(targets, "the target", missing=False, instead="leave these records out, or fill them")
     return np.clip(targets, *schema.target)
 
 
@@ -296,12 +296,12 @@ def _read_csv(path: Path, schema: Schema, names: list[str]) -> Any:
     return table
 
 
-def _check_finite(values: Floats, where: str, *, missing: bool) -> None:
+def _check_finite(values: Floats, where: str, *, missing: bool, instead: str) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):  # one pass and no temporary: nearly always all it takes
             return
     if not missing and np.isnan(values).any():
-        raise SchemaError(f"{where} contains NaN or missing values; fill them, or set missing = true")
+        raise SchemaError(f"{where} contains NaN or missing values; {instead}")
     if np.isinf(values).any():
         raise SchemaError(f"{where} contains infinity; replace it by a number")
 

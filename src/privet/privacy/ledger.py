@@ -77,7 +77,8 @@ class Scope:
         mirror: Scope | None = None,
     ) -> None:
         self.path = path
-        self.limit = limit
+        # Exact, so that a float is infinity.
+        self.limit = limit if isinstance(limit, Fraction) or limit == math.inf else _as_written(limit)
         self.currency = currency
         self.mirror = mirror
         self.spent: Amount = Fraction(0)
@@ -194,8 +195,10 @@ class Ledger:
     (epsilon, delta)-differential privacy, and zCDP is what is added up. Inside ``with
     Ledger(total):`` every fit in this process charges this ledger, on whatever thread it runs (a thread or task
     that opened a ledger of its own charges that one); a fit that asks for more than is left when it starts is
-    refused and costs nothing. ``whole_orders``: the conversion to epsilon is that of whole orders, which costs next to
-    nothing and which Skellam noise needs (``privet.privacy.zcdp``).
+    refused and costs nothing. (In a ledger with a delta, a fit in pure epsilon has no known price in zCDP when it
+    starts: it is refused when an answer would be too much, and what it has asked by then is spent.) ``whole_orders``:
+    the conversion to epsilon is that of whole orders, which costs next to nothing and which Skellam noise needs
+    (``privet.privacy.zcdp``).
 
     >>> with Ledger(0.3) as ledger:
     ...     for _ in range(3):
@@ -262,13 +265,17 @@ class Ledger:
             if currency != self.root.currency:
                 mirror = self.root.copy(name)
                 return Scope(mirror.path, None, 0, limit, currency, mirror)
-            if limit > _minus(self.root.limit, self.root.spent):
-                raise BudgetError(
-                    f"This fit may spend epsilon {show(self._in_epsilon(limit))}, but the ledger has "
-                    f"{show(self.remaining)} left of {show(self.total)}. Lower the fit's epsilon or open a ledger with "
-                    "a larger total."
-                )
+            self.afford(limit)
             return self.root.copy(name, limit)
+
+    def afford(self, limit: Amount) -> None:
+        """Raise BudgetError unless so much is left, in the ledger's own currency."""
+        if limit > _minus(self.root.limit, self.root.spent):
+            raise BudgetError(
+                f"This fit may spend epsilon {show(self._in_epsilon(limit))}, but the ledger has "
+                f"{show(self.remaining)} left of {show(self.total)}. Lower the fit's epsilon or open a ledger with "
+                "a larger total."
+            )
 
     def charge(self, charges: Iterable[tuple[Scope, Event]]) -> None:
         """Charge all of them, or none and raise: called before the answer is computed."""

@@ -107,6 +107,9 @@ class BDPTClassifier(PrivateClassifier):
         check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
         check_whole("n_bins", self.n_bins, 2, 256)
 
+    def _questions(self) -> set[str]:
+        return {"tally", "choose"} | ({"peek"} if self.variant == "published" else set())
+
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
         published = self.variant == "published"
         grid = _merged(curator, start) if published else even_grid(curator.schema, self.n_bins)

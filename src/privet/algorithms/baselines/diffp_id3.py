@@ -92,6 +92,9 @@ class DiffPID3Classifier(ID3Classifier):
         check_whole("n_bins", self.n_bins, 2, MOST_CHILDREN - 1)
         check_whole("max_records", self.max_records, 1, 2**24)
 
+    def _questions(self) -> set[str]:
+        return {"tally", "choose"}
+
     def _level(self, schema: Schema) -> int:
         return 2 + sum(isinstance(feature, Numeric) for feature in schema.features.values()) * self._by_thresholds
 

@@ -23,6 +23,7 @@ from privet.algorithms.forest import (
     average_leaves,
     average_leaves_as_printed,
     count_leaves,
+    deepest,
     split_shoots,
     sprouts,
 )
@@ -34,8 +35,6 @@ from privet.tree.forest import Forest
 from privet.tree.grid import Cells, Grid, even_grid
 from privet.tree.multiway import MOST_CHILDREN, Multiway, each_cell
 from privet.tree.tree import Tree
-
-DEEPEST = 24
 
 
 class BaselineForest(PrivateForest):
@@ -62,9 +61,16 @@ class BaselineForest(PrivateForest):
 
     def _check_params(self) -> None:
         check_whole("n_trees", self.n_trees, 1)
-        check_whole("max_depth", self.max_depth, 1, DEEPEST)
+        check_whole("max_depth", self.max_depth, 1, deepest(self.n_trees))
         if self.structure is not None:
             check_whole("structure", self.structure, 0)
+
+    def _questions(self) -> set[str]:
+        return {"tally", "choose", "copies"} | ({"peek"} if self._reads_exact_values else set())
+
+    @property
+    def _reads_exact_values(self) -> bool:
+        return self.variant == "published" and self._task == "regression"
 
     def _measure(self, curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
         if curator.schema.classes is not None:

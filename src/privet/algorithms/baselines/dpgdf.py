@@ -115,6 +115,9 @@ class DPGDFClassifier(PrivateClassifier):
                 "variant='sound' takes any number."
             )
 
+    def _questions(self) -> set[str]:
+        return {"tally", "choose"} | ({"peek"} if self.variant == "published" else set())
+
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
         published = self.variant == "published"
         if published:
