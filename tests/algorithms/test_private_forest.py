@@ -15,6 +15,7 @@ from privet.errors import BudgetError, PrivetError, SchemaError
 from privet.privacy.zcdp import epsilon_at, rho_within
 from privet.tree.additive import Additive
 from privet.tree.forest import Forest
+from privet.tree.tree import Tree, TreeNode
 
 SCHEMA = Schema(
     {"x": Numeric(0, 10), "when": Numeric(0, 5, missing=True), "town": Categorical(["a", "b", "c"])},
@@ -59,6 +60,15 @@ def test_boosting_has_probabilities_that_rank():
     assert np.allclose(chances.sum(axis=1), 1)
     assert roc_auc_score(labels == "yes", chances[:, 1]) > 0.93
     assert (model.predict(other) == model.classes_[chances.argmax(axis=1)]).all()
+
+
+def test_trees_vote_with_their_probabilities():
+    model = forest(method="trees", n_trees=3).fit(X, Y)
+    assert len(np.unique(model.predict_proba(X)[:, 0])) > 4  # as many as counting hands would give
+    leaves = [TreeNode(label=1, counts=(48, 52)), TreeNode(label=1, counts=(48, 52)), TreeNode(label=0, counts=(9, 0))]
+    model.forest_ = Forest(SCHEMA, [Tree(SCHEMA, [leaf]) for leaf in leaves])
+    assert model.predict_proba(X[:1])[0].tolist() == pytest.approx([1.96 / 3, 1.04 / 3])
+    assert model.predict(X[:1]) == ["no"]
 
 
 def test_three_classes_are_boosted_in_turns():
