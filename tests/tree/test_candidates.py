@@ -98,43 +98,6 @@ def test_candidates_of_several_children_are_numbered_alike_everywhere(allowed, l
     assert [(c.split, c.labels, prior) for c, prior in zip(choices, options.log_prior)] == expected
 
 
-@given(st.lists(st.booleans(), min_size=SPLITS.grid.n_cells, max_size=SPLITS.grid.n_cells).map(np.array))
-def test_a_split_is_allowed_where_two_children_can_be_reached(reachable):
-    offsets = SPLITS.grid.offsets
-    for split, allowed in zip(SEVERAL.splits, SEVERAL.allowed_within(reachable)):
-        here = reachable[offsets[split.feature] : offsets[split.feature + 1]]
-        assert allowed == (len({part for part, open_ in zip(split.part, here) if open_}) > 1)
-
-
-def test_an_attribute_has_a_child_for_each_cell():
-    schema = Schema(
-        {"n": Numeric(0, 9, missing=True), "c": Categorical(["x", "y"]), "d": Categorical(range(300))},
-        classes=["a", "b"],
-    )
-    grid = public_grid(schema, 6)
-    splits = attributes(grid)
-    assert [split.feature for split in splits.splits] == [0, 1]  # 300 children have no number
-    assert [split.n_children for split in splits.splits] == [6, 3]
-
-
-@pytest.mark.parametrize("split", [Split(1, bytes([0, 1])), Split(3, bytes([0])), Split(-1, bytes(15))])
-def test_several_children_must_share_the_cells_of_a_feature(split):
-    with pytest.raises(LeakError, match="each cell of one feature"):
-        Multiway.of(SPLITS.grid, [split])
-
-
-def test_children_of_many_wide_attributes_are_counted_where_they_belong():
-    schema = Schema({f"f{j}": Categorical(range(20 + 60 * j), other=False) for j in range(4)}, classes=["a", "b"])
-    grid = public_grid(schema)
-    histogram = np.random.default_rng(0).integers(0, 1000, (grid.n_cells, 2))
-    children = attributes(grid).children(histogram)
-    assert children.shape == (4, 200, 2)
-    for f in range(4):
-        here = histogram[grid.offsets[f] : grid.offsets[f + 1]]
-        np.testing.assert_array_equal(children[f, : len(here)], here)
-        assert not children[f, len(here) :].any()
-
-
 def test_more_labellings_than_are_sensible_are_refused():
     options = Candidates(attributes(SPLITS.grid), 3, labelled=True)
     with pytest.raises(LeakError, match="and then the labels"):
