@@ -24,7 +24,7 @@ def on_shares(program, owners, schema, *, most_records, columns=None, seed=None,
         try:
             asked = RowOwners(engine, mine, schema, most_records, columns)
             coins = None if seed is None else SeededCoins(np.random.default_rng(seed))
-            curator = HiddenCurator(schema, engine, asked, coins=coins, ledger=Ledger(math.inf), law=law)
+            curator = CountingOnShares(schema, engine, asked, coins=coins, ledger=Ledger(math.inf), law=law)
             answer = program(curator, engine)
             asked.done()
             return answer
@@ -54,7 +54,40 @@ def vertically(X, y, schema, groups):
 
 
 def in_the_open(model, X, y, schema, seed):
-    """The same model grown in the open from the same coins, asked about every node."""
+    """The same model grown in the open from the same coins, asked about every node; and the counts on its way."""
     model._complete = True
     mechanisms = CutMechanisms(np.random.default_rng(seed))
-    return model.fit_curator(MemoryCurator(X, y, schema, ledger=Ledger(math.inf), mechanisms=mechanisms))
+    curator = CountingInTheOpen(X, y, schema, ledger=Ledger(math.inf), mechanisms=mechanisms)
+    model.fit_curator(curator)
+    return model, curator.counts
+
+
+class CountingInTheOpen(MemoryCurator):
+    """Notes the class counts of all nodes of every level that is made."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.counts = []
+
+    def split(self, splits):
+        made = super().split(splits)
+        self.counts.append(np.array(self._totals([child for children in made.values() for child in children])))
+        return made
+
+
+class CountingOnShares(HiddenCurator):
+    """The same, on shares, which a test may open."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.counts = []
+
+    def split(self, splits):
+        made = super().split(splits)
+        level, _ = self._places[next(iter(made.values()))[0]]
+        self.counts.append(self._engine.open(level.totals))
+        return made
+
+
+def same(counts, others):
+    return len(counts) == len(others) and all((one == other).all() for one, other in zip(counts, others))

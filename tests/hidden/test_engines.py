@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hidden_programs import in_the_open
+from hidden_programs import CountingOnShares, in_the_open, same
 from test_tree import SCHEMA, queries_of, table
 
 from privet import HiddenTreeClassifier, Ledger, MemoryCurator
-from privet.curators.hidden import HiddenCurator
 from privet.curators.owner import one_hot, query_cells
 from privet.hidden.shape import shape_of
 from privet.privacy.joint import SeededCoins
@@ -32,13 +31,13 @@ class Held:
 
 
 def grow(engine, schema, params, cells, classes, queries, seed):
-    """The opened tree, its leaves' counts and the predictions."""
+    """The opened tree, the counts of all nodes below the root, and the predictions."""
     coins = SeededCoins(np.random.default_rng(seed))
     held = Held(engine, cells, classes)
-    curator = HiddenCurator(schema, engine, held, ledger=Ledger(math.inf), coins=coins)
+    curator = CountingOnShares(schema, engine, held, ledger=Ledger(math.inf), coins=coins)
     tree = HiddenTreeClassifier(**params).fit_curator(curator).tree_
     answers = tree.predict(engine, engine.input(queries if engine.party == 0 else None, 0, queries.shape))
-    return tree.opened(engine).to_dict(), engine.open(answers).argmax(axis=1)
+    return tree.opened(engine).to_dict(), curator.counts, engine.open(answers).argmax(axis=1)
 
 
 def tables_of(X, y, schema, shape):
@@ -58,9 +57,10 @@ def test_mpyc_grows_the_tree_in_the_open(options):
     params = {"epsilon": 30.0, "n_values": 2, **options}
     shape = shape_of(SCHEMA, options.get("branches", "values"), 2)
     queries = queries_of(table(9, 4)[0], SCHEMA, shape)
-    expected = in_the_open(HiddenTreeClassifier(**params), X, y, SCHEMA, seed=2)
-    tree, answers = grow(MpycEngine.alone(), SCHEMA, params, *tables_of(X, y, SCHEMA, shape), queries, 2)
+    expected, expected_counts = in_the_open(HiddenTreeClassifier(**params), X, y, SCHEMA, seed=2)
+    tree, counts, answers = grow(MpycEngine.alone(), SCHEMA, params, *tables_of(X, y, SCHEMA, shape), queries, 2)
     assert tree == expected.tree_.to_dict()
+    assert same(counts, expected_counts)
     assert (np.array(SCHEMA.classes)[answers] == expected.predict(table(9, 4)[0])).all()
 
 
@@ -79,10 +79,12 @@ def test_on_the_papers_data_with_tls_all_is_as_in_the_open(engine, name, depth, 
     data = load(name)
     params = {"epsilon": 5.0, "n_values": n_values, "max_depth": depth}
     shape = shape_of(data.schema, "values", n_values)
-    expected = in_the_open(HiddenTreeClassifier(**params), data.X, data.y, data.schema, seed=2)
+    expected, expected_counts = in_the_open(HiddenTreeClassifier(**params), data.X, data.y, data.schema, seed=2)
     queries = query_cells(data.X[:100], data.schema, shape.grid).astype(np.int64)
     run = run_three if engine == "replicated" else run_three_mpyc
     results = run(grow, data.schema, params, *tables_of(data.X, data.y, data.schema, shape), queries, 2, longest=3000)
-    for tree, answers in results:
+    for tree, counts, answers in results:
         assert tree == expected.tree_.to_dict()
+        assert len(counts) == depth
+        assert same(counts, expected_counts)
         assert (np.array(data.schema.classes)[answers] == expected.predict(data.X[:100])).all()

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hidden_programs import horizontally, in_the_open, on_shares, vertically
+from hidden_programs import horizontally, in_the_open, on_shares, same, vertically
 
 from privet import Categorical, Numeric, Schema
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
@@ -46,7 +46,7 @@ def trained(queries, **options):
         hidden = model.tree_
         cells = engine.constant(queries)
         classes = engine.open(hidden.predict(engine, cells)).argmax(axis=1)
-        return hidden.opened(engine).to_dict(), classes, model.privacy_
+        return hidden.opened(engine).to_dict(), classes, model.privacy_, curator.counts
 
     return program
 
@@ -76,11 +76,12 @@ def test_opened_it_is_the_tree_in_the_open(options, ring_bits):
     shape = shape_of(SCHEMA, options.get("branches", "values"), 4)
     asked, _ = table(50, 9)
     queries = queries_of(asked, SCHEMA, shape)
-    expected = in_the_open(learner(**options), X, y, SCHEMA, seed=4)
+    expected, expected_counts = in_the_open(learner(**options), X, y, SCHEMA, seed=4)
     owners = horizontally(X, y, SCHEMA, 2)
     results = on_shares(trained(queries, **options), owners, SCHEMA, most_records=160, seed=4, ring_bits=ring_bits)
-    for tree, classes, receipt in results:
+    for tree, classes, receipt, counts in results:
         assert tree == expected.tree_.to_dict()
+        assert same(counts, expected_counts)
         assert (np.array(SCHEMA.classes)[classes] == expected.predict(asked)).all()
         assert receipt.spent == expected.privacy_.spent
         assert receipt.verify()
@@ -89,7 +90,7 @@ def test_opened_it_is_the_tree_in_the_open(options, ring_bits):
 def test_owners_of_columns_get_the_same_tree():
     X, y = table(200)
     groups = (("age", "sex"), ("size",), ("colour",))
-    expected = in_the_open(learner(max_depth=2), X, y, SCHEMA, seed=4)
+    expected, _ = in_the_open(learner(max_depth=2), X, y, SCHEMA, seed=4)
     results = on_shares(
         lambda curator, engine: learner(max_depth=2).fit_curator(curator).tree_.opened(engine).to_dict(),
         vertically(X, y, SCHEMA, groups),
