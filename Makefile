@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: federated-accuracy ensemble regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc hidden hidden-accuracy federated clean
+.PHONY: federated-accuracy ensemble regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc hidden hidden-accuracy hidden-plan federated clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -74,6 +74,9 @@ hidden: $(VENV)/bench
 
 hidden-accuracy: $(VENV)/bench
 	$(BIN)/python benchmarks/hidden_accuracy.py
+
+hidden-plan: $(VENV)/bench
+	$(BIN)/python benchmarks/hidden_plan.py
 
 # The long audit: every sound estimator, for so many minutes each; it can be stopped and taken up again. See docs/audit.md.
 MINUTES ?= 60

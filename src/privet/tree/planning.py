@@ -26,7 +26,7 @@ LEVEL_GROWTH = Fraction(17, 10)
 PAYS_OFF = 5
 """A depth is used once the records that its choices are expected to lose are at most one in PAYS_OFF."""
 
-VALUES_PAY_OFF = 1
+VALUES_PAY_OFF = 2
 """As PAYS_OFF, for trees with a child for each value: many of their leaves are nearly empty and lose little."""
 
 LABEL_SHARE = Fraction(3, 10)
@@ -120,27 +120,20 @@ def gini_weights(depth: int) -> tuple[int, ...]:
 def plan_values(
     n_records: float, budget: Fraction, n_candidates: int, width: int, n_classes: int, max_depth: int
 ) -> Plan:
-    """The plan of a tree with ``width`` children at every node: splits on all levels, then a label for every leaf.
-
-    As ``plan_levels``: level l makes width^l choices, each of which loses ln(K) / epsilon_l records, and the labels'
-    level width^depth choices among the classes. The least loss in all has shares in proportion to the roots of these.
-    """
+    """The plan of a tree with ``width`` children at every node: splits on all levels, then a label for every leaf."""
     worth, depth = n_records * float(budget), min(1, max_depth)
-
-    def weights(depth: int) -> list[float]:
-        return value_weights(depth, n_candidates, width, n_classes)
-
-    while depth < max_depth and worth >= VALUES_PAY_OFF * sum(weights(depth + 1)) ** 2:
+    while depth < max_depth and worth >= values_worthwhile(depth + 1, n_candidates, width, n_classes):
         depth += 1
-    shares = [Fraction(weight).limit_denominator(1000) for weight in weights(depth)]
-    *inner, last = [budget * share / sum(shares) for share in shares]
+    weights = [LEVEL_GROWTH**level for level in range(depth + 1)]
+    *inner, last = [budget * weight / sum(weights) for weight in weights]
     return Plan(tuple(Level(amount, CorrectCount()) for amount in inner), last, False)
 
 
-def value_weights(depth: int, n_candidates: int, width: int, n_classes: int) -> list[float]:
-    """The roots of what each level's choices and the labels lose, times epsilon."""
+def values_worthwhile(depth: int, n_candidates: int, width: int, n_classes: int) -> float:
+    """As ``worthwhile``: level l makes width^l choices among attributes, and the leaves width^depth among classes."""
     losses = [width**level * math.log(2 * max(n_candidates, 1)) for level in range(depth)]
-    return [math.sqrt(loss) for loss in (*losses, width**depth * math.log(max(n_classes, 2)))]
+    losses.append(width**depth * math.log(max(n_classes, 2)))
+    return VALUES_PAY_OFF * sum(map(math.sqrt, losses)) ** 2
 
 
 @dataclass(frozen=True)
