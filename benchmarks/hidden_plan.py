@@ -11,6 +11,7 @@ import argparse
 import math
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
@@ -68,7 +69,9 @@ def accuracies(branches: str, seeds: int) -> np.ndarray:
 
 
 def changed(constants: dict[str, Any], measure: Callable[[], np.ndarray]) -> np.ndarray:
-    with patch.multiple(planning, **constants):
+    with ExitStack() as stack:
+        for name, value in constants.items():
+            stack.enter_context(patch.object(planning, name, value))
         for plan in (planning.plan_levels, planning.plan_values):
             plan.cache_clear()
         return measure()
