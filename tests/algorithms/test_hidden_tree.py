@@ -105,10 +105,18 @@ TINY = Schema({"s": AB, "t": AB}, classes=["n", "y"])
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"branches": "thresholds"}, {"labels": "exponential"}, {"labels": "report_noisy_max"}]
+    "options",
+    [
+        {},
+        {"branches": "thresholds"},
+        pytest.param({"max_depth": 2}, marks=pytest.mark.slow),
+        pytest.param({"branches": "thresholds", "max_depth": 2}, marks=pytest.mark.slow),
+        {"labels": "exponential"},
+        {"labels": "report_noisy_max"},
+    ],
 )
 def test_on_tiny_tables_no_transcript_is_more_than_epsilon_apart(options):
-    model = HiddenTreeClassifier(epsilon=1.0, max_depth=1, n_values=2, **options)
+    model = HiddenTreeClassifier(**{"epsilon": 1.0, "max_depth": 1, "n_values": 2, **options})
     kinds = list(product("ab", "ab", "ny"))
     laws = {}
 
