@@ -108,10 +108,10 @@ def test_two_rounds_are_within_their_budget(monkeypatch):
 
 @pytest.mark.usefixtures("one_round")
 def test_the_computation_would_catch_half_the_noise(monkeypatch):
-    import privet.curators.central as central
+    from privet.curators import tallies
 
-    proper = central.scale_for
-    monkeypatch.setattr(central, "scale_for", lambda sensitivity, ratio: proper(sensitivity, ratio) / 4)
+    proper = tallies.scale_for
+    monkeypatch.setattr(tallies, "scale_for", lambda sensitivity, ratio: proper(sensitivity, ratio) / 4)
     assert loss([], KINDS[0]) > 1
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from privet.algorithms.top_down import SoundSplit
 from privet.curators.base import Node, Tally
-from privet.curators.central import left_counts
+from privet.curators.choices import left_counts
 from privet.errors import SchemaError
 from privet.tree.best_first import Leaf
 from privet.tree.candidates import Candidates, Split

@@ -18,7 +18,7 @@ import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
 from privet.curators.base import Curator, Node, Tally
-from privet.curators.central import left_counts
+from privet.curators.choices import left_counts
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.ledger import exact
 from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, RootGini, Score

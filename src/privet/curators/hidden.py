@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from privet.curators.base import Budget, Node
-from privet.curators.central import children_of, prior_points
+from privet.curators.choices import children_of, prior_points
 from privet.curators.mpc import MpcCurator
 from privet.curators.row_owners import RowOwners
 from privet.curators.shared_rows import RowLevel, SharedRows

@@ -23,7 +23,7 @@ from typing import Any, cast
 import numpy as np
 
 from privet.curators.base import Node, Tally
-from privet.curators.central import children_of, prior_points
+from privet.curators.choices import children_of, prior_points
 from privet.curators.memory import MOST_RECORDS
 from privet.curators.own import schema_digest
 from privet.curators.owner import Line

@@ -151,7 +151,7 @@ def _without(splits: Multiway, used: frozenset[int]) -> Multiway:
 
 
 def _children(shape: Shape, histogram: np.ndarray) -> np.ndarray:
-    from privet.curators.central import children_of
+    from privet.curators.choices import children_of
 
     totals = histogram[: shape.grid.offsets[1]].sum(axis=0)
     return children_of(Candidates(shape.splits, histogram.shape[1]), histogram, totals)

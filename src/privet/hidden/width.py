@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.curators.central import prior_points
+from privet.curators.choices import prior_points
 from privet.hidden.growth import last_options
 from privet.hidden.shape import Shape
 from privet.privacy.joint import JointMechanisms
