@@ -79,7 +79,7 @@ def changed(constants: dict[str, Any], measure: Callable[[], np.ndarray]) -> np.
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
     if not available():
         raise SystemExit("skipped: the shared data are not here")
