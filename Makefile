@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: federated-accuracy ensemble regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc hidden hidden-accuracy hidden-plan federated clean
+.PHONY: federated-delta federated-accuracy ensemble regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc hidden hidden-accuracy hidden-plan federated clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -66,6 +66,10 @@ mpc: $(VENV)/bench
 # Rounds, bytes and time of federated training. See docs/federated.md.
 federated: $(VENV)/bench
 	$(BIN)/python benchmarks/federated_costs.py
+
+# Geometric against Skellam noise between owners, by the number of features. See docs/federated.md.
+federated-delta: $(VENV)/bench
+	$(BIN)/python benchmarks/federated_delta.py
 
 # Hidden trees: what they cost on Adult's shape beside MPyC, and their accuracy, which can be stopped and resumed. See
 # docs/hidden.md.

@@ -114,6 +114,48 @@ def test_owners_learn_a_regression_tree_with_bounds():
     assert model.privacy_.verify()
 
 
+@pytest.mark.parametrize("save_budget", [False, True])
+@pytest.mark.parametrize("owners", [1, 4])
+def test_with_a_delta_a_record_in_many_histograms_costs_less(save_budget, owners):
+    """Accounted in rho, by L2: the noise of a level grows with the root of the number of features."""
+    X, y = table(2000)
+    model = HistogramTreeClassifier(epsilon=2, delta=1e-6, max_depth=2, save_budget=save_budget)
+    if owners == 1:
+        curator = MemoryCurator(X, y, SCHEMA, ledger=Ledger(2, delta=1e-6))
+    else:
+        tables = [(X[i::owners], y[i::owners]) for i in range(owners)]
+        curator = FederatedCurator(SCHEMA, in_process(tables, SCHEMA, limit=2, delta=1e-6), delta=1e-6)
+    model.fit_curator(curator)
+    assert model.privacy_.verify()
+    assert model.privacy_.delta == Fraction(1, 10**6)
+    assert 1.9 < model.privacy_.spent <= 2
+    first = model.privacy_.events[0]
+    assert first.mechanism == ("gaussian" if owners == 1 else "skellam_shares")
+    assert first.lemma == ("euclidean_least_impurity(3)" if save_budget else "euclidean_tally(3)")
+
+
+def test_a_regression_tree_with_a_delta():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(20_000, 20))
+    y = np.where(X[:, 3] > 0.5, 1.0, -1.0)
+    schema = Schema({f"x{i}": Numeric(0, 1) for i in range(20)}, target=(-2, 2))
+    model = HistogramTreeRegressor(schema, epsilon=1, delta=1e-6, max_depth=2).fit(X, y)
+    assert model.score(X, y) > 0.8
+    assert model.privacy_.verify()
+
+
+def test_a_delta_is_refused_where_it_means_nothing():
+    X, y = table(30)
+    with pytest.raises(PrivetError, match="The report knows no delta"):
+        HistogramTreeClassifier(SCHEMA, delta=1e-6, variant="published").fit(X, y)
+    with pytest.raises(PrivetError, match="delta"):
+        HistogramTreeClassifier(SCHEMA, delta=2).fit(X, y)
+    with Ledger(1), pytest.raises(PrivetError, match="adds up pure epsilons"):
+        HistogramTreeClassifier(SCHEMA, delta=1e-6).fit(X, y)
+    with pytest.raises(PrivetError, match="adds up pure epsilons"):
+        HistogramTreeClassifier(delta=1e-6).fit_curator(FederatedCurator(SCHEMA, in_process([(X, y)] * 3, SCHEMA)))
+
+
 # -- what it asks for and pays ---------------------------------------------------------------------------------------
 
 

@@ -279,3 +279,25 @@ def test_a_model_is_saved_without_the_function_that_showed_its_progress(tmp_path
     assert shares[-1] == 1
     with pytest.raises(PrivetError, match="progress"):
         PrivateForestClassifier(SCHEMA, progress=5).fit(X, Y)
+
+
+def test_owners_who_keep_their_records_grow_trees_on_parts_and_boosting_is_refused_before_anything_is_asked():
+    pytest.importorskip("cryptography")
+    from privet import CapabilityError, FederatedCurator
+    from privet.federated.channel import in_process
+
+    rng = np.random.default_rng(0)
+    schema = Schema({"x": Numeric(0, 1), "z": Numeric(0, 1)}, classes=[0, 1])
+    X = rng.random((6000, 2))
+    y = (X[:, 0] > 0.4).astype(int)
+    channel = in_process([(X[i::3], y[i::3]) for i in range(3)], schema, limit=20)
+    for n_trees in (1, 3):
+        curator = FederatedCurator(schema, channel)
+        model = PrivateForestClassifier(epsilon=5, n_trees=n_trees).fit_curator(curator)
+        assert model.score(X, y) > 0.9
+        assert model.privacy_.verify()
+        assert len(curator.coordinator.sign(model.privacy_.to_json())) == 3
+    curator = FederatedCurator(schema, channel)
+    with pytest.raises(CapabilityError):
+        PrivateForestClassifier(epsilon=5, method="boosting").fit_curator(curator)
+    assert not curator.ledger.events

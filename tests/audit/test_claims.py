@@ -158,6 +158,19 @@ def test_our_shares_cost_what_they_claim_up_to_what_they_tolerate_and_more_beyon
         assert abs((drawn == k).mean() - share) < 6 * math.sqrt(share / len(drawn))
 
 
+def test_our_skellam_shares_cost_what_they_claim_up_to_what_they_tolerate_and_more_beyond():
+    pair = federated.any_rows()
+    bounds = [federated.SkellamShares(6, 6 - unknown, 0, of=4).exact_bound(pair, 1.0) for unknown in (5, 4, 2)]
+    assert [bound.violated for bound in bounds] == [False, False, True]
+    assert 0.8 < bounds[1].epsilon < 1 == bounds[1].proven  # the conversion from zCDP is not tight
+    assert bounds[1].delta == 1e-6
+    law = federated.SkellamShares(5, 1, 1, of=3)
+    drawn = np.array([law(*pair.one) for _ in range(4000)])
+    for low, high in ((-99, 0), (0, 99), (-3, 3)):  # six times the standard error
+        share = sum(math.exp(log_p) for k, log_p in law.log_law(*pair.one).items() if low <= k <= high)
+        assert abs(((low <= drawn) & (drawn <= high)).mean() - share) < 6 * math.sqrt(share / len(drawn))
+
+
 # -- counted, not computed ---------------------------------------------------------------------------------------
 
 

@@ -16,9 +16,10 @@ from privet.curators.federated import FederatedCurator
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError
 from privet.federated.channel import Overheard, in_process
 from privet.federated.wire import unpack
-from privet.privacy.laws import log_geometric_shares
-from privet.privacy.receipt import Receipt
+from privet.privacy.laws import log_geometric_shares, log_skellam
+from privet.privacy.receipt import Receipt, spending
 from privet.privacy.sensitivity import CorrectCount, Gini
+from privet.privacy.zcdp import rho_within
 from privet.tree.candidates import Candidates
 from privet.tree.multiway import attributes
 from privet.tree.splits import public_splits
@@ -31,9 +32,9 @@ TERMS = [
 ]
 
 
-def federated(owners=None, schema=SCHEMA, *, ledger=None, seed=None, limit=math.inf, **terms):
-    channel = in_process(owners or tables(), schema, seed=seed, limit=limit)
-    return FederatedCurator(schema, channel, ledger=ledger or Ledger(math.inf), **terms)
+def federated(owners=None, schema=SCHEMA, *, ledger=None, seed=None, limit=math.inf, delta=None, **terms):
+    channel = in_process(owners or tables(), schema, seed=seed, limit=limit, delta=delta)
+    return FederatedCurator(schema, channel, ledger=ledger, delta=delta, **terms)
 
 
 def both(program, **terms):
@@ -117,6 +118,42 @@ def test_the_noise_of_a_sum_has_the_law_of_all_shares(terms, shape):
     assert chi2.sf(((seen - expected) ** 2 / expected).sum(), len(seen) - 1) > 1e-7
 
 
+@pytest.mark.parametrize(("seed", "terms", "shape"), [(None, {}, 5 / 4), (1, {"tolerated_colluders": 3}, 5 / 2)])
+def test_in_rho_the_noise_of_a_sum_has_the_law_of_all_shares_of_skellam_noise(seed, terms, shape):
+    """Chi-squared over 30 sums of 200 cells; a false alarm in one of ten million runs."""
+    curator = federated([(X[:0], y[:0]) for X, y in tables()], delta=1e-6, seed=seed, **terms)
+    curator.grid(GRID)
+    root = curator.root(math.inf, "rho")
+    asked = Tally(TABLES * 3)
+    noise = np.concatenate([curator.tally({root: asked}, Fraction(1, 3))[root].ravel() for _ in range(30)])
+    scale = curator.ledger.events[-1].scale
+    assert 3 < scale < 4.1  # sqrt(6) / sqrt(2 / 3) is 3; noise of so small a scale pays for being discrete
+    law = np.exp(log_skellam(np.arange(-9, 10), scale, shape))
+    expected = np.append(law, 1 - law.sum()) * len(noise)
+    seen = np.append([(noise == k).sum() for k in range(-9, 10)], (np.abs(noise) > 9).sum())
+    assert chi2.sf(((seen - expected) ** 2 / expected).sum(), len(seen) - 1) > 1e-7
+
+
+@pytest.mark.parametrize("terms", [*TERMS, {"tolerated_colluders": 4}])
+def test_budgets_in_rho_are_charged_here_and_at_every_owner_who_sign_them(terms):
+    curator = federated(delta=1e-6, limit=1, **terms)
+    curator.grid(GRID)
+    rho = rho_within(Fraction(1), Fraction(1, 10**6), True)
+    root = curator.root(rho, "rho")
+    children = curator.split({root: TABLES[1]})[root]
+    curator.tally({root: Tally(TABLES)}, rho / 2)
+    curator.owner_sum(dict.fromkeys(children, TABLES), "least_impurity", rho / 2)
+    with pytest.raises(BudgetError):
+        curator.tally({children[0]: Tally()}, rho / 100)
+    mechanism = "gaussian" if terms.get("noise") == "own" else "skellam_shares"
+    assert {event.mechanism for event in curator.ledger.events} == {mechanism}
+    events, delta = tuple(curator.ledger.events), Fraction(1, 10**6)
+    receipt = Receipt(Fraction(1), spending(events, delta), delta, (), curator.trust, events, at_delta=delta)
+    assert receipt.verify()
+    assert receipt.spent <= 1
+    assert len(curator.coordinator.sign(receipt.to_json())) == 5
+
+
 def test_a_level_is_charged_once_here_and_at_every_owner():
     channel = in_process(tables(3), SCHEMA, limit=Fraction(1))
     curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(1))
@@ -144,6 +181,21 @@ def test_a_receipt_says_how_noise_was_drawn_and_verifies():
     assert not curator.void
 
 
+@pytest.mark.parametrize("seed", [None, 3])
+def test_parts_hold_every_record_once_and_pay_in_parallel(seed):
+    curator = federated(seed=seed, ledger=Ledger(math.inf))
+    curator.grid(GRID)
+    root = curator.root()
+    parts = curator.parts(root, 4)
+    whole = curator.tally({root: Tally(TABLES)}, NO_NOISE)[root]
+    each = curator.tally(dict.fromkeys(parts, Tally(TABLES)), NO_NOISE)
+    np.testing.assert_array_equal(sum(each.values()), whole)
+    assert curator.ledger.spent == 2 * NO_NOISE
+    sizes = [own[: GRID.features[0].n_cells].sum() for own in each.values()]
+    # Each of the 200 records is dealt by itself: 50 to a part, give or take six standard errors, and not equally.
+    assert all(abs(size - 50) < 6 * math.sqrt(200 * 3 / 16) for size in sizes)
+
+
 def test_it_says_what_it_cannot_answer():
     curator = federated()
     curator.grid(GRID)
@@ -152,7 +204,6 @@ def test_it_says_what_it_cannot_answer():
         lambda: curator.choose({root: Candidates(public_splits(GRID), 3)}, Gini(), Fraction(1)),
         lambda: curator.quantiles(root, [0], [Fraction(1, 2)], Fraction(1)),
         lambda: curator.peek([root]),
-        lambda: curator.parts(root, 2),
         lambda: curator.tally({root: Tally(measure="gradient")}, Fraction(1)),
         lambda: curator.noise(np.zeros(1, np.int64), 1.0),
     ):

@@ -52,6 +52,8 @@ def test_a_partys_file_is_read_with_its_neighbours(read, tmp_path):
     assert config.questions == ("tally", "owner_sum", "choose_each")
     assert config.tolerated_colluders == 1
     assert config.seed is None
+    assert config.delta is None
+    assert read(PartyConfig, PARTY.replace("epsilon", "delta = 1e-6\nepsilon")).delta == Fraction(1, 10**6)
 
 
 def test_a_coordinators_file_is_read(read):

@@ -219,6 +219,26 @@ def test_a_party_that_comes_back_from_its_disk_answers_as_if_it_had_never_been_a
     assert set(spent(again._channel).values()) == {3 * TENTH}
 
 
+def test_a_party_that_comes_back_deals_its_records_to_the_same_parts(tmp_path):
+    """Otherwise a record could be in two of them, and pay in both."""
+    identities = [Identity.fresh(name) for name in NAMES]
+    known = {identity.name: identity.public for identity in identities}
+
+    def channel():
+        return InProcess(
+            [Party(own, *t, SCHEMA, known, state=tmp_path / own.name) for own, t in zip(identities, tables())]
+        )
+
+    wire = Meddling(channel(), honest)
+    curator = curator_of(wire)
+    asked = dict.fromkeys(curator.parts(curator.root(), 3), Tally(TABLES))
+    before = curator.tally(asked, NO_NOISE)
+    wire._channel = channel()  # all parties anew, from their disks
+    after = curator.tally(asked, NO_NOISE)
+    for node in asked:
+        np.testing.assert_array_equal(before[node], after[node])
+
+
 # -- a slow party ----------------------------------------------------------------------------------------------------
 
 

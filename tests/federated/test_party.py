@@ -15,6 +15,7 @@ from privet.federated.party import Party
 from privet.federated.signed import SignedReceipt
 from privet.federated.wire import pack, unpack
 from privet.privacy.receipt import Receipt
+from privet.privacy.zcdp import rho_of, rho_within
 
 HALF = Fraction(1, 2)
 
@@ -41,6 +42,41 @@ def test_the_limit_holds_over_all_runs_and_restarts(tmp_path):
     fit(channel(), HALF)
     with pytest.raises(FederatedError, match=r"a refuses: a has nothing left of its limit of epsilon 1"):
         fit(channel(), Fraction(1, 100))
+
+
+def test_a_limit_with_a_delta_holds_over_all_runs_and_restarts(tmp_path):
+    """In rho, so several runs cost less than the sum of their epsilons; a run without delta counts, too."""
+    identities = [Identity.fresh(name) for name in ("a", "b", "c")]
+    known = {identity.name: identity.public for identity in identities}
+    delta = Fraction(1, 10**6)
+
+    def channel(delta=delta):
+        options = {"limit": Fraction(1), "delta": delta}
+        return InProcess(
+            [Party(own, *table(30), SCHEMA, known, state=tmp_path / own.name, **options) for own in identities]
+        )
+
+    def run(channel, rho):
+        curator = FederatedCurator(SCHEMA, channel, delta=delta)
+        curator.grid(GRID)
+        curator.tally({curator.root(rho, "rho"): Tally(TABLES)}, rho)
+
+    whole = rho_within(Fraction(1), delta, True)
+    pure = Fraction(1, 10)
+    fit(channel(), pure)
+    for _ in range(2):
+        run(channel(), (whole - rho_of("geometric", pure)) / 2)
+    with pytest.raises(FederatedError, match=r"a refuses: a has nothing left of its limit of epsilon 1"):
+        run(channel(), whole / 100)
+    with pytest.raises(FederatedError, match=r"a refuses: a has spent with a delta before"):
+        fit(channel(None), pure)
+
+
+def test_a_party_whose_limit_has_no_delta_refuses_runs_with_one():
+    curator = FederatedCurator(SCHEMA, in_process(tables(3), SCHEMA, limit=1), delta=1e-6)
+    curator.grid(GRID)
+    with pytest.raises(FederatedError, match="party0 refuses: This party's limit has no delta"):
+        curator.tally({curator.root(Fraction(1, 100), "rho"): Tally(TABLES)}, Fraction(1, 100))
 
 
 def test_a_run_that_may_spend_more_than_a_party_has_left_is_refused_before_anything_is_counted():

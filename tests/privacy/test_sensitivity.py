@@ -549,6 +549,37 @@ def test_two_target_sums_cost_one_unit_for_each_table(tables, sensitivity):
     assert s.proven("target_tally") == s.TARGET_ONE
 
 
+@pytest.mark.parametrize("name", ["tally", "target_tally", "gradient_tally", "least_impurity"])
+def test_by_l2_many_tables_cost_the_root_of_their_number(name):
+    one = int(s.proven(name))
+    for tables in (1, 2, 3, 14, 10**4):
+        euclidean = s.proven(f"euclidean_{name}({tables})")
+        assert one * one * tables <= euclidean**2 < one * one * tables * (1 + 2**-30)  # rounded up, and hardly
+    assert s.proven(f"euclidean_{name}") == one
+
+
+def test_what_a_record_changes_is_no_longer_than_the_euclidean_lemmas_say():
+    """All records of three features; all targets and gradients in steps. One less in the constant is too small."""
+    for record in itertools.product(range(2), range(3), range(4)):
+        change = np.concatenate([np.eye(n, dtype=int)[cell] for n, cell in zip((2, 3, 4), record)])
+        length = math.isqrt(int(change @ change))
+        assert change @ change == 3 <= s.euclidean_sensitivity(1, 3) ** 2
+        assert length < s.euclidean_sensitivity(1, 3)
+    longest = 0
+    for target in range(0, s.TARGET_ONE + 1, 2**10):
+        longest = max(longest, target**2 + (s.TARGET_ONE - target) ** 2)
+    assert longest == s.TARGET_ONE**2
+    chances = np.linspace(0, 1, 999)
+    for of_class in (False, True):
+        pairs = s.gradient_pairs(chances, np.full(999, of_class))
+        assert ((pairs**2).sum(axis=1) <= s.GRADIENT_ONE**2).all()
+    owners = all_counts(2, 2, 2)
+    for part, label in itertools.product(range(2), range(2)):
+        more = owners.copy()
+        more[:, part, label] += 1
+        assert (np.abs(s.least_impurities(more) - s.least_impurities(owners)) <= s.ONE).all()
+
+
 MALFORMED = [
     *("", " ", "gini()", "gini(1)", "Gini", "gini ", "gini\n", "mixed", "mixed(257)", "mixed(1/2)", "mixed(-1)"),
     *("entropy", "entropy(0)", "entropy(99999999999999999)", "entropy(1e3)", "entropy(٣)", "root_gini(0)"),

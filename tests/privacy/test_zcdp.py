@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, norm
+from scipy.stats import binom, norm, skellam
 
 from privet.errors import BudgetError, ReceiptError
-from privet.privacy.laws import log_gaussian
+from privet.privacy.laws import log_gaussian, log_skellam
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import SecureMechanisms, SeededMechanisms, opendp_cost, scale_for
 from privet.privacy.receipt import Event, Receipt, add_up, spending
@@ -76,7 +76,10 @@ def test_a_delta_is_a_probability(delta):
         epsilon_at(F(1), delta)
 
 
-@given(st.fractions(min_value=F(1, 10**12), max_value=10**6), st.sampled_from(["gaussian", "exponential", "geometric"]))
+@given(
+    st.fractions(min_value=F(1, 10**12), max_value=10**6),
+    st.sampled_from(["gaussian", "exponential", "geometric", "skellam_shares"]),
+)
 def test_a_ratio_costs_at_most_its_rho_and_nearly_all_of_it(rho, mechanism):
     cost = rho_of(mechanism, ratio_for(mechanism, rho))
     assert rho * (1 - F(1, 2**40)) <= cost <= rho
@@ -106,6 +109,80 @@ def test_the_law_sums_to_one():
 def test_opendp_says_no_more_than_we_charge(rho, sensitivity):
     scale = scale_for(sensitivity, ratio_for("gaussian", rho))
     assert opendp_cost("gaussian", sensitivity, scale) ** 2 / 2 <= rho * (1 + F(1, 10**9))
+
+
+# -- Skellam noise ------------------------------------------------------------------------------------------------
+
+
+def renyi(order, shift, scale):
+    """The divergence of that order between Skellam noise and the same moved by a whole number."""
+    reach = math.ceil(14 * scale + 4 * order * shift) + 40
+    k = np.arange(-reach, reach + 1)
+    log_p, log_q = log_skellam(k - shift, scale), log_skellam(k, scale)
+    return float(np.logaddexp.reduce(order * log_p + (1 - order) * log_q)) / (order - 1)
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0, 2.0, 5.0, 13.0])
+@pytest.mark.parametrize("shift", [1, 2, 5])
+def test_no_whole_order_shows_more_than_the_rho_of_skellam_noise(scale, shift):
+    """Coordinates add up, so vectors follow: their squared lengths do, too, and the second term grows with those."""
+    rho = rho_of("skellam_shares", F(shift) / F(scale))
+    for order in (2, 3, 4, 8, 20, 60):
+        exact = renyi(order, shift, scale)
+        m, square = scale**2, shift**2
+        printed = order * square / (2 * m) + ((2 * order - 1) * square + 6 * shift) / (4 * m * m)
+        assert exact <= printed * (1 + 1e-9)
+        assert exact <= order * float(rho) * (1 + 1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.fractions(min_value=F(1, 200), max_value=F(1, 2)), deltas)
+def test_skellam_noise_of_that_rho_has_at_most_that_delta(rho, delta):
+    scale = scale_for(1, ratio_for("skellam_shares", rho))
+    epsilon = float(epsilon_at(rho, delta, whole=True))
+    k = np.arange(-math.ceil(14 * scale) - 40, math.ceil(14 * scale) + 41)
+    p, q = np.exp(log_skellam(k - 1, scale)), np.exp(log_skellam(k, scale))
+    assert np.maximum(p - math.exp(epsilon) * q, 0).sum() <= float(delta)
+
+
+def test_the_law_of_skellam_noise():
+    k = np.arange(-40, 41)
+    for scale, shape in ((0.7, 1.0), (6.0, 1.0), (6.0, 0.25)):
+        mean = shape * scale**2 / 2
+        np.testing.assert_allclose(log_skellam(k, scale, shape)[20:61], skellam.logpmf(k, mean, mean)[20:61], rtol=1e-7)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.fractions(min_value=F(1, 10**6), max_value=F(1, 4)), deltas)
+def test_whole_orders_cost_next_to_nothing(rho, delta):
+    every, whole = epsilon_at(rho, delta), epsilon_at(rho, delta, whole=True)
+    assert every <= whole <= every * F(103, 100)
+    back = epsilon_at(rho_within(whole, delta, whole=True), delta, whole=True)
+    assert whole * (1 - F(1, 10**3)) <= back <= whole
+
+
+@settings(max_examples=40, deadline=None)
+@given(rhos, deltas)
+def test_a_whole_order_is_the_best_of_the_whole_ones(rho, delta):
+    orders = np.arange(2, 200_000)
+    best = max(0.0, float_bound(float(rho), float(delta), orders).min())
+    assert float(epsilon_at(rho, delta, whole=True)) == pytest.approx(best, rel=1e-5, abs=1e-8)
+
+
+def test_a_ledger_takes_skellam_noise_at_whole_orders_only():
+    ledger = Ledger(1, DELTA)
+    scope = ledger.open("fit", ledger.root.limit, "rho")
+    with pytest.raises(BudgetError, match="whole_orders"):
+        ledger.charge([ask(scope, "skellam_shares", ledger.root.limit)])
+    ledger = Ledger(1, DELTA, whole_orders=True)
+    scope = ledger.open("fit", ledger.root.limit, "rho")
+    ledger.charge([ask(scope, "skellam_shares", ledger.root.limit)])
+    assert ledger.spent <= 1
+    receipt = Receipt(F(1), ledger.spent, DELTA, (), "", tuple(ledger.events), at_delta=DELTA)
+    assert receipt.verify()
+    assert receipt.spent == epsilon_at(ledger.root.spent, DELTA, whole=True)
+    with pytest.raises(ReceiptError):
+        replace(receipt, spent=epsilon_at(ledger.root.spent, DELTA)).verify()
 
 
 # -- the ledger ---------------------------------------------------------------------------------------------------

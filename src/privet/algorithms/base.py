@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from privet.curators.base import Curator, Node
 from privet.errors import BudgetError, PrivetError, SchemaError
-from privet.privacy.ledger import Ledger, Scope, exact
-from privet.privacy.receipt import Receipt, add_up_slack
+from privet.privacy.ledger import Ledger, Scope, checked_delta, exact
+from privet.privacy.receipt import Event, Receipt, add_up_slack, spending
 from privet.schema import Numeric, Schema, nearest
 from privet.tree.tree import Tree, TreeNode
 
@@ -45,6 +45,7 @@ class PrivateEstimator(BaseEstimator):
     epsilon: float
     random_state: Any
     variant: str = "sound"
+    delta: float | None = None  # of those that can spend with one
     _task: Task
     _shortfall: str = ""
     _released: str = "tree_"  # the attribute that holds what was grown: "tree_" or "forest_"
@@ -106,8 +107,16 @@ class PrivateEstimator(BaseEstimator):
         return math.inf if self.variant == "published" else budget
 
     def _ledger(self, budget: Fraction) -> Ledger:
-        """The ledger of a fit that has no other."""
-        return Ledger(self._limit(budget))
+        """The ledger of a fit that has no other; with a delta the limits are the fit's own scopes'."""
+        return Ledger(self._limit(budget)) if self.delta is None else Ledger(math.inf, delta=self.delta)
+
+    def _check_delta(self, curator: Curator) -> None:
+        """Raise if this spends with a delta, and the curator's ledger without."""
+        if self.delta is not None and not curator.ledger.delta:
+            raise BudgetError(
+                "This ledger adds up pure epsilons. Open it with a delta, Ledger(total, delta=...), or leave the "
+                "model's delta out."
+            )
 
     @classmethod
     def _check_schema(cls, schema: Schema) -> None:
@@ -139,6 +148,8 @@ class PrivateEstimator(BaseEstimator):
         """What was charged to these roots."""
         paths = tuple(f"{scope.path}/" for scope in roots)
         events = tuple(event for event in curator.ledger.events if f"{event.scope}/".startswith(paths))
+        if any(scope.currency == "rho" for scope in roots):
+            return self._receipt_in_rho(curator, roots, budget, events)
         spent = sum((scope.spent for scope in roots), Fraction(0))
         return Receipt(
             claimed=budget,
@@ -148,6 +159,23 @@ class PrivateEstimator(BaseEstimator):
             trust=curator.trust,
             events=events,
             shortfall=self._shortfall if spent > budget else "",
+        )
+
+    def _receipt_in_rho(
+        self, curator: Curator, roots: Sequence[Scope], budget: Fraction, events: tuple[Event, ...]
+    ) -> Receipt:
+        """Of a fit with a delta: all in one currency, converted once."""
+        pure = tuple(f"{scope.path}/" for scope in roots if scope.currency == "epsilon")
+        events = tuple(event.in_rho() if f"{event.scope}/".startswith(pure) else event for event in events)
+        delta = checked_delta(self.delta or 0)
+        return Receipt(
+            claimed=budget,
+            spent=spending(events, delta),
+            delta=delta,
+            at_delta=delta,
+            void=curator.void,
+            trust=curator.trust,
+            events=events,
         )
 
     def _mechanisms(self) -> Mechanisms:

@@ -27,8 +27,9 @@ from privet.algorithms.base import (
 )
 from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
-from privet.privacy.ledger import exact
+from privet.privacy.ledger import checked_delta, exact
 from privet.privacy.sensitivity import ONE, TARGET_ONE, CorrectCount
+from privet.privacy.zcdp import ratio_for, rho_within
 from privet.schema import Schema
 from privet.tree.candidates import Candidates, Split
 from privet.tree.grid import even_grid
@@ -62,6 +63,7 @@ class _HistogramTree(PrivateEstimator):
         schema: Schema | str | None = None,
         *,
         epsilon: float = 1.0,
+        delta: float | None = None,
         max_depth: int = 5,
         n_bins: int = 10,
         min_samples: float = 10,
@@ -73,6 +75,7 @@ class _HistogramTree(PrivateEstimator):
     ) -> None:
         self.schema = schema
         self.epsilon = epsilon
+        self.delta = delta
         self.max_depth = max_depth
         self.n_bins = n_bins
         self.min_samples = min_samples
@@ -91,8 +94,17 @@ class _HistogramTree(PrivateEstimator):
                 raise PrivetError(f"{name} must lie between 0 and 1; got {getattr(self, name)!r}.")
         if not (is_number(self.min_samples) and 0 <= self.min_samples < 1e300):
             raise PrivetError(f"min_samples must be a number of records, such as 10; got {self.min_samples!r}.")
+        if self.delta is not None:
+            if self.variant == "published":
+                raise PrivetError("The report knows no delta: leave it out, or take variant='sound'.")
+            rho_within(exact(self.epsilon), checked_delta(self.delta), True)
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
+        self._check_delta(curator)
+        if self.delta is not None:
+            budget = rho_within(budget, checked_delta(self.delta), curator.ledger.whole_orders)
+            curator.ledger.afford(budget)
+            start = curator.root(budget, "rho")
         grid = even_grid(curator.schema, int(self.n_bins))
         histograms = feature_histograms(grid) if self.variant == "sound" else one_hot_histograms(grid)
         curator.grid(grid)
@@ -120,7 +132,8 @@ class _HistogramTree(PrivateEstimator):
         return tree.simplified()
 
     def _questions(self) -> set[str]:
-        return {"tally", "owner_sum"} if self.save_budget else {"tally"}
+        saving, with_delta = {"owner_sum"} if self.save_budget else set(), set() if self.delta is None else {"zcdp"}
+        return {"tally", *saving, *with_delta}
 
     def _search(
         self, curator: Curator, frontier: Mapping[Node, Branch], histograms: Histograms, level_budget: Fraction
@@ -231,6 +244,10 @@ class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
         The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
     epsilon : float
         The privacy budget.
+    delta : float, optional
+        With it (epsilon, delta)-differential privacy, accounted by zCDP, with Gaussian noise or, between owners, shares
+        of Skellam noise. A record is in the histograms of all p features; that costs geometric noise p times its
+        scale and this one sqrt(p) times, so it is better for many features.
     max_depth : int
         The largest depth; the budget for splits is shared evenly by so many levels.
     n_bins : int
@@ -273,6 +290,7 @@ class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
         schema: Schema | str | None = None,
         *,
         epsilon: float = 1.0,
+        delta: float | None = None,
         max_depth: int = 5,
         n_bins: int = 10,
         min_samples: float = 10,
@@ -286,6 +304,7 @@ class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
         super().__init__(
             schema,
             epsilon=epsilon,
+            delta=delta,
             max_depth=max_depth,
             n_bins=n_bins,
             min_samples=min_samples,
@@ -329,7 +348,7 @@ class HistogramTreeRegressor(_HistogramTree, PrivateRegressor):
     ----------
     schema : Schema
         The public ranges and categories, and the target's range.
-    epsilon, max_depth, n_bins, min_samples, leaf_share, save_budget, bounds_share, variant, random_state
+    epsilon, delta, max_depth, n_bins, min_samples, leaf_share, save_budget, bounds_share, variant, random_state
         As for ``HistogramTreeClassifier``.
 
     Attributes
@@ -357,4 +376,5 @@ class HistogramTreeRegressor(_HistogramTree, PrivateRegressor):
         tallies = dict.fromkeys(leaves, Tally(measure="target"))
         sums = curator.tally(tallies, self._leaf_budgets(leaves, budget))
         by_leaf = {branch.number: sums[node][0] for node, branch in leaves.items()}
-        set_means(tree, by_leaf, curator.schema.target, noise=1 / float(budget))
+        ratio = budget if self.delta is None else ratio_for("gaussian", budget)
+        set_means(tree, by_leaf, curator.schema.target, noise=1 / float(ratio))

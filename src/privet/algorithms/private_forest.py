@@ -10,7 +10,6 @@ records (``privet.tree.rounds``); docs/forests.md has the comparison.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -23,9 +22,8 @@ from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.private_tree import grow_trees
 from privet.algorithms.size import Size, size_share
 from privet.curators.base import Curator, Node, Step, Tally
-from privet.errors import BudgetError, PrivetError
-from privet.privacy.ledger import Ledger, Scope, checked_delta, exact
-from privet.privacy.receipt import Receipt, spending
+from privet.errors import PrivetError
+from privet.privacy.ledger import checked_delta, exact
 from privet.privacy.sensitivity import GRADIENT_ONE, GradientNorm
 from privet.privacy.zcdp import rho_of, rho_within
 from privet.progress import Progress
@@ -132,10 +130,6 @@ class PrivateForestClassifier(ForestClassifier):
         if self.n_trees > 1 and self.method == "boosting":
             raise PrivetError("n_trees is for method='trees': how often boosting goes round follows from the records.")
 
-    def _ledger(self, budget: Fraction) -> Ledger:
-        # The limits are the fit's own scopes': a tree that is grown after all may spend epsilon as it is.
-        return super()._ledger(budget) if self.delta is None else Ledger(float("inf"), delta=self.delta)
-
     # -- growing ------------------------------------------------------------------------------------------------------
 
     def _questions(self) -> set[str]:
@@ -149,11 +143,7 @@ class PrivateForestClassifier(ForestClassifier):
         return {"tally", "choose", "advance"} | (set() if self.delta is None else {"zcdp"})
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Additive | Forest:
-        if self.delta is not None and not curator.ledger.delta:
-            raise BudgetError(
-                "This ledger adds up pure epsilons. Open it with a delta, Ledger(total, delta=...), or leave the "
-                "model's delta out."
-            )
+        self._check_delta(curator)
         # The grid first: it reads every column, and refuses bad ones before anything is spent.
         grid = public_grid(curator.schema, None if self.n_trees == 1 else PART_CELLS)
         curator.grid(grid)
@@ -211,23 +201,6 @@ class PrivateForestClassifier(ForestClassifier):
                 batch = starts[first : first + at_once]
                 trees += grow_trees(curator, batch, splits, plan, counts_budget, partial(bar.advance, len(batch)))
         return Forest(curator.schema, trees)
-
-    def _receipt(self, curator: Curator, roots: Sequence[Scope], budget: Fraction) -> Receipt:
-        receipt = super()._receipt(curator, roots, budget)
-        if all(scope.currency == "epsilon" for scope in roots):
-            return receipt
-        pure = tuple(f"{scope.path}/" for scope in roots if scope.currency == "epsilon")
-        events = tuple(event.in_rho() if f"{event.scope}/".startswith(pure) else event for event in receipt.events)
-        delta = checked_delta(self.delta or 0)
-        return Receipt(
-            claimed=budget,
-            spent=spending(events, delta),
-            delta=delta,
-            at_delta=delta,
-            void=receipt.void,
-            trust=receipt.trust,
-            events=events,
-        )
 
     # -- prediction: post-processing of what was released, free -------------------------------------------------------
 

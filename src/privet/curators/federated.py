@@ -53,7 +53,8 @@ class FederatedCurator(RemoteCurator):
     ``noise="shared"``: each owner adds a share, and sums are masked; the noise is enough against
     ``tolerated_colluders`` owners who collude with the coordinator, with ``tolerated_dropouts`` owners missing.
     ``noise="own"``: each owner adds the whole noise and masks nothing, so that nobody has to be trusted; sums have as
-    many times the variance as there are owners. ``journal`` lets a run be taken up again.
+    many times the variance as there are owners. A model with a ``delta`` needs one here, or in the ledger; its noise is
+    Skellam's where it is shared, and Gaussian where each owner draws its own. ``journal`` lets a run be taken up again.
     """
 
     capabilities = frozenset({"tally", "choose_each", "owner_sum", "copies", "focus", "zcdp"})
@@ -66,11 +67,13 @@ class FederatedCurator(RemoteCurator):
         tolerated_colluders: int = 1,
         tolerated_dropouts: int = 0,
         noise: str = "shared",
+        delta: float | None = None,
         ledger: Ledger | None = None,
         journal: Journal | None = None,
         progress: Callable[[str], None] = lambda said: None,
     ) -> None:
-        super().__init__(schema, ledger or Ledger.current() or Ledger(math.inf), SecureMechanisms())
+        own = ledger or Ledger.current() or Ledger(math.inf, delta, whole_orders=True)
+        super().__init__(schema, own, SecureMechanisms())
         self.coordinator = Coordinator(
             channel,
             schema_digest(schema),
@@ -100,9 +103,6 @@ class FederatedCurator(RemoteCurator):
 
     def _aim(self, low: float, high: float) -> None:
         self._tell("focus", low=low, high=high)
-
-    def parts(self, node: Node, n: int) -> NoReturn:
-        self._cannot("parts")  # owners would have to remember every record's draw
 
     def choose(self, *args: Any, **kwargs: Any) -> NoReturn:
         self._cannot("choose")

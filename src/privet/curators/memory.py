@@ -8,7 +8,7 @@ siblings; the largest sibling is its parent's histogram less the others'. All su
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -66,6 +66,9 @@ class MemoryCurator(CentralCurator):
     ``ledger`` is charged for every answer; by default that of the surrounding ``with Ledger(...)``, or else one without
     a limit that only keeps count.
     """
+
+    part_bytes: Callable[[int], bytes] | None = None
+    """What ``parts`` draws from, if not the operating system: a secret stream, of whoever must draw the same again."""
 
     def __init__(
         self,
@@ -155,7 +158,7 @@ class MemoryCurator(CentralCurator):
             raise LeakError("Ask for at least one part.")
         held = self._held[node]
         rows = np.arange(self._table.n_rows, dtype=np.int32) if held.rows is None else held.rows
-        drawn = draw_parts(len(rows), n, self._mechanisms.generator)
+        drawn = draw_parts(len(rows), n, self._mechanisms.generator, self.part_bytes)
         # A stable sort keeps the rows of each part increasing; of small numbers it is a few passes.
         order = np.argsort(drawn.astype(np.uint16 if n <= 2**16 else np.int64), kind="stable")
         lists = np.split(rows[order], np.cumsum(np.bincount(drawn, minlength=n))[:-1])

@@ -29,6 +29,7 @@ from privet.curators.words import (
     tables_of,
     tallies_of,
 )
+from privet.errors import BudgetError
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import SecureMechanisms, SeededMechanisms, SeededShares, ShareMechanisms
 from privet.privacy.sensitivity import score_of
@@ -55,12 +56,22 @@ class _Shares(MemoryCurator):
 class PartyRecords(OwnRecords):
     """One party's records for one run. ``of`` shares make up the noise; with None each party's is the whole.
 
-    ``seed`` makes the noise reproducible, for research: then there is no guarantee.
+    ``seed`` makes the noise reproducible, for research: then there is no guarantee. ``parts`` is the secret stream that
+    records are dealt to parts with: a party that starts again has to deal them as before.
     """
 
-    do: ClassVar[dict[str, str]] = {**OwnRecords.do, "focus": "focus", "splits": "tell_splits"}
+    do: ClassVar[dict[str, str]] = {**OwnRecords.do, "parts": "parts", "focus": "focus", "splits": "tell_splits"}
 
-    def __init__(self, X: Any, y: Any, schema: Schema, ledger: Ledger, of: int | None, seed: Any = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        schema: Schema,
+        ledger: Ledger,
+        of: int | None,
+        seed: Any = None,
+        parts: Callable[[int], bytes] | None = None,
+    ) -> None:
         kind: type[MemoryCurator] = MemoryCurator if of is None else _Shares
         if seed is None:
             noise: Any = SecureMechanisms() if of is None else ShareMechanisms(of)
@@ -68,10 +79,13 @@ class PartyRecords(OwnRecords):
             generator = np.random.default_rng(seed)
             noise = SeededMechanisms(generator) if of is None else SeededShares(generator, of)
         super().__init__(kind(X, y, schema, ledger=ledger, mechanisms=noise))
+        self.records.part_bytes = parts
         self.schema = schema
         self._splits: dict[str, Splits | Multiway] = {}
 
     def root(self, node: int, limit: str | None = None, currency: str = "epsilon") -> None:
+        if currency != "epsilon" and not self.records.ledger.delta:
+            raise BudgetError("This party's limit has no delta: it answers runs without one, or needs one in its file.")
         self.nodes[node] = self.records.root(math.inf if limit is None else Fraction(limit), currency)
 
     def grid(self, features: list[dict[str, Any]]) -> None:

@@ -11,12 +11,12 @@ from typing import Any
 from privet.config_file import ConfigFile
 from privet.curators.party import QUESTIONS
 from privet.federated.terms import NAME, NOISE
-from privet.privacy.ledger import exact
+from privet.privacy.ledger import checked_delta, exact
 
 
 @dataclass(frozen=True)
 class PartyConfig:
-    """What a party knows. ``epsilon`` is the most that all runs together may ever spend of its records.
+    """What a party knows. ``epsilon``, with ``delta`` if given, is the most that all runs may spend of its records.
 
     ``tolerated_colluders`` is the least that it asks of terms; ``state`` remembers what was answered. ``address`` and
     ``certificate`` are the coordinator's.
@@ -28,6 +28,7 @@ class PartyConfig:
     data: Path
     state: Path
     epsilon: Fraction
+    delta: Fraction | None
     address: tuple[str, int]
     certificate: Path
     parties: Mapping[str, bytes]
@@ -39,8 +40,8 @@ class PartyConfig:
     def read(cls, path: Path) -> PartyConfig:
         file = ConfigFile(path)
         data = file.data
-        known = {"name", "key", "schema", "data", "state", "epsilon", "questions", "tolerated_colluders", "seed"}
-        file.allow(known | {"coordinator", "parties"})
+        known = {"name", "key", "schema", "data", "state", "epsilon", "delta", "questions", "tolerated_colluders"}
+        file.allow(known | {"seed", "coordinator", "parties"})
         if "epsilon" not in data:
             raise file.wrong("it needs epsilon: the most that all runs together may spend")
         questions = data.get("questions", list(QUESTIONS))
@@ -54,6 +55,7 @@ class PartyConfig:
             data=file.file(data, "data"),
             state=path.parent / data.get("state", "state"),
             epsilon=exact(file.number("epsilon", None)),
+            delta=checked_delta(file.number("delta", None)) if "delta" in data else None,
             address=file.address(coordinator),
             certificate=file.file(coordinator, "certificate"),
             parties=_parties(file),

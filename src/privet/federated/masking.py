@@ -55,6 +55,17 @@ def mask(seed: bytes, n: int) -> np.ndarray:
     return np.frombuffer(stream.update(bytes(8 * n)), dtype="<u8")
 
 
+class Stream:
+    """Bytes that look random to whoever does not know the secret, and that come again in the same order."""
+
+    def __init__(self, secret: bytes, purpose: bytes) -> None:
+        seed = HKDF(hashes.SHA256(), SEED_BYTES, salt=None, info=purpose).derive(secret)
+        self._stream = Cipher(algorithms.ChaCha20(seed, bytes(16)), mode=None).encryptor()
+
+    def __call__(self, n: int) -> bytes:
+        return self._stream.update(bytes(n))
+
+
 def masked(values: np.ndarray, me: str, seeds: Mapping[str, bytes], own_seed: bytes | None = None) -> np.ndarray:
     """A party's integers with the masks of all pairs it is in, and its own if there is one."""
     total = np.ascontiguousarray(values, dtype=np.int64).view(np.uint64).copy()

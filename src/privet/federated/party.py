@@ -33,6 +33,7 @@ from privet.federated.journal import Journal
 from privet.federated.masking import (
     SEED_BYTES,
     SHARE_BYTES,
+    Stream,
     deal_seed,
     masked,
     opened,
@@ -269,7 +270,7 @@ class Party:
         if ledger.root.limit <= 0:
             raise BudgetError(f"{self.name} has nothing left of its limit of epsilon {show(self.limit)}.")
         seed = None if self._seed is None else [self._seed, int.from_bytes(sha256(self.name.encode()).digest()[:4])]
-        records = PartyRecords(*self._data, self.schema, ledger, terms.of, seed)
+        records = PartyRecords(*self._data, self.schema, ledger, terms.of, seed, Stream(key, b"privet parts"))
         run = _Run(terms, X25519PrivateKey.from_private_bytes(key), records)
         while (stored := journal.get(f"{run.next:06}")) is not None:
             _, asked, _ = _entry(stored)

@@ -45,6 +45,7 @@ def open_party(config: PartyConfig, progress: Progress = lambda said: None) -> P
         schema,
         {name: certified(certificate) for name, certificate in config.parties.items()},
         limit=config.epsilon,
+        delta=config.delta,
         allowed=config.questions,
         least_colluders=config.tolerated_colluders,
         state=config.state,
@@ -83,7 +84,7 @@ def train(
         tolerated_colluders=config.tolerated_colluders,
         tolerated_dropouts=config.tolerated_dropouts,
         noise=config.noise,
-        ledger=Ledger(math.inf),
+        ledger=Ledger(math.inf, getattr(model, "delta", None), whole_orders=True),
         journal=Journal(journal),
         progress=progress,
     )

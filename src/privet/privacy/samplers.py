@@ -16,7 +16,12 @@ from privet.errors import LeakError
 WORD = 16  # binary digits of a uniform number that are drawn at a time
 
 
-def draw_parts(n_records: int, n_parts: int, generator: np.random.Generator | None = None) -> np.ndarray:
+def draw_parts(
+    n_records: int,
+    n_parts: int,
+    generator: np.random.Generator | None = None,
+    random_bytes: Callable[[int], bytes] | None = None,
+) -> np.ndarray:
     """For each record, independently, one of ``n_parts`` with equal probability.
 
     Independent draws are what makes the parts' costs parallel (docs/theory.md): dealing the rows out in order
@@ -24,7 +29,7 @@ def draw_parts(n_records: int, n_parts: int, generator: np.random.Generator | No
     """
     if generator is not None:
         return generator.integers(n_parts, size=n_records)
-    return _uniform(n_records, n_parts)
+    return _uniform(n_records, n_parts, random_bytes)
 
 
 def survivors(gaps: np.ndarray) -> np.ndarray:
@@ -149,14 +154,14 @@ def _central_exact(k: int) -> Fraction:
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
 
 
-def _uniform(n: int, below: int) -> np.ndarray:
+def _uniform(n: int, below: int, random_bytes: Callable[[int], bytes] | None = None) -> np.ndarray:
     """``n`` independent whole numbers, each equally likely to be any from 0 to ``below`` - 1."""
     width = 4 if below <= 2**32 else 8
     words_in_all = 2 ** (8 * width)
     limit = words_in_all - words_in_all % below  # words from here on are drawn again, so that no number is favoured
     drawn = np.empty(0, dtype=np.int64)
     while len(drawn) < n:
-        words = np.frombuffer(os.urandom(width * (n - len(drawn))), dtype=f"u{width}")
+        words = np.frombuffer((random_bytes or os.urandom)(width * (n - len(drawn))), dtype=f"u{width}")
         kept = words if limit == words_in_all else words[words < limit]
         drawn = np.concatenate([drawn, (kept % below).astype(np.int64)])
     return drawn

@@ -10,11 +10,15 @@ import numpy as np
 from scipy.integrate import quad  # type: ignore[import-untyped]
 from scipy.special import gamma, kv  # type: ignore[import-untyped]
 
+from privet.audit.bound import Bound
 from privet.audit.claims.law import Law, LogLaw, joined, log_not, yes_or_no
 from privet.audit.pair import Pair
-from privet.privacy.laws import log_geometric_shares, log_geometric_tail
+from privet.privacy.laws import log_geometric_shares, log_geometric_tail, log_skellam
+from privet.privacy.ledger import exact
+from privet.privacy.mechanisms import scale_for
 from privet.privacy.sensitivity import ONE, least_impurities
-from privet.privacy.shares import geometric_shares
+from privet.privacy.shares import geometric_shares, skellam_shares
+from privet.privacy.zcdp import ratio_for, rho_within
 from privet.schema import Numeric, Schema
 
 
@@ -136,6 +140,61 @@ class GeometricShares(Law):
         log_p = log_geometric_shares(seen - shift, 1 / self.epsilon, self.unknown / self.of)
         cut = np.clip(seen, -self.reach, self.reach)
         return {k: float(np.logaddexp.reduce(log_p[cut == k])) for k in range(-self.reach, self.reach + 1)}
+
+
+@dataclass(frozen=True)
+class SkellamShares(Law):
+    """The same with shares of Skellam noise, as a tally of one table has it, for ``epsilon`` at ``delta``."""
+
+    parties: int
+    colluders: int
+    missing: int
+    of: int
+    count: int = 5
+    epsilon: float = 1.0
+    delta: float = 1e-6
+
+    @property
+    def scale(self) -> float:
+        rho = rho_within(exact(self.epsilon), exact(self.delta), True)
+        return scale_for(1, ratio_for("skellam_shares", rho))
+
+    @property
+    def unknown(self) -> int:
+        return self.parties - self.colluders - self.missing
+
+    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
+        return int(len(y) + skellam_shares(self.unknown, self.scale, self.of).sum() - self.count)
+
+    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
+        far = math.ceil(12 * self.scale)
+        seen = np.arange(-far, far + 1)
+        log_p = log_skellam(seen - (len(y) - self.count), self.scale, self.unknown / self.of)
+        return dict(zip(seen.tolist(), log_p.tolist()))
+
+    def exact_bound(self, pair: Pair, proven: float | None = None) -> Bound:
+        """The least epsilon for which (epsilon, delta) is true of this pair: a fact.
+
+        The loss grows with the number that is seen, so of all events S "above t" has the largest (P(S) - delta) / Q(S).
+        """
+        one, other = (np.exp(list(self.log_law(*table).values())) for table in (pair.one, pair.other))
+        p, q = (
+            np.cumsum(law[::-1])[::-1]
+            for law in ((one, other) if len(pair.one[1]) > len(pair.other[1]) else (other, one))
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            losses = np.where(p > self.delta, np.log((p - self.delta) / q), -np.inf)
+        best = int(losses.argmax())
+        return Bound(
+            epsilon=max(0.0, float(losses[best])),
+            confidence=1.0,
+            engine="exact",
+            event=f"the number is {best - len(p) // 2} or more above {self.count}",
+            runs=0,
+            proven=proven,
+            delta=self.delta,
+            chance=float(p[best]),
+        )
 
 
 def first_of_its_class(features: int, rows: int = 100) -> Pair:

@@ -143,6 +143,19 @@ CLAIMS: tuple[Claim, ...] = (
         )
         for parties, colluders, missing in ((5, 1, 0), (5, 2, 1))
     ),
+    *(
+        Claim(
+            key=f"federated-skellam-{parties}-{colluders}-{missing}",
+            paper="Federated histograms",
+            variant=f"our shares of Skellam noise, delta 1e-6, {colluders} of {parties} collude, {missing} missing",
+            claimed=1.0,
+            proven=1.0,
+            subject=partial(federated.SkellamShares, parties, colluders, missing, parties - colluders - missing),
+            witness=federated.any_rows,
+            why="Skellam noise divides as geometric noise does; what it costs comes with a delta.",
+        )
+        for parties, colluders, missing in ((5, 1, 0), (5, 2, 1))
+    ),
     Claim(
         key="hidden-leaves-only",
         paper="Hidden trees",
