@@ -57,7 +57,7 @@ class FederatedCurator(RemoteCurator):
     Skellam's where it is shared, and Gaussian where each owner draws its own. ``journal`` lets a run be taken up again.
     """
 
-    capabilities = frozenset({"tally", "choose_each", "owner_sum", "copies", "focus", "zcdp"})
+    capabilities = frozenset({"tally", "choose_each", "owner_sum", "copies", "parts", "focus", "zcdp"})
 
     def __init__(
         self,
