@@ -1,5 +1,7 @@
 """DP-TopDown between owners: what is asked of them, and that labels and splits come from what they answer."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,9 @@ from privet import (
     SchemaError,
     TopDownClassifier,
 )
+from privet.algorithms.distributed_split import printed_gains
 from privet.federated.channel import in_process
+from privet.privacy.sensitivity import ONE
 
 SCHEMA = Schema({"x": Numeric(0, 1), "s": Categorical(["a", "b", "c"], other=False)}, classes=["n", "y"])
 SPLITS = ("noisy_counts", "local_rnm")
@@ -95,6 +99,57 @@ def test_more_cells_than_a_byte_are_refused_by_noisy_counts():
         )
 
 
-def test_the_published_variant_is_the_one_machines():
-    with pytest.raises(PrivetError, match="split='rnm'"):
-        TopDownClassifier(SCHEMA, split="local_rnm", variant="published").fit(*OWNERS[0])
+# -- as printed ------------------------------------------------------------------------------------------------------
+
+
+def printed(split, **params):
+    known = {"epsilon": 2, "max_nodes": 1, "budget": "uniform", "n_records": 2000, "variant": "published"}
+    return TopDownClassifier(split=split, **known | params)
+
+
+def test_noisy_counts_as_printed_cost_nine_times_their_claim():
+    model = printed("noisy_counts", splitting_class=4).fit_curator(federated())
+    counts, labels = model.privacy_.events[:3], model.privacy_.events[3:]
+    functions = 4 + 3
+    assert [event.charged for event in counts] == [3, 3, 3]  # a node's budget is 1
+    assert [event.scale for event in counts] == pytest.approx([functions / 3] * 3, rel=1e-9)
+    assert "nine times" in model.privacy_.shortfall
+    assert model.privacy_.spent == 9 + Fraction(1, 2)  # half of the noise that the leaves' budget pays for
+    assert model.privacy_.verify()
+    assert {event.charged for event in labels} == {Fraction(1, 2)}
+
+
+def test_local_rnm_as_printed_overpays_for_choices_and_underpays_for_counts():
+    model = printed("local_rnm").fit_curator(federated())
+    choice, *counts = model.privacy_.events[:4]
+    assert (choice.mechanism, choice.charged) == ("report_noisy_max", Fraction(1, 20))
+    assert [event.charged for event in counts] == [Fraction(3, 2)] * 3
+    assert model.privacy_.spent == Fraction(1, 20) + Fraction(9, 2) + Fraction(1, 2)
+    assert "what the owners chose" in model.privacy_.shortfall.lower()
+    assert model.privacy_.verify()
+
+
+def test_the_printed_noise_on_gains_of_gini_is_that_of_a_tenth_of_the_budget():
+    """Laplace(2 * 20 / (m * budget)) on a gain J, where m * J is a constant less twice the score of ``Gini``."""
+    (choice, *_) = printed("local_rnm").fit_curator(federated()).privacy_.events
+    half = Fraction(1, 2)
+    assert choice.scale / ONE == pytest.approx(float(2 * 20 / half / 2), rel=1e-6)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_printed_splits_find_the_rule_too(split):
+    model = printed(split, epsilon=2000, max_nodes=8, budget="decay", splitting_class=9).fit_curator(federated())
+    assert np.mean([model.score(*own) for own in OWNERS]) > 0.95
+
+
+def test_gains_come_from_all_three_kinds_of_counts():
+    by_both = np.array([[[5, 0], [0, 5]], [[5, 5], [-3, 0]]])
+    gains = printed_gains("gini", by_both, np.array([[5, 5], [5, 5]]), np.array([[5, 5], [10, -1]]))
+    assert gains.tolist() == [1.0, 0.0]
+
+
+def test_the_published_variant_has_the_papers_splits_alone():
+    with pytest.raises(PrivetError, match="'rnm' or 'noisy_counts' or 'local_rnm'"):
+        TopDownClassifier(SCHEMA, split="exponential", variant="published").fit(*OWNERS[0])
+    with pytest.raises(PrivetError, match="criterion='gini'"):
+        TopDownClassifier(SCHEMA, split="local_rnm", criterion="entropy", variant="published").fit(*OWNERS[0])

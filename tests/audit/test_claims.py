@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from privet.audit import statistical_bound
-from privet.audit.claims import CLAIMS, Law, Outcome, claim, diffprivlib, diprime, federated, privatree
+from privet.audit.claims import CLAIMS, Law, Outcome, claim, diffprivlib, diprime, federated, privatree, topdown
 
 KEYS = [
     # Counted, not computed: thousands of fits.
@@ -53,6 +53,7 @@ def test_no_bound_passes_what_is_proven(key):
         ("privatree-early-stop", math.inf, 0),
         ("topdown-maximum", 5.0, 1e-9),
         ("topdown-noisy-counts", 9.0, 1e-9),
+        ("topdown-local-rnm", 4.5, 1e-9),
         ("federated-bounds", 10 * 253 / 256, 1e-9),
         ("federated-bounds-sound", 0.25 * 253 / 256, 1e-9),
         ("federated-shares-5-1", 0.2699, 2e-4),
@@ -94,7 +95,10 @@ def test_a_law_adds_up_to_one(key):
         assert np.logaddexp.reduce(list(law.log_law(*table).values())) == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.parametrize("key", [key for key in LAWS if not key.startswith(("diprime-medians", "federated-bounds"))])
+SLOW = ("diprime-medians", "federated-bounds", "topdown-noisy", "topdown-local")
+
+
+@pytest.mark.parametrize("key", [key for key in LAWS if not key.startswith(SLOW)])
 def test_draws_follow_the_law(key):
     law, pair, rng, n = claim(key).subject(), claim(key).witness(), np.random.default_rng(5), 1000
     for table in (pair.one, pair.other):
@@ -110,6 +114,14 @@ def test_draws_of_medians_follow_the_law():
     drawn = Counter(law.draw(*pair.one, rng) for _ in range(n))
     for output, log_p in law.log_law(*pair.one).items():
         assert abs(drawn[output] - n * math.exp(log_p)) <= 5 * math.sqrt(n * math.exp(log_p)) + 5
+
+
+@pytest.mark.parametrize("split", ["noisy_counts", "local_rnm"])
+def test_counts_that_the_estimator_asks_for_follow_the_law(split):
+    law, pair, n = topdown.CountsSeen(split), topdown.other_cells(), 300
+    drawn = Counter(law.draw(*pair.other, np.random.default_rng()) for _ in range(n))
+    for output, log_p in law.log_law(*pair.other).items():
+        assert abs(drawn[output] - n * math.exp(log_p)) <= 6 * math.sqrt(n * math.exp(log_p)) + 6
 
 
 @pytest.mark.parametrize("variant", ["sound", "published"])
@@ -179,7 +191,7 @@ def test_our_skellam_shares_cost_what_they_claim_up_to_what_they_tolerate_and_mo
     [
         ("privatree-features-5", 40_000, 1.8),
         ("privatree-early-stop", 200, 1.0),
-        ("topdown-noisy-counts", 4_000, 2.0),
+        ("topdown-noisy-counts", 400, 2.0),
         ("hidden-leaves-only", 4_000, 4.0),
         ("hidden-cut-exponents", 40_000, 1.0),
         ("diprime-gaps", 1_000, 2.0),

@@ -7,18 +7,19 @@ adds the whole noise, as in the paper, it is that of each of them, and nobody ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from privet.algorithms.top_down import SoundSplit
-from privet.curators.base import Node, Tally
+from privet.algorithms.top_down import SoundSplit, TopDownClassifier
+from privet.curators.base import Curator, Node, Tally
 from privet.curators.choices import left_counts
 from privet.errors import SchemaError
-from privet.tree.best_first import Leaf
-from privet.tree.candidates import Candidates, Split
-from privet.tree.criteria import gain
+from privet.privacy.sensitivity import Gini
+from privet.tree.best_first import Leaf, Offer
+from privet.tree.candidates import Candidates, Split, Splits
+from privet.tree.criteria import CRITERIA, gain
 from privet.tree.proposals import proposals
 from privet.tree.tree import Tree
 
@@ -88,3 +89,124 @@ class LocalRNM(_Distributed):
             for node, own in proposed.items()
         }
         return {node: (each.split, each.counts) for node, each in best.items() if each.split is not None}
+
+
+# -- as printed ----------------------------------------------------------------------------------------------------
+
+PRINTED_TABLES = 3
+"""The noise of each of three kinds of counts is that of so many times the node's budget (appendix A.4)."""
+
+PRINTED_CHOICE = Fraction(1, 10)
+"""What report-noisy-max by Gini costs of its budget: its noise is 2 * 20 / m, and m times a gain moves by at most 4."""
+
+
+class _Printed(_Distributed):
+    """Every function is counted three times over: by label and side, by label, and by side (appendix A.4).
+
+    The counts are asked for with the printed noise, and the ledger charges what that costs. What is left open: the
+    number of all records is public or measured, as in the sound variants, because owners cannot be asked for it
+    exactly; a side's class shares are those of its counts by label and side, none below 0; leaves are labelled by noisy
+    counts.
+    """
+
+    def __init__(
+        self, model: TopDownClassifier, curator: Curator, functions: Splits, start: Node, budget: Fraction
+    ) -> None:
+        super().__init__(model, curator, functions, start, budget)
+        self.start = start
+        self.leaf_budget /= 2  # noise of 2 / budget, as report-noisy-max has
+
+    def offers(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
+        # The root's split has all of its budget; below, half of it is for the weight.
+        budgets = {
+            node: budget if node is self.start else budget / 2
+            for node, leaf in leaves.items()
+            if (budget := self.budget(leaf.depth)) and len(self.functions)
+        }
+        found = self.found(budgets) if budgets else {}
+        return {
+            node: offer
+            for node, offer in found.items()
+            if offer.gain > self.model.min_gain and leaves[node].weight >= self.min_weight
+        }
+
+    def found(self, budgets: Mapping[Node, Fraction]) -> dict[Node, Offer]:
+        """For each node the function of the largest noisy gain."""
+        raise NotImplementedError
+
+    def weights(self, offer: Offer, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
+        budget = self.budget(depth) / 2
+        if not budget:
+            return (0.0,) * len(nodes)
+        sizes = self.curator.tally(dict.fromkeys(nodes, Tally(by_class=False)), budget)
+        return tuple(float(sizes[node][0]) / self.size for node in nodes)
+
+    def best(self, splits: Mapping[Node, Sequence[Split]], budgets: Mapping[Node, Fraction]) -> dict[Node, Offer]:
+        """Count these functions in all three ways, and take the best."""
+        prices = {node: PRINTED_TABLES * budgets[node] for node in splits}
+        by_both, by_label, by_side = (
+            self.curator.tally({node: Tally(tuple(map(table, own)), by_class) for node, own in splits.items()}, prices)
+            for table, by_class in ((_as_it_is, True), (_undivided, True), (_as_it_is, False))
+        )
+        offers = {}
+        for node, own in splits.items():
+            gains = printed_gains(
+                self.model.criterion,
+                by_both[node].reshape(len(own), 2, self.n_classes),
+                by_label[node],
+                by_side[node].reshape(len(own), 2),
+            )
+            offers[node] = Offer(own[int(gains.argmax())], float(gains.max()))
+        return offers
+
+
+class PrintedNoisyCounts(_Printed):
+    """NoisyCounts as printed: nine times its claim."""
+
+    questions = frozenset({"tally"})
+
+    def found(self, budgets: Mapping[Node, Fraction]) -> dict[Node, Offer]:
+        functions = [self.functions.split(i) for i in range(len(self.functions))]
+        return self.best(dict.fromkeys(budgets, functions), budgets)
+
+
+class PrintedLocalRNM(_Printed):
+    """LocalRNM as printed, by Gini: half a node's budget for each owner's choice, half for counts of what they chose.
+
+    The noise on an owner's gains is scaled by its private size; times that size, it is the same for all data, and only
+    the choice is told. So it is private, for a tenth of what is claimed; the counts cost nine times their claim.
+    """
+
+    questions = frozenset({"choose_each", "tally"})
+
+    def found(self, budgets: Mapping[Node, Fraction]) -> dict[Node, Offer]:
+        options = Candidates(self.functions, self.n_classes)
+        halves = {node: budget / 2 for node, budget in budgets.items()}
+        prices = {node: half * PRINTED_CHOICE for node, half in halves.items()}
+        chosen = self.curator.choose_each(dict.fromkeys(budgets, options), Gini(), prices, mechanism="report_noisy_max")
+        proposed = {
+            node: list(dict.fromkeys(choice.split for choice in own if choice.split is not None))
+            for node, own in chosen.items()
+        }
+        return self.best(proposed, halves)
+
+
+def printed_gains(criterion: str, by_both: np.ndarray, by_label: np.ndarray, by_side: np.ndarray) -> np.ndarray:
+    """Gains from three kinds of noisy counts: (function, side, class), (function, class) and (function, side)."""
+    impurity = CRITERIA[criterion]
+    sides = _shares(by_side)
+    return np.asarray(impurity(_shares(by_label)) - (sides * impurity(_shares(by_both))).sum(axis=1))
+
+
+def _shares(counts: np.ndarray) -> np.ndarray:
+    positive = np.maximum(counts, 0).astype(float)
+    return positive / np.maximum(positive.sum(axis=-1, keepdims=True), 1e-300)
+
+
+def _as_it_is(split: Split) -> Split:
+    return split
+
+
+def _undivided(split: Split) -> Split:
+    """A table of one part: the node's records once more."""
+    return Split(split.feature, bytes(len(split.part)))

@@ -9,7 +9,8 @@ on its depth.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral
 from typing import Any, ClassVar
@@ -20,7 +21,8 @@ from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, 
 from privet.curators.base import Curator, Node, Tally
 from privet.curators.choices import left_counts
 from privet.errors import PrivetError, SchemaError
-from privet.privacy.ledger import exact
+from privet.privacy.ledger import Scope, exact
+from privet.privacy.receipt import Receipt
 from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, RootGini, Score
 from privet.schema import Schema
 from privet.tree.best_first import Leaf, Offer, grow_best_first
@@ -56,6 +58,22 @@ CLAIMED = {
 }
 """What the paper says one record can change of a gain in a node of m records (Lemmas 11, 18 and 20)."""
 
+SHORTFALLS = {
+    "rnm": (
+        "Report-noisy-max also told the winner's noisy gain, and its noise was scaled by the node's private size; "
+        "no finite epsilon covers either."
+    ),
+    "noisy_counts": (
+        "A record is in one cell of each of three tables for every splitting function, and each had a third of the "
+        "noise where it should have been threefold: nine times the claim."
+    ),
+    "local_rnm": (
+        "What the owners chose was counted in three tables each, and each had a third of the noise where it should "
+        "have been threefold: nine times the claim of that half of the budget."
+    ),
+}
+"""Why the published splits cost more than they claim."""
+
 FIXED_POINT = 2**20
 """Published gains in whole numbers, so that noise can be added to them."""
 
@@ -75,6 +93,7 @@ class TopDownClassifier(PrivateClassifier):
     ``variant="published"`` is the printed algorithm: report-noisy-max that also releases the winner's noisy gain, with
     noise scaled by the private number of records in the node. That is not private for any epsilon, so it reads exact
     counts and its receipt says infinity. One reading is ours: a node without records has the noise of one with one.
+    Between owners the printed counts cost nine times their claim, and the receipt says so.
 
     Use it for trees of very different branch lengths, for splitting classes of your own, and to compare with the paper;
     ``PrivateTreeClassifier`` is more accurate at small budgets.
@@ -104,7 +123,7 @@ class TopDownClassifier(PrivateClassifier):
         How a split, and in the end a label, is chosen. The last two ask for nothing but what owners can answer who
         mask their sums (``FederatedCurator``): noisy histograms of all features, or each owner's own choice by
         report-noisy-max and then the counts of what they chose; labels are the largest of noisy counts. The published
-        variant has ``"rnm"`` only.
+        variant has ``"rnm"``, ``"noisy_counts"`` and, for Gini, ``"local_rnm"``.
     splitting_class : int or SplittingClass
         The questions that a node may choose from: so many evenly spaced thresholds for each numeric feature and one
         question for each category, or a ``privet.tree.splitting_class.SplittingClass``.
@@ -130,11 +149,6 @@ class TopDownClassifier(PrivateClassifier):
     >>> bool(model.score(X, y) > 0.77), model.privacy_.epsilon <= 1, model.privacy_.verify()
     (True, True, True)
     """
-
-    _shortfall = (
-        "Report-noisy-max also told the winner's noisy gain, and its noise was scaled by the node's private size; "
-        "no finite epsilon covers either."
-    )
 
     def __init__(
         self,
@@ -175,8 +189,14 @@ class TopDownClassifier(PrivateClassifier):
             check_whole("max_depth", self.max_depth)
         check_choice("criterion", self.criterion, tuple(CRITERIA))
         check_choice("split", self.split, (*MECHANISMS, *DISTRIBUTED))
-        if self.variant == "published" and self.split != "rnm":
-            raise PrivetError("The published variant is the paper's, with split='rnm'.")
+        if self.variant == "published" and self.split not in SHORTFALLS:
+            known = " or ".join(map(repr, SHORTFALLS))
+            raise PrivetError(f"The published variant has the paper's splits: split={known}; got {self.split!r}.")
+        if self.variant == "published" and self.split == "local_rnm" and self.criterion != "gini":
+            raise PrivetError(
+                "The published split='local_rnm' is for criterion='gini': by the others an owner's noise depends on "
+                "its private size in a way that only exact counts could tell."
+            )
         if not (is_number(self.leaf_share) and 0 < self.leaf_share < 1):
             raise PrivetError(f"leaf_share must lie between 0 and 1; got {self.leaf_share!r}.")
         if not (is_number(self.error) and 0 <= self.error <= 1):
@@ -205,13 +225,20 @@ class TopDownClassifier(PrivateClassifier):
         return tree.simplified()
 
     def _private_split(self, curator: Curator, functions: Splits, start: Node, budget: Fraction) -> BudgetedSplit:
-        from privet.algorithms.distributed_split import LocalRNM, NoisyCounts
+        from privet.algorithms.distributed_split import LocalRNM, NoisyCounts, PrintedLocalRNM, PrintedNoisyCounts
 
-        distributed = {"noisy_counts": NoisyCounts, "local_rnm": LocalRNM}
-        kind = PublishedSplit if self.variant == "published" else distributed.get(self.split, SoundSplit)
+        kinds: dict[str, tuple[type[BudgetedSplit], type[BudgetedSplit]]] = {
+            "noisy_counts": (NoisyCounts, PrintedNoisyCounts),
+            "local_rnm": (LocalRNM, PrintedLocalRNM),
+        }
+        kind = kinds.get(self.split, (SoundSplit, PublishedSplit))[self.variant == "published"]
         for question in sorted(kind.questions - curator.capabilities):
             curator._cannot(question)
         return kind(self, curator, functions, start, budget)
+
+    def _receipt(self, curator: Curator, roots: Sequence[Scope], budget: Fraction) -> Receipt:
+        receipt = super()._receipt(curator, roots, budget)
+        return replace(receipt, shortfall=SHORTFALLS[self.split]) if receipt.spent > budget else receipt
 
 
 # -- PrivateSplit: the part that asks ------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ from scipy.integrate import quad  # type: ignore[import-untyped]
 from scipy.special import gamma, kv  # type: ignore[import-untyped]
 
 from privet.audit.bound import Bound
-from privet.audit.claims.law import Law, LogLaw, joined, log_not, yes_or_no
+from privet.audit.claims.law import Law, LogLaw, joined, log_geometric_at_least, yes_or_no
 from privet.audit.pair import Pair
-from privet.privacy.laws import log_geometric_shares, log_geometric_tail, log_skellam
+from privet.privacy.laws import log_geometric_shares, log_skellam
 from privet.privacy.ledger import exact
 from privet.privacy.mechanisms import scale_for
 from privet.privacy.sensitivity import ONE, least_impurities
@@ -42,7 +42,7 @@ class BoundsSeen(Law):
         (event,) = (event for event in self._watched(X, y).ledger.events if event.question == "owner sum")
         law = np.ones(1)
         for bound in least_impurities(np.stack([_by_value(column, y) for column in X.T])):
-            above = math.exp(_log_at_least(math.floor(self.threshold * ONE) + 1 - int(bound), event.scale))
+            above = math.exp(log_geometric_at_least(math.floor(self.threshold * ONE) + 1 - int(bound), event.scale))
             law = np.convolve(law, [1 - above, above])
         return dict(enumerate(np.log(law).tolist()))
 
@@ -209,11 +209,6 @@ def any_rows(rows: int = 5) -> Pair:
 def _by_value(column: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Class counts of the values 0 and 1 of a feature."""
     return np.array([[((column == value) & (y == label)).sum() for label in (0, 1)] for value in (0, 1)])
-
-
-def _log_at_least(k: int, scale: float) -> float:
-    """Log-probability that two-sided geometric noise is at least ``k``, of either sign."""
-    return log_geometric_tail(k, scale) if k >= 1 else log_not(log_geometric_tail(1 - k, scale))
 
 
 def shares_cost(parties: int, colluders: int, epsilon: float = 0.1) -> float:

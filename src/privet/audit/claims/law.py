@@ -19,6 +19,7 @@ import numpy as np
 from privet.audit.bound import Bound
 from privet.audit.exact import bound_of_laws
 from privet.audit.pair import Pair
+from privet.privacy.laws import log_geometric_tail
 
 LogLaw = dict[Hashable, float]
 
@@ -78,3 +79,8 @@ def log_laplace_above(t: float, scale: float) -> float:
     if t >= 0:
         return math.log(0.5) - t / scale
     return math.log1p(-0.5 * math.exp(t / scale))
+
+
+def log_geometric_at_least(k: int, scale: float) -> float:
+    """Log-probability that two-sided geometric noise is at least ``k``, of either sign."""
+    return log_geometric_tail(k, scale) if k >= 1 else log_not(log_geometric_tail(1 - k, scale))

@@ -1,4 +1,4 @@
-"""DP-TopDown: the published estimator, report-noisy-max that gives the maximum away, and NoisyCounts."""
+"""DP-TopDown: the published estimator on one machine and between owners, and a told maximum."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from privet.audit.claims.law import Law, LogLaw, joined, log_laplace_above, log_not, yes_or_no
+from privet.audit.claims.law import (
+    Law,
+    LogLaw,
+    joined,
+    log_geometric_at_least,
+    log_laplace_above,
+    log_not,
+    yes_or_no,
+)
 from privet.audit.pair import Pair
 from privet.schema import Categorical, Schema
 
@@ -37,28 +45,49 @@ class ReleasedMaximum(Law):
 
 
 @dataclass(frozen=True)
-class NoisyCounts(Law):
-    """For each splitting function counts by label and side, by label, and by side, with Laplace(|H| / (3 * alpha)).
+class CountsSeen(Law):
+    """The published estimator between owners, as the coordinator sees it: three kinds of noisy counts of one function.
 
-    The attacker asks whether all counts that a record of class 1 on side 1 enters are above 1 (appendix A.4).
+    The attacker asks whether all counts that a record of class 1 on side 1 enters are above 0 (appendix A.4). Half of
+    ``epsilon`` is for the leaves, the other half for the only node. With one function an owner's choice tells nothing.
     """
 
-    alpha: float = 1.0
-
-    def _scale(self, X: np.ndarray) -> float:
-        return X.shape[1] / (3 * self.alpha)
+    split: str = "noisy_counts"
+    epsilon: float = 2.0
 
     def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
-        counts = self._counts(X, y)
-        return bool((counts + rng.laplace(scale=self._scale(X), size=counts.shape) > 1).all())
+        by_both, by_label, by_side = self._watched(X, y).told[:3]
+        return bool(by_both[_SIDE, 1] > 0 and by_label[0, 1] > 0 and by_side[_SIDE] > 0)
 
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        scale = self._scale(X)
-        return yes_or_no(sum(log_laplace_above(1 - count, scale) for count in self._counts(X, y).ravel()))
+        events = [event for event in self._watched(X, y).ledger.events if event.question == "tally"]
+        label, side = y == 1, X[:, 0] == 1
+        counts = [int(of.sum()) for of in (label & side, label, side)]
+        return yes_or_no(sum(log_geometric_at_least(1 - count, event.scale) for count, event in zip(counts, events)))
 
-    def _counts(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        label, side = (y == 1)[:, None], X == 1
-        return np.array([(label & side).sum(axis=0), (label | np.zeros_like(side)).sum(axis=0), side.sum(axis=0)])
+    def _watched(self, X: np.ndarray, y: np.ndarray) -> Any:
+        from privet.algorithms.top_down import TopDownClassifier
+        from privet.curators.memory import MemoryCurator
+
+        class Watched(MemoryCurator):
+            told: list[np.ndarray]
+
+            def tally(self, *question: Any) -> dict[Any, np.ndarray]:
+                answers = super().tally(*question)
+                self.told += answers.values()
+                return answers
+
+        schema = Schema({"f": Categorical([0, 1], other=False)}, classes=[0, 1])
+        curator = Watched(X, y, schema)
+        curator.told = []
+        TopDownClassifier(
+            epsilon=self.epsilon, variant="published", split=self.split, max_nodes=1, budget="uniform", n_records=6
+        ).fit_curator(curator)
+        return curator
+
+
+_SIDE = 1
+"""The side of the only function that value 1 is on: it asks whether the value is 0."""
 
 
 def equal_candidates(candidates: int, rows: int = 20) -> Pair:
