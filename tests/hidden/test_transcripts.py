@@ -27,7 +27,7 @@ def lengths_of(X, y, queries, **options):
     "options",
     [
         {"max_depth": 2},
-        {"max_depth": 2, "branches": "thresholds"},
+        {"max_depth": 3, "branches": "thresholds"},  # with divisions
         {"max_depth": 2, "structure": "random"},
         {"max_depth": 2, "variant": "published"},
     ],
