@@ -65,11 +65,22 @@ def test_mpyc_grows_the_tree_in_the_open(options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["replicated", "mpyc"])
-@pytest.mark.parametrize(("name", "depth", "n_values"), [("titanic", 2, 5), ("heart_cleveland", 1, 5), ("adult", 3, 7)])
-def test_on_the_papers_data_with_tls_all_is_as_in_the_open(engine, name, depth, n_values):
-    if engine == "mpyc" and name == "adult":
-        pytest.skip("on the fast engine only: it takes hours")
+@pytest.mark.parametrize(
+    ("engine", "name", "depth", "n_values", "branches"),
+    [
+        ("replicated", "titanic", 4, 5, "thresholds"),
+        ("replicated", "heart_cleveland", 2, 5, "values"),
+        ("replicated", "heart_cleveland", 3, 5, "thresholds"),
+        ("replicated", "titanic", 3, 5, "values"),
+        ("replicated", "adult", 3, 7, "values"),
+        ("replicated", "adult", 4, 7, "thresholds"),
+        ("mpyc", "titanic", 2, 5, "values"),
+        ("mpyc", "titanic", 2, 5, "thresholds"),
+        ("mpyc", "heart_cleveland", 1, 5, "values"),
+        ("mpyc", "heart_cleveland", 2, 5, "thresholds"),
+    ],
+)
+def test_on_the_papers_data_with_tls_all_is_as_in_the_open(engine, name, depth, n_values, branches):
     pytest.importorskip("mpyc")
     from privet.mpc.loopback import run_three, run_three_mpyc
     from shared_data import available, load
@@ -77,14 +88,14 @@ def test_on_the_papers_data_with_tls_all_is_as_in_the_open(engine, name, depth, 
     if not available():
         pytest.skip("the shared data are not here")
     data = load(name)
-    params = {"epsilon": 5.0, "n_values": n_values, "max_depth": depth}
-    shape = shape_of(data.schema, "values", n_values)
+    params = {"epsilon": 5.0, "n_values": n_values, "max_depth": depth, "branches": branches}
+    shape = shape_of(data.schema, branches, n_values)
     expected, expected_counts = in_the_open(HiddenTreeClassifier(**params), data.X, data.y, data.schema, seed=2)
     queries = query_cells(data.X[:100], data.schema, shape.grid).astype(np.int64)
     run = run_three if engine == "replicated" else run_three_mpyc
     results = run(grow, data.schema, params, *tables_of(data.X, data.y, data.schema, shape), queries, 2, longest=3000)
     for tree, counts, answers in results:
         assert tree == expected.tree_.to_dict()
-        assert len(counts) == depth
+        assert len(counts) == depth - (branches == "thresholds")  # the last level has its labels, and no children
         assert same(counts, expected_counts)
         assert (np.array(data.schema.classes)[answers] == expected.predict(data.X[:100])).all()
