@@ -16,7 +16,7 @@ import pytest
 from privet import Categorical, HiddenTreeClassifier, Ledger, MemoryCurator, Numeric, Schema
 from privet.errors import MpcError, PrivetError
 from privet.hidden.service import predict
-from privet.hidden.store import read_public
+from privet.hidden.store import public_shape, read_public
 from privet.mpc.certificates import make_certificate
 from privet.mpc.config import Config
 from privet.mpc.service import Server, share, train
@@ -154,6 +154,18 @@ def test_limits_are_kept_and_strangers_are_not_heard(town):
         predict(town.config("eve"), public, QUERIES[:1])
     with pytest.raises(MpcError, match="no such hidden model"):
         predict(town.config("ann"), {**public, "id": "0" * 32}, QUERIES[:1])
+    assert len(predict(town.config("ann"), public, QUERIES)) == 40
+
+
+def test_a_query_that_would_read_the_tree_is_not_answered(town, monkeypatch):
+    """Cells of 3^0, 3^1, ... instead of zeros and ones: from the answer one could tell every split."""
+    town.start()
+    public = town.learn()
+    n_cells = public_shape(public).grid.n_cells
+    with monkeypatch.context() as patch:
+        patch.setattr("privet.curators.owner.query_cells", lambda *_: 3 ** np.arange(n_cells)[:, None])
+        with pytest.raises(MpcError, match="A query is not a row"):
+            predict(town.config("ann"), public, QUERIES[:1])
     assert len(predict(town.config("ann"), public, QUERIES)) == 40
 
 

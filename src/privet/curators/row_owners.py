@@ -10,6 +10,7 @@ import numpy as np
 from privet.curators.mpc import Owners
 from privet.curators.own import grid_words
 from privet.errors import LeakError
+from privet.hidden.dealt import check_parts, check_rows, check_samples
 from privet.mpc.engine import Engine, Secret
 from privet.tree.grid import Grid
 
@@ -53,7 +54,7 @@ class RowOwners(Owners):
             self.tell("rows", records=self._each)
             whole = [self._receive(line, (grid.n_cells + n_classes, self._each)) for line in self._lines]
             joined = self.engine.concatenate(whole, axis=1) if len(whole) > 1 else whole[0]
-            return joined[: grid.n_cells], joined[grid.n_cells :]
+            return self._checked(joined[: grid.n_cells], joined[grid.n_cells :], grid)
         cells_of: dict[str, Secret] = {}
         classes = None
         for line, (names, label) in zip(self._lines, self._columns):
@@ -65,15 +66,29 @@ class RowOwners(Owners):
                 cells_of[cells.name] = got[end - cells.n_cells : end]
             classes = got[sum(sizes) :] if label else classes
         assert classes is not None
-        return self.engine.concatenate([cells_of[cells.name] for cells in grid.features]), classes
+        return self._checked(self.engine.concatenate([cells_of[cells.name] for cells in grid.features]), classes, grid)
+
+    def _checked(self, cells: Secret, classes: Secret, grid: Grid) -> tuple[Secret, Secret]:
+        check_rows(self.engine, cells, classes, grid)
+        return cells, classes
 
     def parts(self, n: int) -> Secret:
         """Which of n parts each row is in, (n, rows): drawn by its owner, of vertical parts by the labels' owner."""
-        return self._drawn(n, "draw", parts=n)
+        drawn = self._drawn(n, "draw", parts=n)
+        check_parts(self.engine, drawn)
+        return drawn
 
     def samples(self, n: int, inverse_rate: int) -> Secret:
-        """Which rows are in each of n samples, (n, rows): drawn by the same owners."""
-        return self._drawn(n, "sample", samples=n, inverse_rate=inverse_rate)
+        """Which rows are in each of n samples, (n, rows): drawn by their owner."""
+        if self._columns is not None:
+            # Amplification is for those who do not know the sample, and one owner would know everybody's.
+            raise LeakError(
+                "Owners of columns cannot sample: the owner of the labels would know which of all records are in a "
+                "sample, and what it costs counts for less only against those who do not. Choose sampling='parts'."
+            )
+        drawn = self._drawn(n, "sample", samples=n, inverse_rate=inverse_rate)
+        check_samples(self.engine, drawn)
+        return drawn
 
     def _drawn(self, n: int, do: str, **what: int) -> Secret:
         if self._columns is None:

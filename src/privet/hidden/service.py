@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privet.errors import MpcError, PrivetError
+from privet.hidden.dealt import check_queries
 from privet.hidden.forest import HiddenForest
 from privet.hidden.store import FORMAT, Store, public_shape
 from privet.hidden.tree import HiddenTree
@@ -107,6 +108,7 @@ def answer_queries(server: Server, user: Channel, job: bytes, name: str) -> None
             if len(shares) != wire.nbytes:
                 raise MpcError("The queries' shares have the wrong length. The run has ended.")
             cells = engine.receive(np.frombuffer(shares, dtype=wire.dtype).reshape(wire.shape))
+            check_queries(engine, cells, stored.shape.grid)
             classes = stored.model(engine).predict(engine, cells)
             engine.agree(b"answered")  # all three have come so far, or nobody answers
             sent = True

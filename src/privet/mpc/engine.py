@@ -196,6 +196,10 @@ class Engine(ABC):
         """Show bits to all servers."""
 
     @abstractmethod
+    def must_be_zero(self, x: Secret, otherwise: str) -> None:
+        """End the run, saying ``otherwise``, unless all integers are 0; of integers that are, nothing is told."""
+
+    @abstractmethod
     def agree(self, public: bytes) -> None:
         """Stop unless all servers have the same public bytes."""
 

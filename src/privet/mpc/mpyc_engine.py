@@ -203,6 +203,11 @@ class MpycEngine(Engine):
     def open_bits(self, b: Bits) -> np.ndarray:
         return self.open(Secret(self, b.parts)).astype(bool)
 
+    def must_be_zero(self, x: Secret, otherwise: str) -> None:
+        """By opening them: only a dealer who deviates has anything else there."""
+        if np.asarray(self._run(self.runtime.output(x.parts))).astype(bool).any():
+            raise MpcError(otherwise)
+
     def agree(self, public: bytes) -> None:
         digest = blake2b(public, digest_size=32).digest()
         if set(self._run(self.runtime.transfer(digest))) != {digest}:
