@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from privet import MemoryCurator, Schema
+from privet import Ledger, MemoryCurator, Schema
 from privet.curators.base import Budget, Node
 from privet.curators.statistics import owner_statistics
 from privet.privacy.mechanisms import SeededMechanisms
@@ -31,6 +32,10 @@ class OwnersNoise(SeededMechanisms):
         one, other = self.generator.negative_binomial(self._shares, p, (2, *np.shape(values)))
         return np.asarray(values, dtype=np.int64) + one - other
 
+    def skellam_shares(self, values: np.ndarray, scale: float) -> np.ndarray:
+        one, other = self.generator.poisson(self._shares * scale**2 / 2, (2, *np.shape(values)))
+        return np.asarray(values, dtype=np.int64) + one - other
+
 
 def _together(parts: Sequence[Any]) -> Any:
     if hasattr(parts[0], "iloc"):
@@ -45,10 +50,11 @@ class Owners(MemoryCurator):
 
     As ``FederatedCurator`` it cannot choose for all. ``colluders`` are tolerated: the noise of the others is enough;
     ``noise="own"`` is each owner's whole noise. It is seeded: for research alone. A record's owner is counted like a
-    class, so that one pass counts for all of them.
+    class, so that one pass counts for all of them. With a ``delta`` noise is Skellam's.
     """
 
-    capabilities = frozenset({"tally", "choose_each", "owner_sum"})
+    capabilities = frozenset({"tally", "choose_each", "owner_sum", "zcdp"})
+    noises = MappingProxyType({"epsilon": "geometric", "rho": "skellam_shares"})
 
     def __init__(
         self,
@@ -58,10 +64,12 @@ class Owners(MemoryCurator):
         *,
         colluders: int = 0,
         noise: str = "shared",
+        delta: float | None = None,
     ) -> None:
         X, y = (_together([own[i] for own in tables]) for i in (0, 1))
         shares = len(tables) if noise == "own" else len(tables) / (len(tables) - colluders)
-        super().__init__(X, y, schema, mechanisms=OwnersNoise(np.random.default_rng(seed), shares))
+        ledger = Ledger(math.inf, delta, whole_orders=True)
+        super().__init__(X, y, schema, ledger=ledger, mechanisms=OwnersNoise(np.random.default_rng(seed), shares))
         self.n_owners = len(tables)
         self._n_classes = len(schema.classes or ())
         owner = np.repeat(np.arange(self.n_owners), [len(labels) for _, labels in tables])

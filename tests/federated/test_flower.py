@@ -114,21 +114,52 @@ def test_six_processes_learn_the_tree_of_the_in_process_channel_and_show_masked_
 
 
 @pytest.mark.slow
-def test_a_party_killed_in_the_middle_is_done_without(tmp_path):
+@pytest.mark.parametrize("what", ["killed", "halted"])
+def test_a_party_killed_or_too_slow_in_the_middle_is_done_without(what, tmp_path):
     names = ("north", "south", "east", "west")
-    loopback.lay_out(tmp_path, names, rows=3000, dropouts=1, timeout=60)
+    loopback.lay_out(tmp_path, names, rows=3000, dropouts=1, timeout=45)
     parties = {name: loopback.start_party(tmp_path, name) for name in names}
     coordinator = start_coordinator(tmp_path)
     try:
         wait_for(tmp_path / "south" / "state" / "questions.log", "question 0")
-        os.kill(parties["south"].pid, signal.SIGKILL)
+        os.kill(parties["south"].pid, signal.SIGKILL if what == "killed" else signal.SIGSTOP)
+        said, _ = coordinator.communicate(timeout=500)
+    finally:
+        coordinator.kill()
+        if what == "halted":
+            os.kill(parties["south"].pid, signal.SIGCONT)
+        loopback.stop(list(parties.values()))
+    assert coordinator.returncode == 0, said
+    assert "going on without south" in said
+    assert load(tmp_path / "coordinator" / "model.json").privacy_.verify()
+
+
+@pytest.mark.slow
+def test_where_nobody_may_be_missing_a_run_stops_and_goes_on_when_the_party_is_back(tmp_path):
+    names = ("north", "south", "east")
+    loopback.lay_out(tmp_path, names, rows=3000, seed=1, timeout=30)
+    parties = {name: loopback.start_party(tmp_path, name) for name in names}
+    coordinator = start_coordinator(tmp_path)
+    try:
+        wait_for(tmp_path / "south" / "state" / "questions.log", "question 0")
+        parties["south"].kill()
+        said, _ = coordinator.communicate(timeout=500)
+        assert coordinator.returncode == 1, said
+        assert "south did not answer, and the terms tolerate 0 missing. Nothing is lost" in said
+        parties["south"] = loopback.start_party(tmp_path, "south")
+        coordinator = start_coordinator(tmp_path)
         said, _ = coordinator.communicate(timeout=500)
     finally:
         coordinator.kill()
         loopback.stop(list(parties.values()))
     assert coordinator.returncode == 0, said
-    assert "going on without south" in said
-    assert load(tmp_path / "coordinator" / "model.json").privacy_.verify()
+    assert (
+        load(tmp_path / "coordinator" / "model.json").tree_.to_dict() == in_one_process(names, 3000, 1).tree_.to_dict()
+    )
+    for name in names:
+        log = (tmp_path / name / "state" / "questions.log").read_text()
+        assert log.count("question 0") == log.count("question 1") == 1
+        assert "spent epsilon 1 of 1" in log
 
 
 @pytest.mark.slow
