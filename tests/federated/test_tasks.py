@@ -85,6 +85,11 @@ def test_a_party_that_fails_says_so_and_nothing_else_and_goes_on(node, capsys):
     assert "record 17" in capsys.readouterr().err  # its owner's own screen
 
 
+def test_a_message_that_makes_no_sense_is_not_the_last(node):
+    (good,) = node([None, b"good"], lambda message: message)
+    assert tasks.bytes_of(good) == b"good"
+
+
 def test_messages_keep_their_bytes():
     record = tasks.record(bytes(range(256)))
     assert isinstance(record, RecordDict)

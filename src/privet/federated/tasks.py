@@ -57,6 +57,9 @@ def answer_messages(address: str, secret: bytes, handle: Callable[[bytes], bytes
                     _answer(address, token, handle)
             except Unreachable:
                 stop.wait(1.0)
+            except Exception:  # a message that Flower itself cannot make sense of must not be the last one
+                traceback.print_exc()
+                stop.wait(POLL)
 
 
 def _answer(address: str, token: str, handle: Callable[[bytes], bytes]) -> None:
