@@ -8,8 +8,8 @@ from hidden_programs import horizontally, in_the_open, on_shares, same, vertical
 
 from privet import Categorical, Numeric, Schema
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
-from privet.curators.owner import one_hot
-from privet.errors import LeakError, PrivetError
+from privet.curators.owner import held_of, one_hot
+from privet.errors import LeakError, PrivetError, SchemaError
 from privet.hidden.shape import shape_of
 from privet.privacy.sensitivity import CorrectCount
 from privet.tree.candidates import Candidates
@@ -100,6 +100,27 @@ def test_owners_of_columns_get_the_same_tree():
         seed=4,
     )
     assert results == [expected.tree_.to_dict()] * 3
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([(("age", "sex"), True), (("size",), False)], "held by exactly one owner"),
+        ([(("age", "sex", "size"), True), (("size", "colour"), False)], "held by exactly one owner"),
+        ([(("age", "sex"), True), (("size", "colour"), True)], "one owner holds the labels"),
+        ([(("age", "sex"), False), (("size", "colour"), False)], "one owner holds the labels"),
+    ],
+)
+def test_every_column_has_one_owner(columns, message):
+    X, y = table(20)
+    owners = vertically(X, y, SCHEMA, (("age", "sex"), ("size", "colour")))
+    with pytest.raises(PrivetError, match=message):
+        on_shares(lambda curator, engine: None, owners, SCHEMA, most_records=30, columns=columns)
+
+
+def test_an_owner_of_a_column_that_is_not_in_the_schema_is_told():
+    with pytest.raises(SchemaError, match="no feature 'height'"):
+        held_of(SCHEMA, ["age", "height"])
 
 
 @pytest.mark.parametrize("branches", ["values", "thresholds"])
