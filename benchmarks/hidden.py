@@ -21,6 +21,7 @@ import numpy as np
 
 from privet import Categorical, HiddenTreeClassifier, Ledger, Schema
 from privet.curators.hidden import HiddenCurator
+from privet.hidden.dealt import check_queries, check_rows
 from privet.mpc.loopback import run_three, run_three_mpyc
 
 ROWS, ATTRIBUTES, VALUES = 32_651, 13, 7
@@ -52,6 +53,7 @@ class Held:
         shared = [self._engine.input(table if here else None, 0, table.shape) for table in (self._cells, self._classes)]
         self._engine.mesh.check()
         self.shared = _now(self._engine)
+        check_rows(self._engine, shared[0], shared[1], grid)
         return shared[0], shared[1]
 
 
@@ -71,6 +73,7 @@ def train(engine: Any, depth: int, branches: str) -> tuple[list[float], list[flo
     shares = engine.input(queries if engine.party == 0 else None, 0, queries.shape)
     engine.mesh.check()
     before = _now(engine)
+    check_queries(engine, shares, tree.shape.grid)
     tree.predict(engine, shares)
     engine.mesh.check()
     return training.tolist(), (_now(engine) - before).tolist()
