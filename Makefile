@@ -54,7 +54,7 @@ top-down: $(VENV)/bench
 jointexp: $(VENV)/bench
 	$(BIN)/python benchmarks/jointexp.py
 
-# The report's simulation of federated histograms, and Adult split five ways; many hours, it can be stopped and resumed.
+# The report's simulation of federated histograms, and Adult split five ways, into docs/histogram_tree.md; it can be resumed.
 federated-accuracy: $(VENV)/bench
 	$(BIN)/python benchmarks/federated_accuracy.py
 

@@ -1,18 +1,19 @@
 """Trees between owners: the simulation of the report on federated histograms, its Figure 2, and Adult split five ways.
 
-    make federated-accuracy                                  all of it: many hours; it can be stopped and taken up again
+    make federated-accuracy                                  all of it, about half an hour of a core; it can be resumed
     python benchmarks/federated_accuracy.py --runs 5 adult   one part, fewer runs
     python benchmarks/federated_accuracy.py simulation --only n=250 depth=5
-    python benchmarks/federated_accuracy.py --show           tables and plots of what has been run, for docs
+    python benchmarks/federated_accuracy.py --show           tables and plots of what has been run, into docs
 
 Gaussian mixtures of five components for each of two classes, five owners (section 4.1.1 of the report). The public
 range of every feature is -4 to 4, for all methods; the report's program takes it from the data. Every run is fresh
 data, noise and split; runs are kept in ``--results``, a line of JSON each, run by run, so that a run that is stopped
-has been fair to all settings. Owners are simulated without messages (``owners.py``): sums have the noise of all shares
-together.
+has been fair to all settings. Owners are simulated without messages (``owners.py``), trees from histograms in the
+simulation by a compiled copy of the algorithm (``compiled_histogram_tree.py``).
 
 "saving, bounds 0" is Algorithm 6 with the printed noise on bounds that are all 0. The report's program computes them
-so: it takes the least over thresholds of a function that is 0 at the smallest value.
+so: it takes the least over thresholds of a function that is 0 at the smallest value. "Twice the records" is what that
+program trains private trees on: it draws n for each class and set, where the report says n / 2.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ import numpy as np
 
 import compiled_histogram_tree
 from owners import Owners
-from privet import HistogramTreeClassifier, Numeric, PrivateTreeClassifier, Schema, TopDownClassifier
-from privet.tree.grid import even_cuts
+from privet import HistogramTreeClassifier, Numeric, PrivateTreeClassifier, Schema, SplittingClass, TopDownClassifier
+from privet.tree.grid import even_cuts, public_grid
 
 RESULTS = Path(__file__).parent / "results" / "federated_accuracy.jsonl"
 DOCS = Path(__file__).parents[1] / "docs"
@@ -50,10 +51,12 @@ HISTOGRAMS = {
     "saving, sound": {"saving": True, "sound": True},
     "saving, stops on asked": {"saving": True, "sound": False, "stops_on_asked": True},
     "saving, bounds 0": {"saving": True, "sound": False, "stops_on_asked": True, "real_bounds": False},
+    "plain, twice the records": {"saving": False, "sound": False},
+    "saving, twice the records": {"saving": True, "sound": False},
 }
 """Trees from histograms."""
 
-READINGS = ("saving, stops on asked", "saving, bounds 0")
+READINGS = ("saving, stops on asked", "saving, bounds 0", "plain, twice the records", "saving, twice the records")
 """Readings of the report's Algorithm 6 that are not ours: at depth 5 alone."""
 
 METHODS = [*HISTOGRAMS, "proposals"]
@@ -98,7 +101,7 @@ def simulate(task: dict[str, Any]) -> list[dict[str, Any]]:
     rng = np.random.default_rng(seed)
     (X, y), (X_test, y_test) = mixture(n, p, rho, rng), mixture(n, p, rho, rng)
     tables, found = owners_of(X, y), []
-    names = task.pop("methods")
+    names, task = task["methods"], _without(task, "methods")
     for name, (rows, labels) in {"local": tables[0], "central": (X, y)}.items():
         if name in names:
             model = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=10, random_state=run).fit(rows, labels)
@@ -108,7 +111,8 @@ def simulate(task: dict[str, Any]) -> list[dict[str, Any]]:
             continue
         noise = np.random.SeedSequence([*seed, zlib.crc32(name.encode()), int(10 * epsilon)])
         if name in HISTOGRAMS:
-            accuracy = histogram_tree((X, y), (X_test, y_test), epsilon, depth, noise, **HISTOGRAMS[name])
+            train = mixture(2 * n, p, rho, np.random.default_rng([*seed, 2])) if "twice" in name else (X, y)
+            accuracy = histogram_tree(train, (X_test, y_test), epsilon, depth, noise, **HISTOGRAMS[name])
         else:
             model = PrivateTreeClassifier(epsilon=epsilon, max_depth=depth)
             accuracy = model.fit_curator(Owners(tables, schema_of(p), noise)).score(X_test, y_test)
@@ -155,46 +159,60 @@ def shares(task: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-ADULT: dict[str, tuple[type, dict[str, Any]]] = {
-    "histograms": (HistogramTreeClassifier, {}),
-    "histograms, saving": (HistogramTreeClassifier, {"save_budget": True}),
-    "TopDown, NoisyCounts": (TopDownClassifier, {"split": "noisy_counts", "leaf_share": 0.1, "max_nodes": 31}),
-    "TopDown, LocalRNM": (
-        TopDownClassifier,
-        {"split": "local_rnm", "leaf_share": 0.1, "max_nodes": 31, "splitting_class": 32},
-    ),
-    "PrivateTree, LocalRNM (proposals)": (PrivateTreeClassifier, {}),
-}
+def wide_class(schema: Schema) -> SplittingClass:
+    """More public questions: closer thresholds toward the ends of long ranges, and subsets of few values."""
+    cuts = {cells.name: cells.cuts for cells in public_grid(schema).features}
+    of: dict[str, Any] = {}
+    for name, feature in schema.features.items():
+        if isinstance(feature, Numeric):
+            of[name] = [float(cut) for cut in cuts[name]] if feature.high - feature.low > 1000 else 32
+        elif len(feature.values) <= 9:
+            _, *others = feature.values
+            of[name] = [list(group) for k in range(1, len(others) + 1) for group in combinations(others, k)]
+    return SplittingClass(32, of=of)
 
 
-ADULT_EPSILONS = (1.0, 0.3, 0.1)
+def adult_models(schema: Schema, epsilon: float) -> dict[str, Any]:
+    best_first = {"leaf_share": 0.1, "max_nodes": 31}
+    slow_decay = {"budget": lambda depth: 0.3 * 0.7 ** (depth - 1), "splitting_class": wide_class(schema)}
+    return {
+        "PrivateTree, LocalRNM on masked sums (proposals)": PrivateTreeClassifier(epsilon=epsilon),
+        "TopDown, LocalRNM": TopDownClassifier(epsilon=epsilon, split="local_rnm", splitting_class=32, **best_first),
+        "TopDown, LocalRNM, wider class, slower decay": TopDownClassifier(
+            epsilon=epsilon, split="local_rnm", **best_first, **slow_decay
+        ),
+        "TopDown, NoisyCounts": TopDownClassifier(epsilon=epsilon, split="noisy_counts", **best_first),
+        "histograms": HistogramTreeClassifier(epsilon=epsilon),
+        "histograms, saving": HistogramTreeClassifier(epsilon=epsilon, save_budget=True),
+        "histograms, 3 levels, 20 bins, a tenth for leaves": HistogramTreeClassifier(
+            epsilon=epsilon, max_depth=3, n_bins=20, leaf_share=0.1
+        ),
+    }
+
+
+ADULT_EPSILONS = (1.0, 0.3, 0.1, 3.0)
 
 
 def adult(task: dict[str, Any]) -> list[dict[str, Any]]:
-    """Adult split five ways, one fifth of it for the test; real masked sums between parties in one process."""
-    from privet import FederatedCurator
+    """Adult split five ways, one fifth of it for the test; one owner may collude. The same test for all methods."""
     from privet.datasets import load_adult
-    from privet.federated.channel import in_process
 
     X, y, schema = load_adult()
     order = np.random.default_rng([task["run"], 3]).permutation(len(X))
     train, test = order[: -len(X) // 5], order[-len(X) // 5 :]
     tables = [(X.iloc[part], y.iloc[part]) for part in np.array_split(train, OWNERS)]
-    found = []
+    epsilon, found = task["epsilon"], []
 
     def note(name: str, model: Any) -> None:
         found.append({**task, "method": name, "accuracy": float(model.score(X.iloc[test], y.iloc[test]))})
 
-    epsilon = task["epsilon"]
     note("central", PrivateTreeClassifier(schema, epsilon=epsilon).fit(X.iloc[train], y.iloc[train]))
     note("local", PrivateTreeClassifier(schema, epsilon=epsilon).fit(*tables[0]))
-    for name, (kind, params) in ADULT.items():
-        if kind is TopDownClassifier and epsilon < 1:
-            continue  # best-first growth takes two rounds for every split
-        for noise in ("shared", "own"):
-            curator = FederatedCurator(schema, in_process(tables, schema), noise=noise)
-            model = kind(epsilon=epsilon, **params).fit_curator(curator)
-            note(name if noise == "shared" else f"{name}, own noise", model)
+    for name, noise in product(adult_models(schema, epsilon), ("shared", "own")):
+        seed = [task["run"], int(10 * epsilon), zlib.crc32(name.encode()), noise == "own"]
+        owners = Owners(tables, schema, seed, colluders=1, noise=noise)
+        model = adult_models(schema, epsilon)[name].fit_curator(owners)
+        note(name if noise == "shared" else f"{name}, own noise", model)
     return found
 
 
@@ -242,7 +260,14 @@ def work(task: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """What has been run, each result once."""
+    lines = map(json.loads, path.read_text().splitlines() if path.exists() else [])
+    rows = [{**_without(line, "found"), **row} for line in lines for row in line["found"]]
+    return list({json.dumps(_without(row, "accuracy"), sort_keys=True): row for row in rows}.values())
+
+
+def _without(row: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}
 
 
 def main() -> None:
@@ -262,76 +287,130 @@ def main() -> None:
         todo = missing(asked, options.methods or [*METHODS, "local", "central"], read(options.results))
         options.results.parent.mkdir(exist_ok=True)
         with options.results.open("a") as file, ProcessPoolExecutor(options.jobs) as pool:
-            for found in pool.map(work, todo) if options.jobs > 1 else map(work, todo):
-                file.write("".join(json.dumps(row) + "\n" for row in found))
+            for task, found in zip(todo, pool.map(work, todo) if options.jobs > 1 else map(work, todo)):
+                known = _without(task, "methods")
+                file.write(json.dumps({**known, "found": [_without(row, *known) for row in found]}) + "\n")
                 file.flush()
     show(read(options.results))
 
 
 # -- tables and plots ----------------------------------------------------------------------------------------------
 
-
-def mean(rows: list[dict[str, Any]], **where: Any) -> tuple[float, float, int]:
-    """Mean accuracy, its standard error, and how many runs."""
-    values = [row["accuracy"] for row in rows if all(row.get(name) == value for name, value in where.items())]
-    if not values:
-        return math.nan, math.nan, 0
-    error = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
-    return float(np.mean(values)), error, len(values)
+PAGE = DOCS / "histogram_tree.md"
 
 
 def show(rows: list[dict[str, Any]]) -> None:
+    """Print the tables, put them into the page between their marks, and draw the plots."""
     by_part = {part: [row for row in rows if row["part"] == part] for part in PARTS}
-    if by_part["simulation"]:
-        simulation_tables(by_part["simulation"])
+    if own := by_part["simulation"]:
+        write("simulation", simulation_table(own))
+        write("readings", readings_table(own))
+        write("ahead", ahead_table(own))
         for n in (100, 250, 1000):
-            plot_simulation(by_part["simulation"], n)
-    if by_part["shares"]:
-        shares_table(by_part["shares"])
-        plot_shares(by_part["shares"])
-    if by_part["adult"]:
-        adult_table(by_part["adult"])
+            plot_simulation(own, n)
+    if own := by_part["shares"]:
+        write("shares", shares_table(own))
+        plot_shares(own)
+    if own := by_part["adult"]:
+        write("adult", adult_table(own))
+        plot_adult(own)
 
 
-def simulation_tables(rows: list[dict[str, Any]]) -> None:
-    """Means over the settings of each number of records, by epsilon; and in how many settings one beats another."""
-    names = [*METHODS, "local", "central"]
-    for n in (100, 250, 1000):
-        own = [row for row in rows if row["n"] == n]
-        if not own:
-            continue
-        runs = len({row["run"] for row in own})
-        print(f"\n{n} records, mean of {len(settings(own))} settings, up to {runs} runs of each:\n")
-        _row(["epsilon", *names])
-        _row(["---"] * (len(names) + 1))
-        for epsilon in EPSILONS:
-            cells = [mean(own, method=name, **_at(name, epsilon)) for name in names]
-            _row([f"{epsilon:g}", *(f"{value:.3f} ± {error:.3f}" for value, error, _ in cells)])
-    print("\nIn so many of the settings the first is ahead of the second, by epsilon:\n")
-    _row(["first, second", *(f"{epsilon:g}" for epsilon in EPSILONS)])
-    _row(["---"] * (len(EPSILONS) + 1))
+def write(name: str, table: list[str]) -> None:
+    """Print a table and replace what the page has between ``<!-- name -->`` and ``<!-- /name -->``."""
+    text = "\n".join(table)
+    print(f"\n{text}")
+    page = PAGE.read_text()
+    before, found, rest = page.partition(f"<!-- {name} -->\n")
+    _, end, after = rest.partition(f"<!-- /{name} -->")
+    if found and end:
+        PAGE.write_text(f"{before}{found}{text}\n{end}{after}")
+
+
+class Means:
+    """Mean accuracies with their standard errors, by what distinguishes rows."""
+
+    def __init__(self, rows: list[dict[str, Any]], names: tuple[str, ...]) -> None:
+        self._names = names
+        self._values: dict[tuple[Any, ...], list[float]] = {}
+        for row in rows:
+            self._values.setdefault(tuple(row.get(name) for name in names), []).append(row["accuracy"])
+
+    def at(self, **where: Any) -> tuple[float, float, int]:
+        """Mean, standard error and number of runs; of a name that is left out, whatever its value."""
+        values = [
+            value
+            for key, own in self._values.items()
+            if all(where.get(name, found) == found for name, found in zip(self._names, key))
+            for value in own
+        ]
+        if not values:
+            return math.nan, math.nan, 0
+        error = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+        return float(np.mean(values)), error, len(values)
+
+    def cell(self, **where: Any) -> str:
+        value, error, _ = self.at(**where)
+        return "" if math.isnan(value) else f"{value:.3f}" if math.isnan(error) else f"{value:.3f} ± {error:.3f}"
+
+
+SETTING = ("rho", "p", "n", "depth")
+
+
+def simulation_means(rows: list[dict[str, Any]]) -> Means:
+    return Means(rows, (*SETTING, "method", "epsilon"))
+
+
+def runs_of(rows: list[dict[str, Any]]) -> str:
+    counts = Means([row for row in rows if row.get("method") == "local"], SETTING)
+    each = [counts.at(**setting)[2] for setting in settings(rows)]
+    return f"{min(each)}" if min(each) == max(each) else f"{min(each)} to {max(each)}"
+
+
+def simulation_table(rows: list[dict[str, Any]]) -> list[str]:
+    """Means over correlations and numbers of features."""
+    means = simulation_means(rows)
+    names = [name for name in [*METHODS, "local", "central"] if name not in READINGS]
+    lines = [f"Means of 6 settings, {runs_of(rows)} runs of each:", "", _row(["records, depth", "epsilon", *names])]
+    lines.append(_row(["---"] * (len(names) + 2)))
+    for n, depth, epsilon in product((100, 250, 1000), (5, 10), EPSILONS):
+        cells = [means.cell(n=n, depth=depth, method=name, **_at(name, epsilon)) for name in names]
+        lines.append(_row([f"{n}, {depth}", f"{epsilon:g}", *cells]))
+    return lines
+
+
+def readings_table(rows: list[dict[str, Any]]) -> list[str]:
+    means, names = simulation_means(rows), ["plain, published", "saving, published", *READINGS, "local"]
+    lines = ["Depth 5, means of all 18 settings:", "", _row(["epsilon", *names]), _row(["---"] * (len(names) + 1))]
+    for epsilon in EPSILONS:
+        lines.append(
+            _row([f"{epsilon:g}", *(means.cell(depth=5, method=name, **_at(name, epsilon)) for name in names)])
+        )
+    return lines
+
+
+def ahead_table(rows: list[dict[str, Any]]) -> list[str]:
+    means = simulation_means(rows)
+    lines = ["In so many of the settings the first has the larger mean, by epsilon:", ""]
+    lines += [_row(["first; second", *(f"{epsilon:g}" for epsilon in EPSILONS)]), _row(["---"] * (len(EPSILONS) + 1))]
     for first, second in (
         ("saving, published", "plain, published"),
-        ("saving, bounds 0", "plain, published"),
         ("saving, published", "local"),
-        ("saving, bounds 0", "local"),
+        ("plain, published", "local"),
         ("saving, sound", "plain, sound"),
         ("saving, sound", "local"),
         ("proposals", "saving, sound"),
-        ("proposals", "plain, sound"),
         ("proposals", "local"),
     ):
         cells = []
         for epsilon in EPSILONS:
             pairs = [
-                [
-                    mean(rows, method=name, epsilon=epsilon if name in METHODS else None, **setting)[0]
-                    for name in (first, second)
-                ]
+                [means.at(method=name, **_at(name, epsilon), **setting)[0] for name in (first, second)]
                 for setting in settings(rows)
             ]
             cells.append(f"{sum(a > b for a, b in pairs)} of {len(pairs)}")
-        _row([f"{first}, {second}", *cells])
+        lines.append(_row([f"{first}; {second}", *cells]))
+    return lines
 
 
 def _at(name: str, epsilon: float) -> dict[str, float]:
@@ -339,33 +418,42 @@ def _at(name: str, epsilon: float) -> dict[str, float]:
 
 
 def settings(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    names = ("rho", "p", "n", "depth")
-    return [dict(zip(names, found)) for found in sorted({tuple(row[name] for name in names) for row in rows})]
+    return [dict(zip(SETTING, found)) for found in sorted({tuple(row[name] for name in SETTING) for row in rows})]
 
 
-def shares_table(rows: list[dict[str, Any]]) -> None:
-    print(f"\nFigure 2, {len({row['run'] for row in rows})} runs: accuracy by the leaves' share.\n")
-    _row(["variant, bounds' share", *(f"leaves {a:g}" for a in SHARES)])
-    _row(["---"] * (len(SHARES) + 1))
+def shares_table(rows: list[dict[str, Any]]) -> list[str]:
+    means = Means(rows, ("variant", "leaf_share", "bounds_share"))
+    lines = [f"{len({row['run'] for row in rows})} runs, by the leaves' share:", ""]
+    lines += [_row(["variant, bounds' share", *(f"leaves {a:g}" for a in SHARES)]), _row(["---"] * (len(SHARES) + 1))]
     for variant, bounds in product(("published", "sound"), (None, *SHARES)):
-        cells = [mean(rows, variant=variant, leaf_share=a, bounds_share=bounds)[:2] for a in SHARES]
         what = "no saving" if bounds is None else f"{bounds:g}"
-        _row([f"{variant}, {what}", *(f"{value:.3f} ± {error:.3f}" for value, error in cells)])
+        cells = [means.cell(variant=variant, leaf_share=a, bounds_share=bounds) for a in SHARES]
+        lines.append(_row([f"{variant}, {what}", *cells]))
+    return lines
 
 
-def adult_table(rows: list[dict[str, Any]]) -> None:
-    epsilons = sorted({row["epsilon"] for row in rows}, reverse=True)
-    print(f"\nAdult split five ways, {len({row['run'] for row in rows})} runs:\n")
-    _row(["method", *(f"epsilon {epsilon:g}" for epsilon in epsilons), "below central at 1"])
-    _row(["---"] * (len(epsilons) + 2))
+def adult_table(rows: list[dict[str, Any]]) -> list[str]:
+    """Accuracies, and how far below the central tree of the same run."""
+    means, epsilons = Means(rows, ("method", "epsilon")), sorted({row["epsilon"] for row in rows})
+    central = {row["run"]: row["accuracy"] for row in rows if row["method"] == "central" and row["epsilon"] == 1}
+    runs = ", ".join(f"{means.at(method='central', epsilon=epsilon)[2]} at {epsilon:g}" for epsilon in epsilons)
+    lines = [f"Runs by epsilon: {runs}.", ""]
+    lines += [_row(["method", *(f"{epsilon:g}" for epsilon in epsilons), "points below central at 1"])]
+    lines += [_row(["---"] * (len(epsilons) + 2))]
     for name in dict.fromkeys(row["method"] for row in rows):
-        cells = [mean(rows, method=name, epsilon=epsilon)[:2] for epsilon in epsilons]
-        below = 100 * (mean(rows, method="central", epsilon=1.0)[0] - cells[0][0])
-        _row([name, *(f"{value:.3f} ± {error:.3f}" for value, error in cells), f"{below:.1f} points"])
+        below = [
+            100 * (central[row["run"]] - row["accuracy"])
+            for row in rows
+            if row["method"] == name and row["epsilon"] == 1
+        ]
+        error = np.std(below, ddof=1) / math.sqrt(len(below)) if len(below) > 1 else math.nan
+        cells = [means.cell(method=name, epsilon=epsilon) for epsilon in epsilons]
+        lines.append(_row([name, *cells, f"{np.mean(below):.2f} ± {error:.2f}"]))
+    return lines
 
 
-def _row(cells: list[str]) -> None:
-    print("|", " | ".join(cells), "|")
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def plot_simulation(rows: list[dict[str, Any]], n: int) -> None:
@@ -374,17 +462,19 @@ def plot_simulation(rows: list[dict[str, Any]], n: int) -> None:
     own = [row for row in rows if row["n"] == n]
     if not own:
         return
-    columns = sorted({(row["p"], row["depth"]) for row in own})
+    means, columns = simulation_means(own), sorted({(row["depth"], row["p"]) for row in own})
     figure, axes = plt.subplots(
-        2, len(columns), figsize=(4 * len(columns), 7), sharex=True, sharey="row", squeeze=False
+        2, len(columns), figsize=(3.2 * len(columns), 7), sharex=True, sharey="row", squeeze=False
     )
-    for (i, rho), (j, (p, depth)) in product(enumerate((0.9, 0.3)), enumerate(columns)):
+    for (i, rho), (j, (depth, p)) in product(enumerate((0.9, 0.3)), enumerate(columns)):
         axis, setting = axes[i, j], {"rho": rho, "p": p, "depth": depth}
         for name in METHODS:
-            values, errors = zip(*(mean(own, method=name, epsilon=epsilon, **setting)[:2] for epsilon in EPSILONS))
+            if name in READINGS:
+                continue
+            values, errors = zip(*(means.at(method=name, epsilon=epsilon, **setting)[:2] for epsilon in EPSILONS))
             axis.errorbar(EPSILONS, values, errors, color=COLOURS[name], marker="o", markersize=3, label=name)
         for name in ("local", "central"):
-            axis.axhline(mean(own, method=name, **setting)[0], color=COLOURS[name], linestyle="--", label=name)
+            axis.axhline(means.at(method=name, **setting)[0], color=COLOURS[name], linestyle="--", label=name)
         axis.set_title(f"correlation {rho:g}, {p} features, depth {depth}", fontsize=9)
         axis.set_xscale("log")
         axis.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
@@ -403,16 +493,17 @@ def plot_simulation(rows: list[dict[str, Any]], n: int) -> None:
 def plot_shares(rows: list[dict[str, Any]]) -> None:
     import matplotlib.pyplot as plt
 
+    means = Means(rows, ("variant", "leaf_share", "bounds_share"))
     figure, axes = plt.subplots(1, 3, figsize=(14, 4.2))
     for variant, colour in (("published", "tab:red"), ("sound", "tab:brown")):
-        values, errors = zip(*(mean(rows, variant=variant, leaf_share=a, bounds_share=None)[:2] for a in SHARES))
+        values, errors = zip(*(means.at(variant=variant, leaf_share=a, bounds_share=None)[:2] for a in SHARES))
         axes[0].errorbar(SHARES, values, errors, color=colour, marker="o", label=variant)
     axes[0].set_title("without saving")
     axes[0].set_xlabel("leaves' share")
     axes[0].set_ylabel("test accuracy")
     axes[0].legend()
     maps = {
-        variant: [[mean(rows, variant=variant, leaf_share=a, bounds_share=b)[0] for a in SHARES] for b in SHARES]
+        variant: [[means.at(variant=variant, leaf_share=a, bounds_share=b)[0] for a in SHARES] for b in SHARES]
         for variant in ("published", "sound")
     }
     low, high = np.nanmin(list(maps.values())), np.nanmax(list(maps.values()))
@@ -426,6 +517,32 @@ def plot_shares(rows: list[dict[str, Any]]) -> None:
         figure.colorbar(image, ax=axis)
     figure.tight_layout()
     figure.savefig(DOCS / "federated_shares.png", dpi=80)
+    plt.close(figure)
+
+
+def plot_adult(rows: list[dict[str, Any]]) -> None:
+    import matplotlib.pyplot as plt
+
+    means, epsilons = Means(rows, ("method", "epsilon")), sorted({row["epsilon"] for row in rows})
+    figure, axis = plt.subplots(figsize=(9, 5.5))
+    for i, name in enumerate(dict.fromkeys(row["method"] for row in rows if "own noise" not in row["method"])):
+        values, errors = zip(*(means.at(method=name, epsilon=epsilon)[:2] for epsilon in epsilons))
+        plain = name in ("central", "local")
+        colour = "black" if name == "central" else "gray" if name == "local" else f"C{i - 2}"
+        axis.errorbar(
+            epsilons, values, errors, marker="o", markersize=4, capsize=2, label=name, color=colour,
+            linestyle="--" if plain else "-",
+        )  # fmt: skip
+    axis.set_xscale("log")
+    axis.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+    axis.minorticks_off()
+    axis.set_xlabel("epsilon")
+    axis.set_ylabel("test accuracy")
+    axis.set_title("Adult between five owners, one of whom may collude")
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(DOCS / "federated_adult.png", dpi=80)
     plt.close(figure)
 
 
