@@ -30,3 +30,12 @@ def test_only_its_owner_can_read_it(tmp_path):
     Journal(tmp_path / "run").put("x", b"secret")
     assert (tmp_path / "run").stat().st_mode & 0o077 == 0
     assert (tmp_path / "run" / "x.entry").stat().st_mode & 0o077 == 0
+
+
+def test_what_another_process_has_written_is_not_replaced(tmp_path):
+    journals = Journal(tmp_path), Journal(tmp_path)
+    journals[0].put("x", b"one")
+    with pytest.raises(FederatedError, match="another process"):
+        journals[1].put("x", b"two")
+    assert Journal(tmp_path).get("x") == b"one"
+    assert [file.name for file in tmp_path.iterdir()] == ["x.entry"]

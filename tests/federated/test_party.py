@@ -1,6 +1,8 @@
 """A party answers within its own limits, whoever asks, and remembers what it has spent."""
 
 import math
+from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -8,40 +10,56 @@ import pytest
 from federated.owners import GRID, SCHEMA, TABLES, table, tables
 from privet import FederatedCurator, Ledger, Numeric, Schema
 from privet.curators.base import Tally
-from privet.errors import FederatedError
+from privet.errors import BudgetError, FederatedError
 from privet.federated.channel import InProcess, in_process
 from privet.federated.identity import Identity
-from privet.federated.party import Party
+from privet.federated.party import Party, lists_all
 from privet.federated.signed import SignedReceipt
 from privet.federated.wire import pack, unpack
-from privet.privacy.receipt import Receipt
+from privet.privacy.receipt import Event, Receipt, add_up
 from privet.privacy.zcdp import rho_of, rho_within
 
 HALF = Fraction(1, 2)
 
 
+@contextmanager
+def closed(parties):
+    """Parties of a process that ends: others may have their folders afterwards."""
+    try:
+        yield
+    finally:
+        for party in parties:
+            party.close()
+
+
 def fit(channel, budget, limit=None, **terms):
     """One root and one tally; what was asked of all parties."""
+    return begun(channel, budget, limit, **terms)[0]
+
+
+def begun(channel, budget, limit=None, **terms):
     curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(math.inf), **terms)
     curator.grid(GRID)
-    curator.tally({curator.root(limit or budget): Tally(TABLES)}, budget)
-    return curator
+    root = curator.root(limit or budget)
+    curator.tally({root: Tally(TABLES)}, budget)
+    return curator, root
 
 
 def test_the_limit_holds_over_all_runs_and_restarts(tmp_path):
     identities = [Identity.fresh(name) for name in ("a", "b", "c")]
     known = {identity.name: identity.public for identity in identities}
 
-    def channel():
+    def run(budget):
         parties = [
             Party(own, *table(30), SCHEMA, known, limit=Fraction(1), state=tmp_path / own.name) for own in identities
         ]
-        return InProcess(parties)
+        with closed(parties):
+            fit(InProcess(parties), budget)
 
-    fit(channel(), HALF)
-    fit(channel(), HALF)
+    run(HALF)
+    run(HALF)
     with pytest.raises(FederatedError, match=r"a refuses: a has nothing left of its limit of epsilon 1"):
-        fit(channel(), Fraction(1, 100))
+        run(Fraction(1, 100))
 
 
 def test_a_limit_with_a_delta_holds_over_all_runs_and_restarts(tmp_path):
@@ -50,26 +68,23 @@ def test_a_limit_with_a_delta_holds_over_all_runs_and_restarts(tmp_path):
     known = {identity.name: identity.public for identity in identities}
     delta = Fraction(1, 10**6)
 
-    def channel(delta=delta):
+    def run(amount, currency="rho", delta=delta):
         options = {"limit": Fraction(1), "delta": delta}
-        return InProcess(
-            [Party(own, *table(30), SCHEMA, known, state=tmp_path / own.name, **options) for own in identities]
-        )
-
-    def run(channel, rho):
-        curator = FederatedCurator(SCHEMA, channel, delta=delta)
-        curator.grid(GRID)
-        curator.tally({curator.root(rho, "rho"): Tally(TABLES)}, rho)
+        parties = [Party(own, *table(30), SCHEMA, known, state=tmp_path / own.name, **options) for own in identities]
+        with closed(parties):
+            curator = FederatedCurator(SCHEMA, InProcess(parties), ledger=Ledger(math.inf, delta, whole_orders=True))
+            curator.grid(GRID)
+            curator.tally({curator.root(amount, currency): Tally(TABLES)}, amount)
 
     whole = rho_within(Fraction(1), delta, True)
     pure = Fraction(1, 10)
-    fit(channel(), pure)
+    run(pure, "epsilon")
     for _ in range(2):
-        run(channel(), (whole - rho_of("geometric", pure)) / 2)
+        run((whole - rho_of("geometric", pure)) / 2)
     with pytest.raises(FederatedError, match=r"a refuses: a has nothing left of its limit of epsilon 1"):
-        run(channel(), whole / 100)
+        run(whole / 100)
     with pytest.raises(FederatedError, match=r"a refuses: a has spent with a delta before"):
-        fit(channel(None), pure)
+        run(pure, "epsilon", None)
 
 
 def test_a_party_whose_limit_has_no_delta_refuses_runs_with_one():
@@ -193,8 +208,6 @@ def test_all_parties_sign_the_receipt_and_a_stranger_can_check_them():
 
 
 def test_a_party_does_not_sign_what_it_was_not_asked():
-    from dataclasses import replace
-
     def without_events(receipt):
         return replace(receipt, events=(), spent=Fraction(0))
 
@@ -204,3 +217,145 @@ def test_a_party_does_not_sign_what_it_was_not_asked():
     for change, message in ((without_events, "does not list"), (more_trusting, "trust")):
         with pytest.raises(FederatedError, match=message):
             signed(change)
+
+
+def receipt_of(curator, events=None, **changes):
+    """A receipt that adds up, of these events."""
+    events = tuple(curator.ledger.events if events is None else events)
+    spent = add_up(events)
+    return replace(Receipt(spent, spent, Fraction(0), (), curator.trust, events), **changes).to_json()
+
+
+def test_two_roots_that_were_paid_one_after_the_other_are_not_signed_as_one():
+    """Written as halves of one root's records they would add up to half of what was spent."""
+    curator = FederatedCurator(SCHEMA, in_process(tables(3), SCHEMA, limit=1), ledger=Ledger(math.inf))
+    curator.grid(GRID)
+    for side in (0, 1):
+        root = curator.root(HALF)
+        curator.tally({curator.split({root: TABLES[1]})[root][side]: Tally(TABLES)}, HALF)
+    events = curator.ledger.events
+    merged = [replace(event, scope=event.scope.replace("fit1", "fit0")) for event in events]
+    assert [add_up(events), add_up(merged)] == [1, HALF]
+    with pytest.raises(FederatedError, match="does not list all"):
+        curator.coordinator.sign(receipt_of(curator, merged))
+    assert len(curator.coordinator.sign(receipt_of(curator))) == 3
+
+
+def test_roots_are_matched_one_to_one_and_in_order():
+    def event(root, below, charged=HALF):
+        return replace(Event.example(charged), scope=f"/fit{root}:0{below}")
+
+    own = [event(0, ""), event(1, "/split0:0")]
+    assert lists_all([event(3, ""), event(7, "/split0:0"), event(8, "")], own)
+    assert lists_all([event(2, ""), event(3, ""), event(10, "/split0:0")], own)  # 10 comes after 3
+    assert not lists_all([event(0, ""), event(0, "/split0:0")], own)
+    assert not lists_all([event(0, "/split0:0"), event(1, "")], own)
+    assert not lists_all([event(0, ""), event(1, "/split0:1")], own)
+    assert not lists_all([event(0, ""), event(1, "/split0:0")], [*own, event(1, "/split0:0")])
+
+
+def test_a_receipt_is_signed_once_and_closes_the_run(tmp_path):
+    """Otherwise one that was signed in the middle of a run would go on to say less than what was spent."""
+    identities = [Identity.fresh(name) for name in ("a", "b", "c")]
+    known = {identity.name: identity.public for identity in identities}
+    parties = [Party(own, *table(30), SCHEMA, known, limit=1, state=tmp_path / own.name) for own in identities]
+    with closed(parties):
+        curator = FederatedCurator(SCHEMA, InProcess(parties), ledger=Ledger(math.inf))
+        curator.grid(GRID)
+        root = curator.root(Fraction(1))
+        curator.tally({root: Tally(TABLES)}, HALF)
+        receipt = receipt_of(curator)
+        signatures = curator.coordinator.sign(receipt)
+    parties = [Party(own, *table(30), SCHEMA, known, limit=1, state=tmp_path / own.name) for own in identities]
+    with closed(parties):
+        curator.coordinator._channel = InProcess(parties)  # a restart does not open it again
+        assert curator.coordinator.sign(receipt) == signatures
+        with pytest.raises(FederatedError, match="a refuses: a has signed another receipt"):
+            curator.coordinator.sign(receipt_of(curator, claimed=Fraction(2)))
+        with pytest.raises(FederatedError, match="a refuses: a has signed the receipt of this run, which is closed"):
+            curator.tally({root: Tally(TABLES)}, HALF)
+        fit(InProcess(parties), HALF)
+
+
+def test_a_party_whose_noise_can_be_reproduced_signs_void_receipts_only():
+    curator = fit(in_process(tables(3), SCHEMA, seed=1), HALF)
+    with pytest.raises(FederatedError, match="can be reproduced"):
+        curator.coordinator.sign(receipt_of(curator))
+    assert len(curator.coordinator.sign(receipt_of(curator, void=curator.void))) == 3
+
+
+def test_one_process_at_a_time_has_a_party_s_state(tmp_path):
+    """Two would each spend the whole limit."""
+    identity = Identity.fresh("a")
+    first = Party(identity, *table(9), SCHEMA, {}, limit=1, state=tmp_path)
+    with pytest.raises(BudgetError, match="Another process"):
+        Party(identity, *table(9), SCHEMA, {}, limit=1, state=tmp_path)
+    first.close()
+    assert "has stopped" in unpack(first.handle(pack({"do": "join"})))[0]["refused"]
+    Party(identity, *table(9), SCHEMA, {}, limit=1, state=tmp_path).close()
+
+
+def test_a_party_that_starts_again_with_other_wishes_does_not_go_on_in_a_run_that_it_would_not_join(tmp_path):
+    identities = [Identity.fresh(name) for name in ("a", "b", "c")]
+    known = {identity.name: identity.public for identity in identities}
+    parties = [Party(own, *table(30), SCHEMA, known, state=tmp_path / own.name) for own in identities]
+    curator, root = begun(InProcess(parties), HALF, limit=Fraction(9))
+    others = Schema(SCHEMA.features, classes=["yes", "no", "perhaps"])
+    for schema, wishes, message in (
+        (others, {}, "schema is not this party's"),
+        (SCHEMA, {"least_colluders": 2}, "holds against 2 colluders"),
+    ):
+        parties[0].close()
+        parties[0] = Party(identities[0], *table(30), schema, known, state=tmp_path / "a", **wishes)
+        curator.coordinator._channel = InProcess(parties)
+        with pytest.raises(FederatedError, match=message):
+            curator.tally({root: Tally(TABLES)}, HALF)
+    for party in parties:
+        party.close()
+
+
+def test_runs_that_take_turns_do_not_break_each_other():
+    """Each may spend what no other has spent; what was accepted before is not weighed again."""
+    channel = in_process(tables(3), SCHEMA, limit=1)
+    first, root = begun(channel, Fraction(1, 10), limit=Fraction(1))
+    fit(channel, Fraction(1, 10))
+    first.tally({root: Tally(TABLES)}, Fraction(8, 10))
+    with pytest.raises(FederatedError, match="party0 refuses"):
+        first.tally({root: Tally(TABLES)}, Fraction(1, 100))
+    party = channel._parties["party0"]
+    asked = unpack(first.coordinator._journal.get("000000ask"))[1]
+    assert "said" in unpack(party.handle(asked))[0]  # though nothing is left
+
+
+def test_messages_about_unknown_runs_leave_no_trace(tmp_path):
+    party = Party(Identity.fresh("a"), *table(9), SCHEMA, {}, state=tmp_path)
+    before = sorted(tmp_path.iterdir())
+    for do in ("ask", "missed", "confirm", "unmask", "sign"):
+        words = {"do": do, "run": "0" * 32, "number": 0, "answered": [], "receipt": ""}
+        assert "has not joined" in unpack(party.handle(pack(words)))[0]["refused"]
+    assert sorted(tmp_path.iterdir()) == before
+    party.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"keys": ["party0", "party1", "party2"]},
+        {"keys": dict.fromkeys(["party0", "party1", "party2"], 5)},
+        {"told": [{"do": "root", "node": 0, "limit": "1e9999999"}]},
+        {"told": [{"do": "root", "node": 0, "limit": 5.5}]},
+        {"told": 5},
+        {"question": "tally"},
+    ],
+)
+def test_nonsense_in_a_question_is_refused_and_nothing_of_it_stays(change):
+    channel = in_process(tables(3), SCHEMA, limit=1)
+    curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(math.inf))
+    curator.grid(GRID)
+    root = curator.root(HALF)
+    party = channel._parties["party0"]
+    words = {"do": "ask", "run": curator.coordinator.terms.run, "number": 0, "roster": list(channel.parties)}
+    words |= {"told": curator.coordinator._told, "keys": curator.coordinator._keys, "question": {"do": "tally"}}
+    assert "makes no sense" in unpack(party.handle(pack({**words, **change})))[0]["refused"]
+    assert party._run is None
+    curator.tally({root: Tally(TABLES)}, HALF)

@@ -114,7 +114,7 @@ class FederatedCurator(RemoteCurator):
             return {}
         scales = self._charge_tallies(tallies, budget)
         asked = tally_words({self._numbers[node]: tally for node, tally in tallies.items()})
-        question = {"do": "tally", "asked": asked, "budgets": _paid(tallies, budget)}
+        question = {"do": "tally", "asked": asked, **_paid(tallies, budget)}
         return self._sum(question, {node: self._shape(tally) for node, tally in tallies.items()}, scales)
 
     def owner_sum(
@@ -124,7 +124,7 @@ class FederatedCurator(RemoteCurator):
             return {}
         scales = self._charge_sums(tables, statistic, budget)
         asked = tables_words({self._numbers[node]: own for node, own in tables.items()})
-        question = {"do": "owner_sum", "asked": asked, "statistic": statistic, "budgets": _paid(tables, budget)}
+        question = {"do": "owner_sum", "asked": asked, "statistic": statistic, **_paid(tables, budget)}
         return self._sum(question, {node: (len(own),) for node, own in tables.items()}, scales)
 
     def _sum(
@@ -153,7 +153,7 @@ class FederatedCurator(RemoteCurator):
             for node, options in candidates.items()
         ]
         paid = _paid(candidates, budget)
-        question = {"do": "choose_each", "asked": asked, "score": score.lemma, "mechanism": mechanism, "budgets": paid}
+        question = {"do": "choose_each", "asked": asked, "score": score.lemma, "mechanism": mechanism, **paid}
         answers = self.coordinator.each(question)
         chosen: dict[Node, list[Choice]] = {node: [] for node in candidates}
         for said in answers:
@@ -179,5 +179,7 @@ class FederatedCurator(RemoteCurator):
         return self._told_splits[options.splits]
 
 
-def _paid(asked: Mapping[Node, Any], budget: Budget) -> list[str]:
-    return budget_words(budgets(list(asked), budget))
+def _paid(asked: Mapping[Node, Any], budget: Budget) -> dict[str, Any]:
+    """What each node is paid for with, and in which currency: that decides which noise every owner adds."""
+    currencies = [node.scope.currency for node in asked]
+    return {"budgets": budget_words(budgets(list(asked), budget)), "currencies": currencies}

@@ -22,6 +22,7 @@ from privet.curators.memory import MemoryCurator
 from privet.curators.own import OwnRecords
 from privet.curators.words import (
     Words,
+    amount_of,
     budgets_of,
     candidates_of,
     choice_words,
@@ -29,7 +30,7 @@ from privet.curators.words import (
     tables_of,
     tallies_of,
 )
-from privet.errors import BudgetError
+from privet.errors import BudgetError, LeakError
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import SecureMechanisms, SeededMechanisms, SeededShares, ShareMechanisms
 from privet.privacy.sensitivity import score_of
@@ -86,7 +87,7 @@ class PartyRecords(OwnRecords):
     def root(self, node: int, limit: str | None = None, currency: str = "epsilon") -> None:
         if currency != "epsilon" and not self.records.ledger.delta:
             raise BudgetError("This party's limit has no delta: it answers runs without one, or needs one in its file.")
-        self.nodes[node] = self.records.root(math.inf if limit is None else Fraction(limit), currency)
+        self.nodes[node] = self.records.root(math.inf if limit is None else amount_of(limit), currency)
 
     def grid(self, features: list[dict[str, Any]]) -> None:
         super().grid(features)
@@ -107,30 +108,32 @@ class PartyRecords(OwnRecords):
         }
         return answers[do](**what)
 
-    def _tally(self, asked: Words, budgets: Words) -> tuple[Words, np.ndarray]:
+    def _tally(self, asked: Words, **paid: Words) -> tuple[Words, np.ndarray]:
         tallies: dict[int, Tally] = tallies_of(asked)
-        noisy = self.records.tally(self._by_node(tallies), self._by_node(_paired(tallies, budgets)))
-        return None, _flat(noisy.values())
+        return None, _flat(self.records.tally(self._by_node(tallies), self._paid(tallies, **paid)).values())
 
-    def _owner_sum(self, asked: Words, statistic: str, budgets: Words) -> tuple[Words, np.ndarray]:
+    def _owner_sum(self, asked: Words, statistic: str, **paid: Words) -> tuple[Words, np.ndarray]:
         tables = tables_of(asked)
-        paid = self._by_node(_paired(tables, budgets))
-        return None, _flat(self.records.owner_sum(self._by_node(tables), statistic, paid).values())
+        sums = self.records.owner_sum(self._by_node(tables), statistic, self._paid(tables, **paid))
+        return None, _flat(sums.values())
 
-    def _choose_each(self, asked: Words, score: str, mechanism: str, budgets: Words) -> tuple[Words, np.ndarray]:
+    def _choose_each(self, asked: Words, score: str, mechanism: str, **paid: Words) -> tuple[Words, np.ndarray]:
         n_classes = len(self.schema.classes or ())
         options = {node: candidates_of(words, self._splits, n_classes) for node, words in asked}
         chosen = self.records.choose(
-            self._by_node(options), score_of(score), self._by_node(_paired(options, budgets)), mechanism=mechanism
+            self._by_node(options), score_of(score), self._paid(options, **paid), mechanism=mechanism
         )
         return [choice_words(choice) for choice in chosen.values()], np.empty(0, dtype=np.int64)
 
     def _by_node(self, by_number: dict[int, Any]) -> dict[Any, Any]:
         return {self.nodes[number]: value for number, value in by_number.items()}
 
-
-def _paired(asked: dict[int, Any], budgets: Words) -> dict[int, Fraction]:
-    return dict(zip(asked, budgets_of(budgets), strict=True))
+    def _paid(self, asked: dict[int, Any], budgets: Words, currencies: Words) -> dict[Any, Fraction]:
+        """Each node's budget. All parties must add the same noise: the question says of which currency each node is."""
+        own = [self.nodes[number].scope.currency for number in asked]
+        if own != list(currencies):
+            raise LeakError("This question takes nodes for those of another currency than they were opened with here.")
+        return self._by_node(dict(zip(asked, budgets_of(budgets), strict=True)))
 
 
 def _flat(answers: Any) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -33,7 +34,17 @@ def budget_words(budgets: Sequence[Fraction]) -> Words:
 
 
 def budgets_of(words: Words) -> list[Fraction]:
-    return [Fraction(amount) for amount in words]
+    return [amount_of(amount) for amount in words]
+
+
+_AMOUNT = re.compile(r"[0-9]{1,600}(/[0-9]{1,600})?")
+
+
+def amount_of(words: Words) -> Fraction:
+    """An amount as ``str`` writes a fraction. No powers of ten: "1e9999999" would take hours, and all memory."""
+    if not (isinstance(words, str) and _AMOUNT.fullmatch(words)):
+        raise ValueError("This is no amount.")
+    return Fraction(words)
 
 
 def tally_words(tallies: Mapping[int, Tally]) -> Words:

@@ -38,7 +38,15 @@ class Journal:
                 file.write(entry)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(part, self._folder / f"{name}.entry")
+            try:
+                os.link(part, self._folder / f"{name}.entry")  # unlike a rename, this never replaces anything
+            except FileExistsError:
+                raise FederatedError(
+                    f"Entry {name} of the journal was written by another process meanwhile. One process at a time may "
+                    "have a journal: stop the other one."
+                ) from None
+            finally:
+                part.unlink()
             folder = os.open(self._folder, os.O_RDONLY)
             try:
                 os.fsync(folder)

@@ -1,9 +1,10 @@
 """Masks: what makes a party's numbers unreadable alone, and cancels in the sum.
 
 Every two parties of a run have a secret, from X25519 keys that are made for the run and signed with the parties' own
-keys. For every message a fresh seed follows from it (HKDF, bound to the very bytes of the question), and from the seed
-a row of numbers modulo 2^64 (ChaCha20): one of the two adds it, the other subtracts it. A mask is used once, because
-a party answers a question once and has no two questions with the same bytes.
+keys. For every message a fresh seed follows from it (HKDF, bound to the very bytes of the question and to all that was
+told before it: ``terms.question_context``), and from the seed a row of numbers modulo 2^64 (ChaCha20): one of the two
+adds it, the other subtracts it. A mask is used once, because a party answers a question once and has no two questions
+with the same bytes.
 
 Where drop-outs are tolerated a party adds one more mask of its own, whose seed it deals to all parties in a threshold
 scheme (Shamir). After the answers are in, those who answered sign the list of their
@@ -45,7 +46,7 @@ def pair_secret(mine: X25519PrivateKey, theirs: bytes, terms: bytes) -> bytes:
 
 
 def pair_seed(secret: bytes, context: bytes) -> bytes:
-    """The seed of two parties' mask of the message that ``context`` is the digest of."""
+    """The seed of two parties' mask of the question with this context."""
     return _derived(secret, b"privet mask", context)
 
 

@@ -7,6 +7,9 @@ What a party promises, whatever the coordinator does:
 - what leaves is noised, and masked unless the noise is the party's own and whole (``masking.py``);
 - an answer is stored before it is sent, and a repeated question gets the stored bytes: never fresh noise, never a mask
   twice. Another question under the same number is refused;
+- masks cancel only between parties that were asked the same and were told the same before (``terms.question_context``);
+- it signs one receipt, of at least what it has spent, and answers nothing more in that run;
+- one process at a time has its state;
 - for one question it helps to read one sum, of at least ``Terms.threshold`` parties: where drop-outs are tolerated, it
   signs one list of those who answered, and helps when it sees that as many parties have signed the same.
 """
@@ -14,9 +17,10 @@ What a party promises, whatever the coordinator does:
 from __future__ import annotations
 
 import math
+import os
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
@@ -41,10 +45,18 @@ from privet.federated.masking import (
     pair_seed,
     sealed,
 )
-from privet.federated.terms import Terms, join_statement, list_statement, receipt_statement
+from privet.federated.terms import (
+    Terms,
+    history_after,
+    join_statement,
+    list_statement,
+    question_context,
+    receipt_statement,
+)
 from privet.federated.wire import pack, unpack
+from privet.privacy.kept import lock
 from privet.privacy.ledger import Amount, Ledger, show
-from privet.privacy.receipt import Event, Receipt
+from privet.privacy.receipt import Event, Receipt, spending
 from privet.privacy.zcdp import rho_of
 from privet.schema import Schema
 
@@ -87,10 +99,26 @@ class Party:
         self._log = log
         self._journals: dict[str, Journal] = {}
         self._run: _Run | None = None
+        self._closed = False
+        self._lock_file: int | None = None
+        if state is not None:
+            state.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock_file = lock(state / "party")
+
+    def close(self) -> None:
+        """Let another process have the state; nothing is answered any more."""
+        self._closed = True
+        self._run = None
+        if self._lock_file is not None:
+            os.close(self._lock_file)
+            self._lock_file = None
 
     def handle(self, message: bytes) -> bytes:
         """Answer a message. A refusal says why, in words that depend on nothing private."""
+        done = False
         try:
+            if self._closed:
+                raise FederatedError("This party has stopped.")
             words, _ = unpack(message)
             answers = {
                 "join": self._join,
@@ -100,15 +128,22 @@ class Party:
                 "unmask": self._unmask,
                 "sign": self._sign,
             }
-            return answers[words["do"]](words, message)
+            reply = answers[words["do"]](words, message)
+            done = True
+            return reply
         except (BudgetError, CapabilityError, FederatedError, LeakError) as error:
             reason = str(error)
         except PrivetError as error:  # about the data: for its owner only
             self._log(f"cannot answer: {error}")
             reason = "this party cannot answer; its own log says why"
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError, ArithmeticError):
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError):
             reason = "the message makes no sense"
-        self._run = None  # what was half done is forgotten: the journal has what was answered
+        except OSError as error:
+            self._log(f"cannot keep what would be answered, so nothing is: {error}")
+            reason = "this party cannot answer; its own log says why"
+        finally:
+            if not done:
+                self._run = None  # what was half done is forgotten: the journal has what was answered
         self._log(f"refused: {reason}")
         return pack({"refused": reason})
 
@@ -116,9 +151,9 @@ class Party:
 
     def _join(self, words: dict[str, Any], message: bytes) -> bytes:
         terms = Terms.of_words(words["terms"])
-        journal = self._journal(terms.run)
+        self._accept(terms)
+        journal = self._journal(terms.run, new=True)
         if journal.get("run") is None:
-            self._accept(terms)
             key = X25519PrivateKey.generate()
             journal.put("run", pack({"terms": terms.words}, key.private_bytes_raw()))
             self._log(f"joined run {terms.run[:8]} of {', '.join(terms.parties)}")
@@ -148,7 +183,6 @@ class Party:
 
     def _ask(self, words: dict[str, Any], message: bytes) -> bytes:
         number = int(words["number"])
-        run = self._open(words["run"])
         journal = self._journal(words["run"])
         stored = journal.get(f"{number:06}")
         if stored is not None:
@@ -156,8 +190,11 @@ class Party:
             if asked != message:
                 raise FederatedError(f"Question {number} was another one, and it is answered.")
             return reply
+        run = self._unsigned(words["run"])
         if number != run.next:
             return pack({"behind": run.next})
+        if run.records.records.ledger.root.limit <= 0:
+            raise BudgetError(f"{self.name} has nothing left of its limit of epsilon {show(self.limit)}.")
         if words["question"]["do"] not in self._allowed:
             raise FederatedError(f"{self.name} does not answer {words['question']['do']!r}, only {self._allows()}.")
         if number == 0:
@@ -174,8 +211,8 @@ class Party:
     def _missed(self, words: dict[str, Any], message: bytes) -> bytes:
         """Do what came along with a question that others answered while this party was away. It is never answered."""
         number = int(words["number"])
-        run = self._open(words["run"])
         journal = self._journal(words["run"])
+        run = self._unsigned(words["run"])
         if number != run.next:
             return pack({"behind": run.next})
         if number == 0:
@@ -192,10 +229,10 @@ class Party:
         """Sign the list of those who answered a question: one for each question, for good."""
         number, listed = int(words["number"]), list(words["answered"])
         run = self._open(words["run"])
-        _, asked = self._answered(words)
+        kept, asked = self._answered(words)
         run.check_list(listed, asked, self.name)
         self._journal(words["run"]).put(f"{number:06}list", pack({"answered": listed}))
-        return pack({"signature": self._identity.sign(list_statement(sha256(asked).digest(), listed)).hex()})
+        return pack({"signature": self._identity.sign(list_statement(_context(kept), listed)).hex()})
 
     def _unmask(self, words: dict[str, Any], message: bytes) -> bytes:
         """Help to read the sum of the list that was signed here, if as many others as it takes have signed it too."""
@@ -211,7 +248,7 @@ class Party:
         signatures = dict(words["signatures"])
         if len(signatures) < run.terms.threshold or not set(signatures) <= set(listed):
             raise FederatedError(f"Too few parties have signed this list: the terms need {run.terms.threshold}.")
-        statement = list_statement(sha256(asked).digest(), listed)
+        statement = list_statement(_context(kept), listed)
         for name, signature in signatures.items():
             known = {**self._known, self.name: self._identity.public}
             check_signature(known, name, statement, bytes.fromhex(signature))
@@ -232,27 +269,49 @@ class Party:
     # -- the receipt -------------------------------------------------------------------------------------------------
 
     def _sign(self, words: dict[str, Any], message: bytes) -> bytes:
-        """Sign a receipt that lists all that was answered here; what others answered while this one was away, too."""
+        """Sign a receipt that lists all that was answered here; what others answered while this one was away, too.
+
+        One receipt for a run, and its end: nothing is answered in it afterwards that the receipt would not list.
+        """
         run = self._open(words["run"])
+        journal = self._journal(words["run"])
+        statement = receipt_statement(run.terms, self.name, words["receipt"])
+        if (signed := journal.get("signed")) is not None:
+            before, reply = unpack(signed)
+            if before["statement"] != statement.hex():
+                raise FederatedError(f"{self.name} has signed another receipt of this run, which is closed.")
+            return reply
         receipt = Receipt.from_json(words["receipt"])
         receipt.verify()
-        own = Counter(_without_root(event) for event in run.records.records.ledger.events)
-        if not own <= Counter(_without_root(event) for event in receipt.events):
+        own = run.records.records.ledger.events
+        if not lists_all(receipt.events, own) or receipt.spent < spending(own, receipt.at_delta):
             raise FederatedError("This receipt does not list all that was asked here.")
         if receipt.trust != run.terms.trust:
             raise FederatedError("This receipt says something else about trust than the terms.")
-        signature = self._identity.sign(receipt_statement(run.terms, self.name, words["receipt"]))
-        self._log(f"run {run.terms.run[:8]}: signed the receipt, epsilon {show(receipt.spent)}")
-        return pack({"signature": signature.hex()})
+        if self._seed is not None and not receipt.void:
+            raise FederatedError(f"The noise of {self.name} can be reproduced: a receipt of this run is void.")
+        reply = pack({"signature": self._identity.sign(statement).hex()})
+        journal.put("signed", pack({"statement": statement.hex()}, reply))
+        self._log(f"run {run.terms.run[:8]}: signed the receipt, epsilon {show(receipt.spent)}; the run is closed")
+        return reply
 
     # -- runs and what is kept of them -------------------------------------------------------------------------------
 
-    def _journal(self, run: str) -> Journal:
+    def _journal(self, run: str, new: bool = False) -> Journal:
+        """What is kept of a run; only one that is joined now gets a folder."""
         if not (isinstance(run, str) and len(run) == 32 and run.isalnum()):
             raise FederatedError("There is no such run.")
         if run not in self._journals:
+            if not new and (self._state is None or not (self._state / run).is_dir()):
+                raise FederatedError("This party has not joined this run, or has lost what it kept of it.")
             self._journals[run] = Journal(None if self._state is None else self._state / run)
         return self._journals[run]
+
+    def _unsigned(self, name: str) -> _Run:
+        """A run that goes on."""
+        if self._journal(name).get("signed") is not None:
+            raise FederatedError(f"{self.name} has signed the receipt of this run, which is closed.")
+        return self._open(name)
 
     def _open(self, name: str) -> _Run:
         """The run as its journal says: after a restart everything is done again but what leaves."""
@@ -264,11 +323,9 @@ class Party:
             raise FederatedError("This party has not joined this run, or has lost what it kept of it.")
         words, key = unpack(kept)
         terms = Terms.of_words(words["terms"])
+        self._accept(terms)  # again: the party's file may have changed since
         ledger = Ledger(self.limit, self.delta, whole_orders=True)
-        if self.limit < math.inf:
-            ledger.withhold(self._spent_elsewhere(name))
-        if ledger.root.limit <= 0:
-            raise BudgetError(f"{self.name} has nothing left of its limit of epsilon {show(self.limit)}.")
+        limit, ledger.root.limit = ledger.root.limit, math.inf  # what was answered before was within it
         seed = None if self._seed is None else [self._seed, int.from_bytes(sha256(self.name.encode()).digest()[:4])]
         records = PartyRecords(*self._data, self.schema, ledger, terms.of, seed, Stream(key, b"privet parts"))
         run = _Run(terms, X25519PrivateKey.from_private_bytes(key), records)
@@ -282,6 +339,9 @@ class Party:
             else:
                 run.do(again)
             run.next += 1
+        ledger.root.limit = limit
+        if self.limit < math.inf:
+            ledger.withhold(self._spent_elsewhere(name))
         self._run = run
         return run
 
@@ -318,6 +378,7 @@ class _Run:
         self.key = key
         self.records = records
         self.next = 0
+        self.history = terms.digest
         self._secrets: dict[str, bytes] = {}
 
     @property
@@ -342,6 +403,7 @@ class _Run:
     def do(self, words: dict[str, Any]) -> None:
         for told in words["told"]:
             self.records.tell(**told)
+        self.history = history_after(self.history, self.next, words["told"])
 
     def answered(self, words: dict[str, Any]) -> tuple[Any, Any]:
         """The private answer, with its noise and without masks: it must not leave like this."""
@@ -355,10 +417,10 @@ class _Run:
             raise FederatedError("The list of those who are asked makes no sense.")
         if len(roster) < self.terms.threshold:
             raise FederatedError(f"Too few parties are asked: the terms need {self.terms.threshold}.")
+        context = question_context(self.history, message)
         said, numbers = self.answered(words)
         if self.terms.noise == "own" or words["question"]["do"] not in SUMS:
             return pack({"said": said}, numbers.astype("<i8").tobytes()), {}
-        context = sha256(message).digest()
         seeds = {name: pair_seed(self._secrets[name], context) for name in roster if name != me}
         if not self.terms.double:
             return pack({"said": None}, masked(numbers, me, seeds).astype("<u8").tobytes()), {}
@@ -371,7 +433,7 @@ class _Run:
             if name != me
         }
         reply = pack({"said": None, "shares": boxes}, masked(numbers, me, seeds, own_seed).astype("<u8").tobytes())
-        return reply, {"own_share": shares[me][me].hex()}
+        return reply, {"own_share": shares[me][me].hex(), "context": context.hex()}
 
     def check_list(self, listed: list[str], asked: bytes, me: str) -> None:
         roster = unpack(asked)[0]["roster"]
@@ -389,7 +451,7 @@ class _Run:
         coordinator hears from themselves.
         """
         roster = unpack(asked)[0]["roster"]
-        context = sha256(asked).digest()
+        context = _context(kept)
         missing = [name for name in roster if name not in listed]
         shares, pairs = {me: kept["own_share"]}, {}
         for name in listed:
@@ -420,6 +482,10 @@ def _entry(entry: bytes) -> tuple[dict[str, Any], bytes, bytes]:
     return kept, both[: kept["asked"]], both[kept["asked"] :]
 
 
+def _context(kept: dict[str, Any]) -> bytes:
+    return bytes.fromhex(kept["context"])
+
+
 def _kept(journal: Journal, name: str) -> bytes:
     entry = journal.get(name)
     assert entry is not None
@@ -433,7 +499,21 @@ def _said(question: dict[str, Any], records: PartyRecords) -> str:
     return f"{question['do']} of {len(asked)} node(s) for {currency} {', '.join(f'{each:.4g}' for each in budgets)}"
 
 
-def _without_root(event: Event) -> Event:
-    """An event but for the number of its root, which is another one in another ledger."""
-    top, _, rest = event.scope.removeprefix("/").partition("/")
-    return replace(event, scope=rest if top else "")
+def lists_all(events: Sequence[Event], own: Sequence[Event]) -> bool:
+    """Whether ``events`` has all of a party's ``own``, each of its roots under a root of its own.
+
+    A root has another number in another ledger, but roots come in the same order. So each is sought, in order, behind
+    the one that the last was found under: two that were paid for one after the other are never taken for one.
+    """
+    listed = iter(_by_root(events))
+    return all(any(mine <= theirs for theirs in listed) for mine in _by_root(own))
+
+
+def _by_root(events: Sequence[Event]) -> list[Counter[Event]]:
+    """The events of each root, roots in the order of their numbers and left out of the events' paths."""
+    roots: dict[int, Counter[Event]] = {}
+    for event in events:
+        top, _, rest = event.scope.removeprefix("/").partition("/")
+        number = int("".join(filter(str.isdecimal, top.partition(":")[0])) or -1)
+        roots.setdefault(number, Counter())[replace(event, scope=rest)] += 1
+    return [roots[number] for number in sorted(roots)]

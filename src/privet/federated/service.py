@@ -58,8 +58,10 @@ def serve_party(config: PartyConfig, progress: Progress = lambda said: None, flo
     """Answer a coordinator until interrupted."""
     from privet.federated.flower import SuperNode
 
-    party = open_party(config, progress)
-    with closing(SuperNode(config, party.handle, flower_log)) as node:
+    with (
+        closing(open_party(config, progress)) as party,
+        closing(SuperNode(config, party.handle, flower_log)) as node,
+    ):
         progress(f"{party.name} is ready: {config.address[0]}:{config.address[1]} may ask")
         node.run(progress)
 

@@ -132,13 +132,31 @@ class Terms:
         )
 
 
+def history_after(history: bytes, number: int, told: Any) -> bytes:
+    """What a party has been told so far, in short: all that came along with questions 0 to ``number``, in order.
+
+    It begins with the digest of the terms. Who missed a question and was told later has the same history as who
+    answered it; who was told something else has not.
+    """
+    return sha256(b"privet history|" + history + pack({"number": number, "told": told})).digest()
+
+
+def question_context(history: bytes, message: bytes) -> bytes:
+    """What masks, sealed shares and lists of a question are bound to: its very bytes, and all that was told before.
+
+    A question names nodes by their numbers; what these stand for, and which noise they are paid for with, was told with
+    earlier ones. Parties that were told different things, whenever it was, have masks that do not cancel.
+    """
+    return sha256(b"privet question|" + history + sha256(message).digest()).digest()
+
+
 def join_statement(terms: Terms, key: bytes) -> bytes:
     """What a party signs when it joins: the terms, and its key for this run."""
     return b"privet join|" + terms.digest + key
 
 
 def list_statement(context: bytes, listed: Sequence[str]) -> bytes:
-    """What a party signs of a question, by the digest of its bytes: that these have answered it, and no other list."""
+    """What a party signs of a question, by its context: that these have answered it, and no other list."""
     return b"privet list|" + context + pack({"answered": list(listed)})
 
 

@@ -30,7 +30,7 @@ class KeptLedger(Ledger):
     def __init__(self, total: Fraction | float, path: Path) -> None:
         super().__init__(total)
         self._path = path
-        self._lock_file = _lock(path)
+        self._lock_file = lock(path)
         self.root.spent = _read(path)
 
     def charge(self, charges: Iterable[tuple[Scope, Event]]) -> None:
@@ -76,7 +76,8 @@ def _read(path: Path) -> Fraction:
     return spent
 
 
-def _lock(path: Path) -> int | None:
+def lock(path: Path) -> int | None:
+    """Keep other processes from ``path`` until the file that is returned is closed; raises if another has it."""
     if fcntl is None:
         return None
     try:
@@ -87,7 +88,7 @@ def _lock(path: Path) -> int | None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(file)
-        raise BudgetError(f"Another process charges {path}. Stop it, or give this one a file of its own.") from None
+        raise BudgetError(f"Another process charges {path}. Stop it, or give this one its own place.") from None
     return file
 
 
