@@ -85,7 +85,8 @@ class CountingOnShares(HiddenCurator):
     def split(self, splits):
         made = super().split(splits)
         level, _ = self._places[next(iter(made.values()))[0]]
-        self.counts.append(self._engine.open(level.totals))
+        if level.totals is not None:  # of hidden choices
+            self.counts.append(self._engine.open(level.totals))
         return made
 
 

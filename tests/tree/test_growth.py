@@ -63,11 +63,11 @@ def test_candidates_are_the_splits_that_part_what_reaches_a_branch(split):
     assert len(candidates_of(tree, {None: start}, None, labelled=True, stop=True)[None]) == 2
 
 
-def curator_of(schema=SCHEMA):
+def curator_of():
     """Twelve records of each pair of values, whose class is told by the category."""
     rows = [[n, c] for n in range(6) for c in "xyz"] * 12
-    curator = Listening(np.array(rows, dtype=object), ["a" if c == "x" else "b" for _, c in rows], schema)
-    curator.grid(public_grid(schema))
+    curator = Listening(np.array(rows, dtype=object), ["a" if c == "x" else "b" for _, c in rows], SCHEMA)
+    curator.grid(GRID)
     return curator
 
 
