@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from privet.errors import FederatedError
 from privet.federated.channel import InProcess, in_process
 from privet.federated.identity import Identity
 from privet.federated.journal import Journal
-from privet.federated.masking import mask, pair_seed, unmasked
+from privet.federated.masking import join_seeds, mask, pair_seed, unmasked
 from privet.federated.party import Party
 from privet.federated.wire import numbers_of, pack, unpack
 
@@ -270,6 +271,65 @@ def test_a_late_answer_stays_unreadable_though_all_seeds_with_its_sender_are_kno
     assert not question
 
 
+def test_a_late_answer_stays_unreadable_with_all_that_an_attacker_has():
+    """The coordinator and a party that colludes have all that was said, the colluder's secrets, all own seeds that were
+    ever put together, and ask the others for their shares of the late one's seed, whose boxes they hand over.
+    """
+    late, helped, answers, unmasks = {}, {}, {}, {}
+
+    def meddle(name, words, send):
+        reply = send()
+        if words["do"] == "ask":
+            answers[name, words["number"]] = unpack(reply)
+            if name == "party2" and words["number"] == 1:
+                late["reply"] = reply
+                return None
+        if words["do"] == "unmask":
+            if words["number"] == 1:
+                unmasks[name] = words
+            helped[name, words["number"]] = unpack(reply)[0]
+        return reply
+
+    def handing_over(name, words, send):
+        if words["do"] == "unmask" and words["number"] == 1:
+            box = answers["party2", 1][0]["shares"][name]
+            message = pack({**words, "shares": {**words["shares"], "party2": box}})
+            return meddle(name, words, lambda: inner._parties[name].handle(message))
+        return meddle(name, words, send)
+
+    inner = in_process(tables(), SCHEMA)
+    curator = curator_of(Meddling(inner, handing_over), tolerated_dropouts=1)
+    root = curator.root()
+    for _ in range(2):
+        ask(curator, root)
+    # Nobody has said a share of the late one's seed, though everybody had it.
+    for name in ("party0", "party1", "party3", "party4"):
+        said = helped[name, 1]
+        assert set(said["shares"]) == {"party0", "party1", "party3", "party4"}
+        assert set(said["seeds"]) == {"party2"}
+    seeds = []
+    for number in (0, 1):
+        own = {name: said for (name, n), said in helped.items() if n == number}
+        owners = list(next(iter(own.values()))["shares"])
+        few = dict(list(own.items())[:4])
+        shares = {
+            name: {each: bytes.fromhex(share) for each, share in said["shares"].items()} for name, said in few.items()
+        }
+        seeds += join_seeds(shares, owners, NAMES)
+    assert len(set(seeds)) == len(seeds) == 9  # every party has another own seed for every question
+    exact = counts_of([2]).ravel()
+    numbers = numbers_of(unpack(late["reply"])[1], len(exact))
+    pairs = {("party2", name): bytes.fromhex(helped[name, 1]["seeds"]["party2"]) for name in NAMES if name != "party2"}
+    for guess in (*seeds, bytes(32), *pairs.values(), *(sha256(seed).digest() for seed in seeds)):
+        assert not (unmasked({"party2": numbers}, [guess], pairs) == exact).any()
+    assert not (unmasked({"party2": numbers}, (), pairs) == exact).any()
+    # Afterwards, too, nobody says a share of it: not for another list, and not for the same once more.
+    for name, words in unmasks.items():
+        again = {**words, "answered": list(NAMES), "shares": {**words["shares"], "party2": "00"}}
+        assert "refused" in unpack(inner._parties[name].handle(pack(again)))[0]
+        assert unpack(inner._parties[name].handle(pack(words)))[0] == helped[name, 1]
+
+
 def test_a_slow_party_that_missed_questions_catches_up_and_is_counted_again_in_a_new_run():
     """It is not asked any more in this run; a coordinator that starts again asks it what it missed, in order."""
     inner = in_process(tables(), SCHEMA)
@@ -392,8 +452,119 @@ def test_garbage_stops_the_run(garbage):
         return garbage if name == "party2" and words["do"] == "ask" else send()
 
     curator = curator_of(Meddling(in_process(tables(), SCHEMA), meddle))
-    with pytest.raises(FederatedError, match=r"party2|bytes of numbers"):
+    with pytest.raises(FederatedError, match="party2 did not answer"):
         ask(curator, curator.root())
+
+
+def changed(do, change, who="party2"):
+    """``who`` changes what it says (words, numbers) to messages of this kind."""
+
+    def meddle(name, words, send):
+        return change(*unpack(send())) if (name, words["do"]) == (who, do) else send()
+
+    return meddle
+
+
+def without(name):
+    return lambda words, numbers: pack({key: value for key, value in words.items() if key != name}, numbers)
+
+
+def with_shares(change):
+    def answer(words, numbers):
+        return pack({**words, "shares": {name: change(share) for name, share in words["shares"].items()}}, numbers)
+
+    return answer
+
+
+MALFORMED = {
+    "no shares": ("ask", without("shares")),
+    "short shares": ("ask", with_shares(lambda share: share[2:])),
+    "shares of none": ("ask", with_shares(lambda share: 7)),
+    "cut": ("ask", lambda words, numbers: pack(words, numbers[8:])),
+    "no words": ("ask", lambda words, numbers: b"garbage"),
+    "no signature": ("confirm", without("signature")),
+    "another's signature": ("confirm", lambda words, numbers: pack({"signature": "00"})),
+    "no help": ("unmask", without("shares")),
+    "short help": ("unmask", with_shares(lambda share: share[2:])),
+    "no seeds": ("unmask", without("seeds")),
+    "no pairs": ("unmask", without("pairs")),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_who_sends_what_was_not_asked_for_is_named_and_counts_as_missing(case):
+    """The run goes on without it; nobody has paid in vain."""
+    do, change = MALFORMED[case]
+    inner = in_process(tables(6), SCHEMA)
+    known = {name: party._identity.public for name, party in inner._parties.items()}
+    journal, said = Journal(), []
+
+    def meddle(name, words, send):  # party1 is away, so that there are seeds of pairs to tell
+        return None if name == "party1" and words["do"] == "ask" else changed(do, change)(name, words, send)
+
+    curator = curator_of(Meddling(inner, meddle), journal, tolerated_dropouts=2, known=known, progress=said.append)
+    there = [0, 3, 4, 5] if do == "ask" else [0, 2, 3, 4, 5]
+    np.testing.assert_array_equal(ask(curator, curator.root()), counts_of(there, 6))
+    assert any(each.startswith("party2 sent garbage") for each in said)
+    again = curator_of(inner, journal, tolerated_dropouts=2)
+    np.testing.assert_array_equal(ask(again, again.root()), counts_of(there, 6))
+
+
+@pytest.mark.parametrize(
+    "change", [without("key"), without("signature"), lambda words, _: pack({**words, "key": "00"})]
+)
+def test_who_joins_with_nonsense_is_named_and_may_join_again(change):
+    inner, journal = in_process(tables(), SCHEMA), Journal()
+    with pytest.raises(FederatedError, match=r"party2 did not join.*party2 sent garbage"):
+        curator_of(Meddling(inner, changed("join", change)), journal)
+    curator = curator_of(inner, journal)
+    np.testing.assert_array_equal(ask(curator, curator.root()), counts_of(range(5)))
+
+
+def test_a_coordinator_that_knows_the_parties_keys_lets_nobody_join_in_another_s_name():
+    inner, journal = in_process(tables(), SCHEMA), Journal()
+    known = {name: party._identity.public for name, party in inner._parties.items()}
+    other = changed("join", lambda words, _: pack({**words, "key": "00" * 32}))
+    with pytest.raises(FederatedError, match=r"party2 did not join.*in the name of party2 was not signed"):
+        curator_of(Meddling(inner, other), journal, known=known)
+    curator_of(inner, journal, known=known)
+
+
+@pytest.mark.parametrize("said", [None, [], [[1]], "x", [{"split": 5}]])
+def test_choices_that_make_no_sense_count_as_none(said):
+    channel = Meddling(in_process(tables(), SCHEMA), changed("ask", lambda words, _: pack({"said": said})))
+    curator = curator_of(channel, tolerated_dropouts=1)
+    root = curator.root()
+    assert len(curator.choose_each({root: _splits()}, _gini(), NO_NOISE)[root]) == 4
+
+
+def test_a_refusal_cannot_write_on_the_terminal():
+    refusal = changed("ask", lambda *_: pack({"refused": "\x1b[31mno\r\n" + "x" * 10_000}))
+    curator = curator_of(Meddling(in_process(tables(), SCHEMA), refusal))
+    with pytest.raises(FederatedError) as error:
+        ask(curator, curator.root())
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 1_000
+
+
+def test_a_party_that_has_forgotten_its_answer_does_not_go_on(tmp_path):
+    """Its state was restored from an older copy: it has forgotten what it spent, too."""
+    identities = [Identity.fresh(name) for name in NAMES]
+    known = {identity.name: identity.public for identity in identities}
+    parties = [Party(own, *t, SCHEMA, known, state=tmp_path / own.name) for own, t in zip(identities, tables())]
+    channel = InProcess(parties)
+    curator = curator_of(channel)
+    root = curator.root()
+    ask(curator, root)
+    ask(curator, root)
+    parties[3].close()
+    (entry,) = tmp_path.glob("party3/*/000001.entry")
+    entry.unlink()
+    channel._parties["party3"] = Party(identities[3], *tables()[3], SCHEMA, known, state=tmp_path / "party3")
+    with pytest.raises(FederatedError, match="party3 has answered question 1 and does not know it any more"):
+        ask(curator, root)
+    for party in channel._parties.values():
+        party.close()
 
 
 def test_huge_values_stop_the_run():

@@ -42,6 +42,7 @@ from privet.tree.multiway import Multiway
 
 if TYPE_CHECKING:
     from privet.federated.channel import Channel
+    from privet.federated.identity import Known
 
 TAIL = 1024
 """So many noise scales are never exceeded: the chance is exp(-1024)."""
@@ -54,7 +55,8 @@ class FederatedCurator(RemoteCurator):
     ``tolerated_colluders`` owners who collude with the coordinator, with ``tolerated_dropouts`` owners missing.
     ``noise="own"``: each owner adds the whole noise and masks nothing, so that nobody has to be trusted; sums have as
     many times the variance as there are owners. A model with a ``delta`` needs one here, or in the ledger; its noise is
-    Skellam's where it is shared, and Gaussian where each owner draws its own. ``journal`` lets a run be taken up again.
+    Skellam's where it is shared, and Gaussian where each owner draws its own. ``journal`` lets a run be taken up again;
+    with ``known``, the owners' public keys, their signatures are checked here, too.
     """
 
     capabilities = frozenset({"tally", "choose_each", "owner_sum", "copies", "parts", "focus", "zcdp"})
@@ -69,6 +71,7 @@ class FederatedCurator(RemoteCurator):
         noise: str = "shared",
         delta: float | None = None,
         ledger: Ledger | None = None,
+        known: Known | None = None,
         journal: Journal | None = None,
         progress: Callable[[str], None] = lambda said: None,
     ) -> None:
@@ -80,6 +83,7 @@ class FederatedCurator(RemoteCurator):
             colluders=tolerated_colluders,
             dropouts=tolerated_dropouts,
             noise=noise,
+            known=known,
             journal=journal,
             progress=progress,
         )
@@ -154,19 +158,18 @@ class FederatedCurator(RemoteCurator):
         ]
         paid = _paid(candidates, budget)
         question = {"do": "choose_each", "asked": asked, "score": score.lemma, "mechanism": mechanism, **paid}
-        answers = self.coordinator.each(question)
-        chosen: dict[Node, list[Choice]] = {node: [] for node in candidates}
-        for said in answers:
-            try:
-                choices = [choice_of(words) for words in said]
-                for choice in choices:
-                    if choice.split is not None:
-                        self._fits(choice.split)
-                for node, choice in zip(candidates, choices, strict=True):
-                    chosen[node].append(choice)
-            except (TypeError, ValueError) as error:
-                raise FederatedError("A party's choice makes no sense.") from error
-        return chosen
+
+        def read(said: Any) -> list[Choice]:
+            choices = [choice_of(words) for words in said]
+            if len(choices) != len(candidates):
+                raise FederatedError("There is one choice for each node.")
+            for choice in choices:
+                if choice.split is not None:
+                    self._fits(choice.split)
+            return choices
+
+        answers = self.coordinator.each(question, read)
+        return {node: [choices[i] for choices in answers] for i, node in enumerate(candidates)}
 
     def _splits_name(self, options: Candidates) -> str | None:
         """The name of a list of splits that all owners know, told to them the first time."""

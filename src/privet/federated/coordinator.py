@@ -1,10 +1,10 @@
 """The coordinator: asks all parties the same question, adds up what comes back, and can read nothing else.
 
 A question is one round, or three where drop-outs are tolerated: answers, the parties' signatures of the list of those
-who answered, and their help to read its sum. What it asked
-and what came out is kept in a journal; a coordinator that starts again with the same journal goes through the same
-questions, takes what it has from there, and asks again, with the same bytes, what it had not finished. So nothing is
-paid for twice.
+who answered, and their help to read its sum. Whatever comes is looked at when it comes: who sends what was not asked
+for is named, and counts as missing. What it asked and what came out is kept in a journal; a coordinator that starts
+again with the same journal goes through the same questions, takes what it has from there, and asks again, with the
+same bytes, what it had not finished. So nothing is paid for twice.
 """
 
 from __future__ import annotations
@@ -16,10 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privet.errors import FederatedError
+from privet.errors import FederatedError, PrivetError
+from privet.federated.identity import Known, check_signature
 from privet.federated.journal import Journal
-from privet.federated.masking import join_seeds, unmasked
-from privet.federated.terms import Terms
+from privet.federated.masking import KEY_BYTES, SEED_BYTES, SHARE_BYTES, TAG_BYTES, join_seeds, unmasked
+from privet.federated.terms import (
+    Terms,
+    history_after,
+    join_statement,
+    list_statement,
+    question_context,
+    receipt_statement,
+)
 from privet.federated.wire import numbers_of, pack, unpack
 
 if TYPE_CHECKING:
@@ -28,11 +36,19 @@ if TYPE_CHECKING:
 TRIES = 2
 """How often a party is asked that does not answer."""
 
+MOST_REASON = 500
+"""So many characters of a party's words are repeated here."""
+
 Replies = dict[str, tuple[dict[str, Any], bytes]]
+Check = Callable[[str, dict[str, Any], bytes], object]
+"""Raises if what a party (its name, its words, its numbers) says is not what it was asked for."""
 
 
 class Coordinator:
-    """One run with the parties of a channel."""
+    """One run with the parties of a channel.
+
+    With ``known``, their public keys, signatures are checked here, too, and not by the parties alone.
+    """
 
     def __init__(
         self,
@@ -42,10 +58,12 @@ class Coordinator:
         colluders: int,
         dropouts: int,
         noise: str,
+        known: Known | None = None,
         journal: Journal | None = None,
         progress: Callable[[str], None] = lambda said: None,
     ) -> None:
         self._channel = channel
+        self._known = known
         self._journal = journal or Journal()
         self._progress = progress
         parties = tuple(sorted(channel.parties))
@@ -58,6 +76,9 @@ class Coordinator:
         self._number = 0
         self._told: list[dict[str, Any]] = []
         self._gone: set[str] = set()
+        self._garbled: dict[str, str] = {}
+        self._heard: list[str] = []
+        self._history = self.terms.digest
         self._keys = self._join()
 
     def _join(self) -> dict[str, list[str]]:
@@ -66,16 +87,20 @@ class Coordinator:
         if kept is None:
             self._progress(f"asking {len(self.terms.parties)} parties to join")
             message = pack({"do": "join", "terms": self.terms.words})
-            replies = self._exchange(dict.fromkeys(self.terms.parties, message))
+
+            def check(name: str, said: dict[str, Any], _: bytes) -> None:
+                key = _of_size(said["key"], KEY_BYTES)
+                self._signed(name, said, join_statement(self.terms, key))
+                _need(isinstance(said["reproducible"], bool))
+
+            replies = self._exchange(dict.fromkeys(self.terms.parties, message), check)
             if missing := self._missing(replies, self.terms.parties):
                 raise FederatedError(
                     f"{_names(missing)} did not join. Start again when all parties are there, or without."
+                    f"{self._garbage(missing)}"
                 )
-            try:
-                keys = {name: [str(said["key"]), str(said["signature"])] for name, (said, _) in replies.items()}
-                reproducible = any(bool(said["reproducible"]) for said, _ in replies.values())
-            except (KeyError, TypeError):
-                raise FederatedError("A party's answer makes no sense.") from None
+            keys = {name: [said["key"], said["signature"]] for name, (said, _) in replies.items()}
+            reproducible = any(said["reproducible"] for said, _ in replies.values())
             kept = pack({"keys": keys, "reproducible": reproducible})
             self._journal.put("keys", kept)
         words, _ = unpack(kept)
@@ -97,16 +122,20 @@ class Coordinator:
             )
         return total
 
-    def each(self, question: dict[str, Any]) -> list[Any]:
-        """What each party says, in the order of their names; of those who answered."""
-        result = self._answer(question, self._all_said)
-        return unpack(result)[0]["said"]
+    def each(self, question: dict[str, Any], read: Callable[[Any], Any]) -> list[Any]:
+        """What each party says, in the order of their names; of those who answered what ``read`` does not refuse."""
+        result = self._answer(question, lambda asked, roster: self._all_said(asked, roster, read))
+        return [read(said) for said in unpack(result)[0]["said"]]
 
     def sign(self, receipt: str) -> dict[str, str]:
         """The parties' signatures of the receipt, by name; those who dropped out may be missing."""
         message = pack({"do": "sign", "run": self.terms.run, "receipt": receipt})
-        replies = self._exchange(dict.fromkeys(self.terms.parties, message))
-        return {name: str(said["signature"]) for name, (said, _) in replies.items() if "signature" in said}
+
+        def check(name: str, said: dict[str, Any], _: bytes) -> None:
+            self._signed(name, said, receipt_statement(self.terms, name, receipt))
+
+        replies = self._exchange(dict.fromkeys(self.terms.parties, message), check)
+        return {name: said["signature"] for name, (said, _) in replies.items()}
 
     # -- one question ------------------------------------------------------------------------------------------------
 
@@ -135,31 +164,55 @@ class Coordinator:
             self._progress(f"question {number}: {question['do']}")
             result = settle(message, unpack(message)[0]["roster"])
             self._journal.put(f"{number:06}out", result)
+            self._journal.put(f"{number:06}who", pack({"answered": self._heard}))
+        self._history = history_after(self._history, number, unpack(message)[0]["told"])
         self._number, self._told = number + 1, []
         return result
 
     def _summed(self, asked: bytes, roster: Sequence[str], n: int) -> bytes:
+        box = SHARE_BYTES * (len(roster) if self.terms.deals_pairs else 1) + TAG_BYTES
+
+        def answers(name: str, said: dict[str, Any], own: bytes) -> None:
+            numbers_of(own, n)
+            if self.terms.double:
+                _need(set(said["shares"]) == set(roster) - {name})
+                for share in said["shares"].values():
+                    _of_size(share, box)
+
         if not self.terms.double:
-            replies = self._replies(asked, roster)
+            replies = self._replies(asked, roster, answers)
             return unmasked({name: numbers_of(own, n) for name, (_, own) in replies.items()}).astype("<i8").tobytes()
         # Which answers are summed up is settled, and they are kept, before the parties are asked to help: they help
         # once, and whoever has answered need not be there again.
         settled = f"{self._number:06}list"
         if self._journal.get(settled) is None:
-            self._journal.put(settled, _bundle(self._replies(asked, roster)))
+            self._journal.put(settled, _bundle(self._replies(asked, roster, answers)))
         replies = _unbundle(self._journal.get(settled) or b"")
-        listed = sorted(replies)
+        listed = self._heard = sorted(replies)
         numbers = {name: numbers_of(own, n) for name, (_, own) in replies.items()}
         missing = self._missing(listed, roster)
         about = {"run": self.terms.run, "number": self._number, "answered": listed}
-        signed = self._exchange(dict.fromkeys(listed, pack({"do": "confirm", **about})))
+        statement = list_statement(question_context(self._history, asked), listed)
+
+        def confirms(name: str, said: dict[str, Any], _: bytes) -> None:
+            self._signed(name, said, statement)
+
+        def helps(name: str, said: dict[str, Any], _: bytes) -> None:
+            for owner in listed:
+                _of_size(said["shares"][owner], SHARE_BYTES)
+                for gone in missing if self.terms.deals_pairs and owner != name else ():
+                    _of_size(said["pairs"][owner][gone], SHARE_BYTES)
+            for gone in missing:
+                _of_size(said["seeds"][gone], SEED_BYTES)
+
+        signed = self._exchange(dict.fromkeys(listed, pack({"do": "confirm", **about})), confirms)
         self._enough(signed, missing, listed)
         signatures = {name: said["signature"] for name, (said, _) in signed.items()}
         messages = {}
         for name in signed:
             shares = {other: replies[other][0]["shares"][name] for other in listed if other != name}
             messages[name] = pack({"do": "unmask", **about, "shares": shares, "signatures": signatures})
-        help = self._exchange(messages)
+        help = self._exchange(messages, helps)
         self._enough(help, missing, listed)
         return self._read(numbers, missing, help)
 
@@ -181,31 +234,38 @@ class Coordinator:
             pairs |= {(left, gone): seed for gone, seed in zip(missing, seeds)}
         return unmasked(numbers, own_seeds, pairs).astype("<i8").tobytes()
 
-    def _all_said(self, asked: bytes, roster: Sequence[str]) -> bytes:
-        replies = self._replies(asked, roster)
+    def _all_said(self, asked: bytes, roster: Sequence[str], read: Callable[[Any], Any]) -> bytes:
+        replies = self._replies(asked, roster, lambda name, said, _: read(said["said"]))
         return pack({"said": [replies[name][0]["said"] for name in sorted(replies)]})
 
-    def _replies(self, asked: bytes, roster: Sequence[str]) -> Replies:
+    def _replies(self, asked: bytes, roster: Sequence[str], check: Check) -> Replies:
         """The answers of all who are asked, or of enough of them; who has none is not asked any more in this run."""
-        replies = self._exchange(dict.fromkeys(roster, asked))
+        replies = self._exchange(dict.fromkeys(roster, asked), check)
         missing = self._missing(replies, roster)
         if len(replies) < self.terms.threshold:
             raise FederatedError(self._too_few([*sorted(self._gone), *missing]))
         if missing:
             self._gone.update(missing)
             self._progress(f"going on without {_names(missing)}")
+        self._heard = sorted(replies)
         return replies
 
     def _too_few(self, missing: Sequence[str]) -> str:
         return (
             f"{_names(missing)} did not answer, and the terms tolerate {self.terms.dropouts} missing. Nothing is lost: "
-            "start the coordinator again, with the same journal, when they are back."
+            f"start the coordinator again, with the same journal, when they are back.{self._garbage(missing)}"
         )
+
+    def _garbage(self, names: Sequence[str]) -> str:
+        """Who of these did say something, and what was wrong with it."""
+        return "".join(f" {name} sent garbage: {self._garbled[name]}" for name in names if name in self._garbled)
 
     # -- rounds ------------------------------------------------------------------------------------------------------
 
-    def _exchange(self, messages: dict[str, bytes]) -> Replies:
-        """One round, repeated for those who did not answer; who refuses ends the run, with its reason."""
+    def _exchange(self, messages: dict[str, bytes], check: Check) -> Replies:
+        """One round, repeated for those who did not answer, or not what was asked; who refuses ends the run, with its
+        reason.
+        """
         replies: Replies = {}
         for _ in range(TRIES):
             waiting = {name: message for name, message in messages.items() if name not in replies}
@@ -215,7 +275,7 @@ class Coordinator:
                 said = self._understood(name, reply)
                 if said is not None and "behind" in said[0]:
                     said = self._catch_up(name, said[0]["behind"], messages[name])
-                if said is not None:
+                if said is not None and self._makes_sense(name, said, check):
                     replies[name] = said
         return replies
 
@@ -223,14 +283,41 @@ class Coordinator:
         try:
             words, numbers = unpack(reply)
         except FederatedError as error:
-            raise FederatedError(f"{name} sent garbage. {error}") from None
+            self._is_garbage(name, str(error))
+            return None
         if "refused" in words:
-            raise FederatedError(f"{name} refuses: {words['refused']}")
+            raise FederatedError(f"{name} refuses: {_printable(words['refused'])}")
         return words, numbers
+
+    def _makes_sense(self, name: str, said: tuple[dict[str, Any], bytes], check: Check) -> bool:
+        try:
+            check(name, *said)
+        except PrivetError as error:
+            self._is_garbage(name, str(error))
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError):
+            self._is_garbage(name, "It is not what was asked for.")
+        else:
+            return True
+        return False
+
+    def _is_garbage(self, name: str, reason: str) -> None:
+        self._garbled[name] = _printable(reason)
+        self._progress(f"{name} sent garbage, which counts as no answer: {self._garbled[name]}")
+
+    def _signed(self, name: str, said: dict[str, Any], statement: bytes) -> None:
+        signature = bytes.fromhex(said["signature"])
+        if self._known is not None:
+            check_signature(self._known, name, statement, signature)
 
     def _catch_up(self, name: str, number: Any, message: bytes) -> tuple[dict[str, Any], bytes] | None:
         """Tell a party that was away what it missed, in order; it does not answer that any more."""
         while isinstance(number, int) and 0 <= number < self._number:
+            who = self._journal.get(f"{number:06}who")
+            if who is not None and name in unpack(who)[0]["answered"]:
+                raise FederatedError(
+                    f"{name} has answered question {number} and does not know it any more: what it keeps was lost, or "
+                    "is an older copy. It has forgotten what it spent, so it must not go on."
+                )
             words, _ = unpack(unpack(self._journal.get(f"{number:06}ask") or b"")[1])
             missed: dict[str, Any] = {key: words[key] for key in ("run", "number", "told", "keys") if key in words}
             reply = self._channel.ask({name: pack({"do": "missed", **missed})}).get(name)
@@ -246,6 +333,23 @@ class Coordinator:
     def _missing(replies: Iterable[str], names: Iterable[str]) -> list[str]:
         there = set(replies)
         return [name for name in names if name not in there]
+
+
+def _need(fits: bool) -> None:
+    if not fits:
+        raise ValueError
+
+
+def _of_size(digits: Any, size: int) -> bytes:
+    """So many bytes, from hexadecimal digits; raises unless there are as many."""
+    value = bytes.fromhex(digits)
+    _need(len(value) == size)
+    return value
+
+
+def _printable(text: Any) -> str:
+    """A party's words without what could move a terminal's cursor or change its colours."""
+    return "".join(character if character.isprintable() else "?" for character in str(text)[:MOST_REASON])
 
 
 def _opened(shares: dict[str, str], owners: Iterable[str]) -> dict[str, bytes]:

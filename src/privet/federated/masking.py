@@ -31,9 +31,12 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
 
 from privet.errors import FederatedError
 
+KEY_BYTES = 32
 SEED_BYTES = 32
 _PRIME = 2**521 - 1
 SHARE_BYTES = 66
+TAG_BYTES = 16
+"""How much longer a sealed share is."""
 
 
 def pair_secret(mine: X25519PrivateKey, theirs: bytes, terms: bytes) -> bytes:

@@ -87,6 +87,7 @@ def train(
         tolerated_dropouts=config.tolerated_dropouts,
         noise=config.noise,
         ledger=Ledger(math.inf, getattr(model, "delta", None), whole_orders=True),
+        known={name: certified(certificate) for name, certificate in config.parties.items()},
         journal=Journal(journal),
         progress=progress,
     )
