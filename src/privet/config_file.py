@@ -51,12 +51,18 @@ class ConfigFile:
             raise self.wrong(f"{name} must be a {'positive ' if least is None else ''}{kind}")
         return value
 
+    def entries(self, name: str) -> dict[str, Any]:
+        """The entries of a list by their name, which no two of them have."""
+        found: dict[str, Any] = {}
+        for entry in self.data.get(name, []):
+            if (own := self.need(entry, "name", str)) in found:
+                raise self.wrong(f"two of [[{name}]] have the name {own!r}")
+            found[own] = entry
+        return found
+
     def certificates(self, name: str) -> dict[str, bytes]:
         """The certificates of a list of entries with a name, by that name."""
-        return {
-            self.need(entry, "name", str): self.file(entry, "certificate").read_bytes()
-            for entry in self.data.get(name, [])
-        }
+        return {own: self.file(entry, "certificate").read_bytes() for own, entry in self.entries(name).items()}
 
     def wrong(self, what: str) -> PrivetError:
         return PrivetError(f"{self.path}: {what}.")

@@ -15,10 +15,12 @@ import pytest
 
 from privet import Categorical, HiddenTreeClassifier, Ledger, MemoryCurator, Numeric, Schema
 from privet.errors import MpcError, PrivetError
-from privet.hidden.service import predict
+from privet.hidden.service import _users_of, predict, store_of
 from privet.hidden.store import public_shape, read_public
 from privet.mpc.certificates import make_certificate
+from privet.mpc.channel import Channel
 from privet.mpc.config import Config
+from privet.mpc.replicated import ReplicatedEngine
 from privet.mpc.service import Server, share, train
 from privet.privacy.cut import CutMechanisms
 from privet.privacy.receipt import Receipt
@@ -171,11 +173,104 @@ def test_a_query_that_would_read_the_tree_is_not_answered(town, monkeypatch):
 
 def test_what_cannot_be_hidden_is_refused_before_anything_is_spent(town):
     town.start()
-    with pytest.raises(MpcError, match="does not grow hidden trees"):
-        train(town.config("trainer"), "PrivateTreeClassifier", {"epsilon": 1.0}, hidden=True)
+    with pytest.raises(MpcError, match=r"PMPCID3Classifier does not grow hidden trees.*from Python alone"):
+        train(town.config("trainer"), "PMPCID3Classifier", {"epsilon": 1.0}, hidden=True)
     with pytest.raises(MpcError, match="total refuses"):
         town.learn({"epsilon": 1.0, "variant": "published"})
     assert all(server.ledger.spent == 0 for server in town.running)
+
+
+SMALL = {"epsilon": 2.0, "max_depth": 1, "branches": "thresholds"}
+
+
+def left(town, name):
+    """How many queries a user has left on each server."""
+    return [_users_of(server).left(name) for server in town.running]
+
+
+def tell_different_jobs(monkeypatch, **changed):
+    """The user tells server 2 something else than the two others."""
+    real = Channel.send
+
+    def send(line, message):
+        if line.peer == "server 2" and message.startswith(b"{") and b'"queries"' in message:
+            message = json.dumps({**json.loads(message), **changed}, sort_keys=True).encode()
+        real(line, message)
+
+    monkeypatch.setattr(Channel, "send", send)
+
+
+def test_a_user_who_tells_servers_different_things_is_stopped_and_pays_nothing(town, monkeypatch):
+    town.start()
+    public, other = town.learn(SMALL), town.learn(SMALL)
+    for changed in ({"queries": 1}, {"model": other["id"]}, {"more": "words"}):
+        with monkeypatch.context() as patched:
+            tell_different_jobs(patched, **changed)
+            with pytest.raises(MpcError, match="not asked the same question"):
+                predict(town.config("ann"), public, QUERIES[:2])
+    assert left(town, "ann") == [100, 100, 100]
+    assert len(predict(town.config("ann"), public, QUERIES[:2])) == 2
+
+
+def test_servers_that_keep_different_models_under_one_name_do_not_answer(town):
+    town.start()
+    public = town.learn(SMALL)
+    store = store_of(town.running[1].config)
+    stored = store.load(public["id"])
+    (town.running[1].config.models / f"{public['id']}.shares").unlink()
+    store.save(
+        public["id"], {**stored.public, "params": {**stored.public["params"], "epsilon": 3.0}}, stored.model(None)
+    )
+    with pytest.raises(MpcError, match="not asked the same question"):
+        predict(town.config("ann"), public, QUERIES[:2])
+    assert left(town, "ann") == [100, 100, 100]
+
+
+def test_a_trainer_cannot_put_a_model_in_anothers_place_and_nothing_is_spent(town, monkeypatch):
+    town.start()
+    monkeypatch.setattr("privet.mpc.service.secrets.token_hex", lambda n: "ab" * n)
+    public = town.learn(SMALL)
+    spent = [server.ledger.spent for server in town.running]
+    with pytest.raises(MpcError, match="already has a hidden model of this name"):
+        train(town.config("trainer"), "HiddenTreeClassifier", {**SMALL, "epsilon": 1.0}, hidden=True)
+    assert [server.ledger.spent for server in town.running] == spent
+    assert [store_of(server.config).load(public["id"]).public["params"]["epsilon"] for server in town.running] == [
+        2
+    ] * 3
+
+
+def test_what_may_have_been_answered_is_paid_for_also_where_a_server_fails_at_the_end(town, monkeypatch):
+    town.start()
+    public = town.learn(SMALL)
+    real = ReplicatedEngine.agree
+
+    def agree(engine, said):
+        real(engine, said)
+        if said == b"answered" and engine.party == 2:
+            raise MpcError("lost. The run has ended.")
+
+    monkeypatch.setattr(ReplicatedEngine, "agree", agree)
+    with pytest.raises(MpcError):
+        predict(town.config("bob"), public, QUERIES[:3])
+    assert left(town, "bob") == [2, 2, 2]  # two servers' shares are an answer
+
+
+def test_an_answer_to_another_model_than_the_file_describes_is_an_error(town):
+    town.start()
+    public = town.learn(SMALL)
+    schema = Schema(SCHEMA.features, classes=[*SCHEMA.classes, "perhaps"], label=SCHEMA.label).to_dict()
+    with pytest.raises(MpcError, match="answer has the wrong length"):
+        predict(town.config("ann"), {**public, "schema": schema}, QUERIES[:2])
+
+
+@pytest.mark.parametrize("kind", ["users", "owners"])
+def test_two_of_one_name_are_refused(tmp_path, kind):
+    town = Town(tmp_path)
+    path = tmp_path / "server0.toml"
+    old, new = ("bob", "ann") if kind == "users" else ("bank", "hospital")
+    path.write_text(path.read_text().replace(f'name = "{old}"', f'name = "{new}"'))
+    with pytest.raises(PrivetError, match=rf"two of \[\[{kind}\]\] have the name '{new}'"):
+        town.config("server0")
 
 
 def test_several_users_at_once_are_answered_one_after_the_other(town):

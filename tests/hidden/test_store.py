@@ -1,6 +1,7 @@
 """Shares at rest: encrypted, whole or not at all, and an error for whatever was changed."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from test_tree import SCHEMA
 
 from privet.errors import PrivetError
 from privet.hidden.shape import shape_of
-from privet.hidden.store import FORMAT, Store, read_public
+from privet.hidden.store import FORMAT, KEY_BYTES, LENGTH_BYTES, NONCE_BYTES, Store, read_public
 from privet.hidden.tree import HiddenTree
 from privet.hidden.users import Users
 from privet.mpc.engine import Secret
@@ -53,6 +54,67 @@ def test_the_file_shows_nothing_of_the_shares_and_the_key_is_its_owners_alone(tm
     data = (tmp_path / "models" / f"{NAME}.shares").read_bytes()
     assert all(table.tobytes() not in data and table[0].tobytes() not in data for table in tables)
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+
+
+def test_no_two_files_have_the_same_nonce(tmp_path):
+    store, tree = Store(tmp_path / "models", tmp_path / "key"), a_tree(np.uint32)[0]
+    sealed = set()
+    for name in (NAME, "f" * 32, "e" * 32):
+        store.save(name, public(), tree)
+        data = (tmp_path / "models" / f"{name}.shares").read_bytes()
+        start = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "big")
+        sealed |= {data[start : start + NONCE_BYTES], data[start + NONCE_BYTES :][:64]}
+    assert len(sealed) == 6  # a chance of 2^-94 that two nonces are alike
+
+
+def test_a_model_is_never_written_over(tmp_path):
+    store, tree = Store(tmp_path / "models", tmp_path / "key"), a_tree(np.uint32)[0]
+    store.check_free(NAME)
+    store.save(NAME, public(), tree)
+    before = (tmp_path / "models" / f"{NAME}.shares").read_bytes()
+    for again in (lambda: store.check_free(NAME), lambda: store.save(NAME, public(), tree)):
+        with pytest.raises(PrivetError, match="already has a hidden model of this name"):
+            again()
+    assert [file.read_bytes() for file in (tmp_path / "models").iterdir()] == [before]
+
+
+def test_a_folder_that_cannot_be_written_to_is_found_before_a_training(tmp_path):
+    (tmp_path / "models").write_text("a file")
+    with pytest.raises(PrivetError, match="cannot be kept in"):
+        Store(tmp_path / "models", tmp_path / "key").check_free(NAME)
+
+
+def test_a_stop_while_a_key_is_made_leaves_none_and_the_next_start_makes_one(tmp_path, monkeypatch):
+    def stop(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", stop)
+        with pytest.raises(KeyboardInterrupt):
+            Store(tmp_path / "models", tmp_path / "key")
+    assert not (tmp_path / "key").exists()
+    Store(tmp_path / "models", tmp_path / "key")
+    assert len((tmp_path / "key").read_bytes()) == KEY_BYTES
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs file modes")
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
+def test_a_key_that_others_may_read_or_change_is_refused(tmp_path, mode):
+    Store(tmp_path / "models", tmp_path / "key")
+    (tmp_path / "key").chmod(mode)
+    with pytest.raises(PrivetError, match="chmod 600"):
+        Store(tmp_path / "models", tmp_path / "key")
+    (tmp_path / "key").chmod(0o600)
+    Store(tmp_path / "models", tmp_path / "key")
+
+
+def test_a_key_that_is_none_or_cannot_be_made_is_an_error(tmp_path):
+    (tmp_path / "key").write_bytes(b"")
+    (tmp_path / "key").chmod(0o600)
+    with pytest.raises(PrivetError, match="not a key of 32 bytes"):
+        Store(tmp_path / "models", tmp_path / "key")
+    with pytest.raises(PrivetError, match="cannot be used"):
+        Store(tmp_path / "models", tmp_path / "nowhere" / "key")
 
 
 def test_a_changed_bit_anywhere_a_new_name_or_another_key_is_an_error(tmp_path):

@@ -140,3 +140,82 @@ def test_scores_that_would_not_fit_are_refused():
 
     with pytest.raises(MpcError, match="bits"):
         run_threads(program)
+
+
+# -- winners that stay on shares ---------------------------------------------------------------------------------------
+
+TABLE = RNG.integers(-20, 20, (4, 6))
+
+
+def hidden_choices(engine, mechanism, seed, free=None, law="cut"):
+    joint = JointMechanisms(engine, SeededCoins(np.random.default_rng(seed)), law=law)
+    left = None if free is None else engine.constant(free)
+    return engine.open(joint.select_hidden(mechanism, engine.constant(TABLE), -20, 40, 9.5, left))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_hidden_winners_are_those_of_the_same_coins_in_plain(mechanism):
+    seen = set()
+    for seed in range(3):
+        plain = CutMechanisms(np.random.default_rng(seed)).select(mechanism, list(TABLE), [9.5] * len(TABLE))
+        for marks in run_threads(hidden_choices, mechanism, seed):
+            assert (marks == np.eye(6, dtype=int)[plain]).all()
+        seen.add(tuple(plain))
+    assert len(seen) > 1
+
+
+@pytest.mark.parametrize("law", ["cut", "dealt"])
+def test_a_hidden_winner_is_a_candidate_that_is_free(law):
+    free = np.array([[1, 0, 0, 1, 1, 0], [0, 0, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1], [0, 1, 0, 0, 0, 1]])
+    for seed in range(3):
+        marks = run_threads(hidden_choices, "permute_and_flip", seed, free, law)[0]
+        assert (marks.sum(axis=1) == 1).all()
+        assert (marks <= free).all()
+
+
+def test_an_exact_hidden_winner_is_the_first_of_the_largest():
+    scores = np.array([[3, 5, 5, 1], [0, 0, 0, 0], [-4, -9, -2, -3]])
+
+    def program(engine):
+        return engine.open(JointMechanisms(engine).select_hidden("exact", engine.constant(scores), -9, 20, 0.0))
+
+    assert (run_threads(program)[0].argmax(axis=1) == [1, 0, 2]).all()
+
+
+def many_hidden(engine, scores, scale, n, law):
+    table = engine.constant(np.tile(scores, (n, 1)))
+    joint = JointMechanisms(engine, law=law)
+    return engine.open(joint.select_hidden("permute_and_flip", table, 0, 8, scale)).argmax(axis=1)
+
+
+def test_hidden_choices_with_coins_that_nobody_knows_have_the_exact_law():
+    """Chi-square of 2,000 choices; false alarm 1e-7."""
+    scores, scale, n = np.array([3, 0, 3, 5]), 2.0, 2000
+    drawn = run_threads(many_hidden, scores, scale, n, "cut")[0]
+    expected = np.exp(log_permute_and_flip(scores, scale)) * n
+    assert chisquare(np.bincount(drawn, minlength=4), expected).pvalue > FALSE_ALARM
+
+
+def test_what_is_drawn_hidden_is_even_among_the_free_and_new_each_time():
+    """Chi-square of 3,000 nodes, of pairs of neighbours and of two drawings; false alarm 5e-7 in all five."""
+    nodes, k = 3000, 5
+    free = np.tile([1, 0, 1, 1, 0], (nodes, 1))
+
+    def program(engine):
+        joint = JointMechanisms(engine)
+        tables = [joint.draw_hidden(nodes, k), joint.draw_hidden(nodes, k)]
+        return [engine.open(table) for table in (*tables, joint.draw_hidden(nodes, k, engine.constant(free)))]
+
+    first, second, among_free = run_threads(program)[0]
+    assert all((marks.sum(axis=1) == 1).all() and (marks >= 0).all() for marks in (first, second, among_free))
+    assert (among_free <= free).all()
+    one, other, of_three = (marks.argmax(axis=1) for marks in (first, second, among_free))
+    for found, cells in (
+        (np.bincount(one, minlength=k), k),
+        (np.bincount(k * one[::2] + one[1::2], minlength=k**2), k**2),
+        (np.bincount(k * one + other, minlength=k**2), k**2),
+        (np.bincount(of_three, minlength=k)[[0, 2, 3]], 3),
+    ):
+        assert len(found) == cells
+        assert chisquare(found).pvalue > FALSE_ALARM
+    assert JointMechanisms(None).draw_bits(k) >= 20  # so many digits that two are alike by chance only

@@ -17,6 +17,7 @@ import numpy as np
 
 from privet.curators.memory import MemoryCurator
 from privet.curators.own import OwnRecords, schema_digest
+from privet.curators.table import open_array, open_frame
 from privet.errors import MpcError, SchemaError
 from privet.mpc.deal import deal
 from privet.privacy.ledger import Ledger
@@ -147,8 +148,8 @@ class Owner:
 class ColumnOwner(Owner):
     """Holds some features of records that others hold the other features of, all in the same order; or the labels.
 
-    ``schema`` is the whole one, which all agree on. ``X`` has the columns of the features that this owner holds;
-    ``y`` are the labels, of the one owner that has them.
+    ``schema`` is the whole one, which all agree on. ``X`` has the columns of the features that this owner holds, in a
+    table by name, in an array in the order of ``features``; ``y`` are the labels, of the one owner that has them.
     """
 
     def __init__(
@@ -164,7 +165,7 @@ class ColumnOwner(Owner):
         self._has_labels = y is not None
         held = held_of(schema, features)
         labels = [held.classes[0]] * len(X) if y is None and held.classes is not None else y
-        super().__init__(X, labels, held, progress=progress)
+        super().__init__(in_schema_order(X, schema, features, held), labels, held, progress=progress)
 
     def _digest(self) -> str:
         return schema_digest(self._whole)
@@ -180,10 +181,26 @@ class ColumnOwner(Owner):
 
 
 def held_of(schema: Schema, features: Sequence[str]) -> Schema:
-    """The part of a schema that an owner of some of its features holds."""
+    """The part of a schema that an owner of some of its features holds, in the schema's order as the servers ask."""
     if unknown := [name for name in features if name not in schema.features]:
         raise SchemaError(f"The schema has no feature {unknown[0]!r}, which this owner is said to hold.")
-    return Schema({name: schema.features[name] for name in features}, classes=schema.classes, label=schema.label)
+    if len(set(features)) < len(features):
+        raise SchemaError("This owner is said to hold a feature twice. List each once.")
+    return _part(schema, [name for name in schema.features if name in features])
+
+
+def _part(schema: Schema, names: Sequence[str]) -> Schema:
+    return Schema({name: schema.features[name] for name in names}, classes=schema.classes, label=schema.label)
+
+
+def in_schema_order(X: Any, schema: Schema, features: Sequence[str], held: Schema) -> Any:
+    """An array whose columns are in the order of ``features``, in the order of ``held``; a table has names."""
+    if open_frame(X) is not None:
+        return X
+    listed, array = _part(schema, features).columns, open_array(X)
+    if array.shape[1] != len(listed):
+        raise SchemaError(f"X has {array.shape[1]} columns, and this owner is said to hold {len(listed)}.")
+    return array[:, [listed.index(name) for name in held.columns]]
 
 
 def query_cells(X: Any, schema: Schema, grid: Grid) -> np.ndarray:

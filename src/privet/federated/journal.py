@@ -6,10 +6,9 @@ kept in memory, for runs inside one process.
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 
+from privet.disk import write_whole
 from privet.errors import FederatedError
 
 
@@ -33,23 +32,11 @@ class Journal:
         if name in self._kept:
             return
         if self._folder is not None:
-            part = self._folder / f"{name}.{secrets.token_hex(4)}.part"
-            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(entry)
-                file.flush()
-                os.fsync(file.fileno())
             try:
-                os.link(part, self._folder / f"{name}.entry")  # unlike a rename, this never replaces anything
+                write_whole(self._folder / f"{name}.entry", entry, new=True)
             except FileExistsError:
                 raise FederatedError(
                     f"Entry {name} of the journal was written by another process meanwhile. One process at a time may "
                     "have a journal: stop the other one."
                 ) from None
-            finally:
-                part.unlink()
-            folder = os.open(self._folder, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
         self._kept[name] = entry

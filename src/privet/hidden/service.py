@@ -37,8 +37,11 @@ MOST_QUERIES = 2**20
 # -- a server's side -------------------------------------------------------------------------------------------------
 
 
-def ring_for(server: Server, learner: Any) -> int:
-    """The smallest ring that holds all numbers of a training, by public bounds alone."""
+def ring_for(server: Server, run: bytes, learner: Any) -> int:
+    """The smallest ring that holds all numbers of a training, by public bounds alone.
+
+    Whatever would keep the training from its end is an error here, before anything is spent.
+    """
     if server.config.engine != "replicated":
         raise PrivetError(
             'Hidden models are kept and asked on shares of the engine "replicated"; MPyC has one run in a process and '
@@ -46,8 +49,10 @@ def ring_for(server: Server, learner: Any) -> int:
         )
     if not hasattr(learner, "hidden_bits"):
         raise PrivetError(
-            f"{type(learner).__name__} does not grow hidden trees; HiddenTreeClassifier and HiddenForestClassifier do."
+            f"{type(learner).__name__} does not grow hidden trees; HiddenTreeClassifier and HiddenForestClassifier do. "
+            "A tree that is announced is trained without --hidden, or on rows from Python alone (docs/hidden.md)."
         )
+    store_of(server.config).check_free(run.hex())
     most = server.config.rows * (1 if server.config.columns else len(server.config.owners))
     bits = learner.hidden_bits(JointMechanisms(_no_engine(), law=server.config.noise), server.schema, most)
     return 32 if bits < 32 else 64
@@ -97,12 +102,12 @@ def answer_queries(server: Server, user: Channel, job: bytes, name: str) -> None
     stored = store_of(server.config).load(model)
     users = _users_of(server)
     users.charge(name, queries)
-    sent = False
+    may_leave = False
     try:
         user.send(json.dumps({"ready": True}).encode())
         with ExitStack() as stack:
             engine = server._engine(run, stack, stored.ring_bits)
-            engine.agree(job)
+            engine.agree(job + stored.header)  # the same request, about the same model
             wire = engine.wire((stored.shape.grid.n_cells, queries))
             shares = user.receive(wire.nbytes)
             if len(shares) != wire.nbytes:
@@ -110,13 +115,14 @@ def answer_queries(server: Server, user: Channel, job: bytes, name: str) -> None
             cells = engine.receive(np.frombuffer(shares, dtype=wire.dtype).reshape(wire.shape))
             check_queries(engine, cells, stored.shape.grid)
             classes = stored.model(engine).predict(engine, cells)
-            engine.agree(b"answered")  # all three have come so far, or nobody answers
-            sent = True
+            # Two servers' answers are whole: from here on both others may have sent theirs, whatever happens here.
+            may_leave = True
+            engine.agree(b"answered")
             user.send(json.dumps({"answer": classes.shape}).encode())
             user.send(np.ascontiguousarray(classes.parts).tobytes())
         server._progress(f"answered {queries:,} queries of {name}, who has {users.left(name):,} left")
     finally:
-        if not sent:
+        if not may_leave:
             users.give_back(name, queries)
 
 
@@ -156,7 +162,7 @@ def predict(config: Config, public: dict[str, Any], X: Any) -> np.ndarray:
                 line.send(np.ascontiguousarray(shares).tobytes())
         raise_errors(_next(lines, config.timeout))
         shape = (2, cells.shape[1], len(schema.classes or ()))
-        parts = [np.frombuffer(line.receive(), dtype=ring).reshape(shape) for line in lines]
+        parts = [_shares(line.receive(), shape, ring) for line in lines]
     return np.array(schema.classes)[_joined(parts).argmax(axis=1)]
 
 
@@ -174,6 +180,13 @@ def _next(lines: Any, timeout: float) -> list[dict[str, Any]]:
         except (MpcError, ValueError) as error:
             said.append({"error": str(error)})
     return said
+
+
+def _shares(answer: bytes, shape: tuple[int, ...], ring: type[np.unsignedinteger]) -> np.ndarray:
+    """A server's answer, as the shares that were asked for."""
+    if len(answer) != int(np.prod(shape)) * np.dtype(ring).itemsize:
+        raise MpcError("A server's answer has the wrong length. Do not use it: is this the file that train wrote?")
+    return np.frombuffer(answer, dtype=ring).reshape(shape)
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
+from privet.disk import write_whole
 from privet.errors import PrivetError
 from privet.hidden.forest import HiddenForest
 from privet.hidden.shape import Shape, shape_of
@@ -33,9 +35,10 @@ _NAME = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """What is in a file: the public part, and this server's shares of the levels and the labels."""
+    """What is in a file: the public part, also as its bytes, and this server's shares of the levels and the labels."""
 
     public: dict[str, Any]
+    header: bytes
     tables: tuple[np.ndarray, ...]
 
     @property
@@ -85,7 +88,7 @@ class Store:
         self._cipher = ChaCha20Poly1305(_key(key))
 
     def save(self, name: str, public: dict[str, Any], model: HiddenTree | HiddenForest) -> None:
-        """Write a model, whole or not at all."""
+        """Write a model, whole or not at all, and never over another."""
         trees = model.trees if isinstance(model, HiddenForest) else (model,)
         tables = [np.ascontiguousarray(table.parts) for tree in trees for table in (*tree.levels, tree.labels)]
         # In the order as it is: that of a schema's features counts.
@@ -93,7 +96,20 @@ class Store:
         nonce = secrets.token_bytes(NONCE_BYTES)
         sealed = self._cipher.encrypt(nonce, b"".join(table.tobytes() for table in tables), _bound(name, header))
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_whole(self._path(name), len(header).to_bytes(LENGTH_BYTES, "big") + header + nonce + sealed)
+        try:
+            write_whole(self._path(name), len(header).to_bytes(LENGTH_BYTES, "big") + header + nonce + sealed, new=True)
+        except FileExistsError:
+            raise _taken() from None
+
+    def check_free(self, name: str) -> None:
+        """Refuse a name that a model here has, and a folder that cannot be written to."""
+        if self._path(name).exists():
+            raise _taken()
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            tempfile.TemporaryFile(dir=self._folder).close()
+        except OSError as error:
+            raise PrivetError(f"Hidden models cannot be kept in {self._folder} ({error.strerror}).") from None
 
     def load(self, name: str) -> Stored:
         """Read a model that ``save`` wrote under this name."""
@@ -114,12 +130,18 @@ class Store:
         kind = np.dtype(f"u{public['ring_bits'] // 8}")
         ends = np.cumsum([int(np.prod(shape)) for shape in public["shapes"]])
         flat = np.split(np.frombuffer(opened, dtype=kind), ends[:-1])
-        return Stored(public, tuple(part.reshape(shape) for part, shape in zip(flat, public["shapes"])))
+        return Stored(public, header, tuple(part.reshape(shape) for part, shape in zip(flat, public["shapes"])))
 
     def _path(self, name: str) -> Path:
         if not _NAME.fullmatch(name):
             raise PrivetError("A hidden model's name is 32 hexadecimal digits.")
         return self._folder / f"{name}.shares"
+
+
+def _taken() -> PrivetError:
+    return PrivetError(
+        "This server already has a hidden model of this name, which stays as it is. Train under a new one."
+    )
 
 
 def _bound(name: str, header: bytes) -> bytes:
@@ -130,27 +152,17 @@ def _bound(name: str, header: bytes) -> bytes:
 def _key(path: Path) -> bytes:
     """The key in a file; a fresh one, readable by its owner alone, where there is none."""
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        key = path.read_bytes()
-        if len(key) != KEY_BYTES:
-            raise PrivetError(f"{path} is not a key of {KEY_BYTES} bytes.") from None
-        return key
-    with os.fdopen(handle, "wb") as file:
-        key = secrets.token_bytes(KEY_BYTES)
-        file.write(key)
+        if not path.exists():
+            with suppress(FileExistsError):  # another process has made it meanwhile
+                write_whole(path, secrets.token_bytes(KEY_BYTES), new=True)
+        key, mode = path.read_bytes(), path.stat().st_mode
+    except OSError as error:
+        raise PrivetError(f"The storage key {path} cannot be used ({error.strerror}).") from None
+    if len(key) != KEY_BYTES:
+        raise PrivetError(f"{path} is not a key of {KEY_BYTES} bytes.")
+    if os.name == "posix" and mode & 0o077:
+        raise PrivetError(
+            f"Others than its owner may read or change the storage key {path}. If nobody has, chmod 600 {path}; "
+            "otherwise move it and the models away and train again."
+        )
     return key
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or as it was before, also if the machine stops."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

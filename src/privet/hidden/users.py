@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from privet.disk import write_whole
 from privet.errors import PrivetError
-from privet.hidden.store import write_whole
 
 
 class Users:

@@ -100,12 +100,12 @@ def _config(file: ConfigFile) -> Config:
         seeds=data.get("seeds", Config.seeds),
         ledger=None if party is None else _kept(file, "ledger", "ledger.json"),
         rows=file.number("rows", Config.rows, whole=True),
-        users={} if party is None else dict(_user(file, entry) for entry in data.get("users", [])),
+        users={} if party is None else {name: _user(file, entry) for name, entry in file.entries("users").items()},
         models=None if party is None else _kept(file, "models", "models"),
         storage_key=None if party is None else _kept(file, "storage_key", "storage.key"),
         columns={
-            file.need(entry, "name", str): _columns(file, entry)
-            for entry in data.get("owners", [])
+            name: _columns(file, entry)
+            for name, entry in file.entries("owners").items()
             if "features" in entry or "label" in entry
         },
         holds=_columns(file, data) if "features" in data or "label" in data else None,
@@ -133,11 +133,11 @@ def _kept(file: ConfigFile, name: str, ending: str) -> Path:
     return file.path.parent / kept
 
 
-def _user(file: ConfigFile, entry: Any) -> tuple[str, tuple[bytes, int]]:
+def _user(file: ConfigFile, entry: Any) -> tuple[bytes, int]:
     queries = file.need(entry, "queries", int)
     if isinstance(queries, bool) or queries < 0:
         raise file.wrong("queries is how many a user may ask in all, a whole number")
-    return file.need(entry, "name", str), (file.file(entry, "certificate").read_bytes(), queries)
+    return file.file(entry, "certificate").read_bytes(), queries
 
 
 def _columns(file: ConfigFile, entry: Any) -> Columns:

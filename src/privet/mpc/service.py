@@ -107,7 +107,7 @@ class Server:
         run, learner, seed, hidden = self._job(job)
         answers: type[MpcCurator] = HiddenCurator if hidden else MpcCurator
         asks: type[Owners] = RowOwners if hidden else Owners
-        ring_bits = ring_for(self, learner) if hidden else 64
+        ring_bits = ring_for(self, run, learner) if hidden else 64
         if self.config.columns and not hidden:
             raise MpcError("Owners of different features share rows: train with --hidden.")
         held = [[self.config.columns[name] for name in sorted(self.config.owners)]] if self.config.columns else []

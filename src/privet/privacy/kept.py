@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 
+from privet.disk import write_whole
 from privet.errors import BudgetError
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.receipt import Event
@@ -40,14 +41,8 @@ class KeptLedger(Ledger):
 
     def _write(self) -> None:
         """All or nothing, and on the disk: a file that was half written would be a budget forgotten."""
-        part = self._path.with_name(f"{self._path.name}.part")
         try:
-            with part.open("w", encoding="utf-8") as file:
-                json.dump({"format": FORMAT, "spent": str(self.root.spent)}, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, self._path)
-            _sync(self._path.parent)
+            write_whole(self._path, json.dumps({"format": FORMAT, "spent": str(self.root.spent)}).encode())
         except OSError as error:
             raise BudgetError(
                 f"What was spent cannot be written to {self._path} ({error.strerror}), so nothing is answered."
@@ -90,14 +85,3 @@ def lock(path: Path) -> int | None:
         os.close(file)
         raise BudgetError(f"Another process charges {path}. Stop it, or give this one its own place.") from None
     return file
-
-
-def _sync(folder: Path) -> None:
-    """Make a new name in a folder outlive a power cut, where that can be asked for."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,0 +1,63 @@
+"""Files that outlive a power cut."""
+
+import os
+
+import pytest
+
+from privet.disk import write_whole
+
+
+def stops_at(monkeypatch, step):
+    """As if the machine stopped at one call of the operating system."""
+
+    def stop(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, step, stop)
+
+
+@pytest.mark.parametrize(("new", "step"), [(False, "fsync"), (False, "replace"), (True, "fsync"), (True, "link")])
+def test_a_stop_leaves_what_was_there_or_nothing(tmp_path, monkeypatch, new, step):
+    path = tmp_path / "file"
+    if not new:
+        write_whole(path, b"before")
+    stops_at(monkeypatch, step)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(path, b"after", new=new)
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == ([] if new else [b"before"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are synced where that can be asked for")
+@pytest.mark.parametrize("new", [False, True])
+def test_data_is_on_the_disk_before_its_name_and_then_the_name_is(tmp_path, monkeypatch, new):
+    path, seen = tmp_path / "file", []
+    real = os.fsync
+
+    def noted(handle):
+        at = os.readlink(f"/proc/self/fd/{handle}") if os.path.isdir("/proc/self/fd") else ""
+        seen.append((at == str(tmp_path), path.exists()))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    write_whole(path, b"data", new=new)
+    assert [there for _, there in seen] == [False, True]
+    if os.path.isdir("/proc/self/fd"):
+        assert [folder for folder, _ in seen] == [False, True]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_new_file_never_takes_anothers_place(tmp_path, monkeypatch, links):
+    if not links:
+
+        def none(*args):
+            raise PermissionError
+
+        monkeypatch.setattr(os, "link", none)
+    path = tmp_path / "file"
+    write_whole(path, b"first", new=True)
+    with pytest.raises(FileExistsError):
+        write_whole(path, b"second", new=True)
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"first"]
+    write_whole(path, b"second")
+    assert path.read_bytes() == b"second"
