@@ -50,7 +50,7 @@ SETS = {
 
 NO_NOISE, PUBLISHED, CDP = "no noise (MPC-ID3)", "published, true epsilon infinite", "CDP+PMPC"
 VALUES, RANDOM = "sound, values", "sound, random structure"
-THRESHOLDS = "sound, thresholds, twice as deep"
+THRESHOLDS, EQUALLY_DEEP = "sound, thresholds, twice as deep", "sound, thresholds"
 SOUND = (VALUES, THRESHOLDS)
 EXPONENTIAL = ", exponential"
 FOREST_PUBLISHED, FOREST_EXTRA = "forest, published, true epsilon infinite", "forest, extra trees"
@@ -114,6 +114,7 @@ def model_of(point: Point, schema: Schema, n_records: int, seed: int) -> Any:
     sound: dict[str, dict[str, Any]] = {
         VALUES: {},
         THRESHOLDS: {"branches": "thresholds"},
+        EQUALLY_DEEP: {"branches": "thresholds"},
         RANDOM: {"structure": "random"},
     }
     return HiddenTreeClassifier(schema, n_records=n_records, **sound[method], **noise)
@@ -127,7 +128,7 @@ def points(name: str) -> Iterator[Point]:
         for method in (CDP, *SOUND, PUBLISHED, RANDOM, CDP + EXPONENTIAL, PUBLISHED + EXPONENTIAL):
             yield Point(name, method, epsilon, own.depth)
     for depth in (2, 3, 4, 5):
-        for method in (CDP, *SOUND, PUBLISHED):
+        for method in (CDP, *SOUND, EQUALLY_DEEP, PUBLISHED):
             yield Point(name, method, own.at, depth)
     for epsilon in own.epsilons[::2]:
         for n_trees in FOREST_SIZES:
@@ -238,7 +239,7 @@ def page(done: dict[Point, np.ndarray], names: list[str]) -> Iterator[str]:
         if exact is not None:
             yield f"\nWithout noise (MPC-ID3): accuracy {_mean(exact[..., 0])}, AUC {_mean(exact[..., 1])}."
         depths = (2, 3, 4, 5)
-        points = [(m, [Point(name, m, own.at, d) for d in depths]) for m in (*SOUND, CDP, PUBLISHED)]
+        points = [(m, [Point(name, m, own.at, d) for d in depths]) for m in (*SOUND, EQUALLY_DEEP, CDP, PUBLISHED)]
         yield from table_of(f"AUC, epsilon {own.at:g}, at depth", depths, points, done, 1)
         yield from against_cdp(done, name)
         for epsilon in own.epsilons[::2]:
@@ -264,7 +265,7 @@ def against_cdp(done: dict[Point, np.ndarray], name: str) -> Iterator[str]:
     """Where a sound tree is behind CDP+PMPC by more than two standard errors."""
     compared, behind = 0, []
     for point, found in done.items():
-        if point.name != name or point.method not in SOUND:
+        if point.name != name or point.method not in (*SOUND, EQUALLY_DEEP):
             continue
         for rival in (CDP, CDP + EXPONENTIAL):
             other = done.get(point._replace(method=rival))
