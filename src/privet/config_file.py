@@ -53,8 +53,11 @@ class ConfigFile:
 
     def entries(self, name: str) -> dict[str, Any]:
         """The entries of a list by their name, which no two of them have."""
+        entries = self.data.get(name, [])
+        if not isinstance(entries, list):
+            raise self.wrong(f"{name} is a list: write [[{name}]] above each entry")
         found: dict[str, Any] = {}
-        for entry in self.data.get(name, []):
+        for entry in entries:
             if (own := self.need(entry, "name", str)) in found:
                 raise self.wrong(f"two of [[{name}]] have the name {own!r}")
             found[own] = entry

@@ -214,7 +214,14 @@ def test_a_party_does_not_sign_what_it_was_not_asked():
     def more_trusting(receipt):
         return replace(receipt, trust="Nobody had to be trusted with anything.")
 
-    for change, message in ((without_events, "does not list"), (more_trusting, "trust")):
+    def of_another_question(receipt):
+        return replace(receipt, events=tuple(replace(event, question="another") for event in receipt.events))
+
+    for change, message in (
+        (without_events, "does not list"),
+        (of_another_question, "does not list"),
+        (more_trusting, "trust"),
+    ):
         with pytest.raises(FederatedError, match=message):
             signed(change)
 
@@ -359,3 +366,28 @@ def test_nonsense_in_a_question_is_refused_and_nothing_of_it_stays(change):
     assert "makes no sense" in unpack(party.handle(pack({**words, **change})))[0]["refused"]
     assert party._run is None
     curator.tally({root: Tally(TABLES)}, HALF)
+
+
+def test_budgets_so_small_that_their_noise_takes_long_to_draw_are_refused():
+    with pytest.raises(FederatedError, match="so small that its noise hides"):
+        fit(in_process(tables(3), SCHEMA, limit=1), Fraction(1, 2**33))
+    fit(in_process(tables(3), SCHEMA, limit=1), Fraction(1, 2**30))
+
+
+def test_a_limit_that_was_lowered_below_what_was_spent_ends_the_questions_and_not_the_receipt(tmp_path):
+    identities = [Identity.fresh(name) for name in ("a", "b", "c")]
+    known = {identity.name: identity.public for identity in identities}
+
+    def start(own, limit):
+        return Party(own, *table(30), SCHEMA, known, limit=limit, state=tmp_path / own.name)
+
+    parties = [start(own, Fraction(1)) for own in identities]
+    curator, root = begun(InProcess(parties), HALF, limit=Fraction(1))
+    parties[0].close()
+    parties[0] = start(identities[0], Fraction(1, 10))
+    with closed(parties):
+        curator.coordinator._channel = InProcess(parties)
+        receipt = receipt_of(curator)
+        with pytest.raises(FederatedError, match="a refuses: "):
+            curator.tally({root: Tally(TABLES)}, Fraction(1, 10))
+        assert len(curator.coordinator.sign(receipt)) == 3

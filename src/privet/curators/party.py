@@ -48,6 +48,10 @@ SHARES = MappingProxyType({"epsilon": "geometric_shares", "rho": "skellam_shares
 """The noise of masked sums, of which every party adds a share."""
 
 
+LEAST = MappingProxyType({"epsilon": Fraction(1, 2**32), "rho": Fraction(1, 2**64)})
+"""Smaller budgets are refused: nobody has so many records, and noise of larger scales takes a long time to draw."""
+
+
 class _Shares(MemoryCurator):
     """Draws a share of the noise, and says so."""
 
@@ -133,7 +137,10 @@ class PartyRecords(OwnRecords):
         own = [self.nodes[number].scope.currency for number in asked]
         if own != list(currencies):
             raise LeakError("This question takes nodes for those of another currency than they were opened with here.")
-        return self._by_node(dict(zip(asked, budgets_of(budgets), strict=True)))
+        paid = self._by_node(dict(zip(asked, budgets_of(budgets), strict=True)))
+        if any(budget < LEAST[node.scope.currency] for node, budget in paid.items()):
+            raise BudgetError("This share of the budget is so small that its noise hides whatever could be counted.")
+        return paid
 
 
 def _flat(answers: Any) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 from privet.config_file import ConfigFile
 from privet.curators.party import QUESTIONS
+from privet.errors import BudgetError
 from privet.federated.terms import NAME, NOISE
 from privet.privacy.ledger import checked_delta, exact
 
@@ -45,7 +46,7 @@ class PartyConfig:
         if "epsilon" not in data:
             raise file.wrong("it needs epsilon: the most that all runs together may spend")
         questions = data.get("questions", list(QUESTIONS))
-        if not isinstance(questions, list) or not set(questions) <= set(QUESTIONS):
+        if not isinstance(questions, list) or not all(question in QUESTIONS for question in questions):
             raise file.wrong(f"questions is a list of {', '.join(QUESTIONS)}")
         coordinator = file.need(data, "coordinator", dict)
         return cls(
@@ -53,9 +54,9 @@ class PartyConfig:
             key=file.file(data, "key"),
             schema=file.file(data, "schema"),
             data=file.file(data, "data"),
-            state=path.parent / data.get("state", "state"),
-            epsilon=exact(file.number("epsilon", None)),
-            delta=checked_delta(file.number("delta", None)) if "delta" in data else None,
+            state=path.parent / (file.need(data, "state", str) if "state" in data else "state"),
+            epsilon=_amount(file, "epsilon", exact),
+            delta=_amount(file, "delta", checked_delta) if "delta" in data else None,
             address=file.address(coordinator),
             certificate=file.file(coordinator, "certificate"),
             parties=_parties(file),
@@ -103,6 +104,13 @@ class CoordinatorConfig:
             wait=file.number("wait", 300.0),
             timeout=file.number("timeout", 120.0),
         )
+
+
+def _amount(file: ConfigFile, name: str, read: Callable[[float], Fraction]) -> Fraction:
+    try:
+        return read(file.number(name, None))
+    except BudgetError as error:
+        raise file.wrong(str(error).rstrip(".")) from None
 
 
 def _parties(file: ConfigFile) -> dict[str, bytes]:

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from privet.errors import FederatedError
 from privet.federated.config import CoordinatorConfig, PartyConfig
 from privet.federated.identity import Identity, certified
 from privet.federated.journal import Journal
@@ -38,12 +39,16 @@ def open_party(config: PartyConfig, progress: Progress = lambda said: None) -> P
         with open(config.state / LOG, "a", encoding="utf-8") as file:
             file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {said}\n")
 
+    identity = Identity.read(config.name, config.key)
+    known = {name: certified(certificate) for name, certificate in config.parties.items()}
+    if known.get(config.name, identity.public) != identity.public:
+        raise FederatedError(f"The certificate of {config.name} in its own list of parties is not of its key.")
     return Party(
-        Identity.read(config.name, config.key),
+        identity,
         X,
         y,
         schema,
-        {name: certified(certificate) for name, certificate in config.parties.items()},
+        known,
         limit=config.epsilon,
         delta=config.delta,
         allowed=config.questions,
