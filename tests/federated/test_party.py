@@ -387,7 +387,6 @@ def test_a_limit_that_was_lowered_below_what_was_spent_ends_the_questions_and_no
     parties[0] = start(identities[0], Fraction(1, 10))
     with closed(parties):
         curator.coordinator._channel = InProcess(parties)
-        receipt = receipt_of(curator)
         with pytest.raises(FederatedError, match="a refuses: "):
             curator.tally({root: Tally(TABLES)}, Fraction(1, 10))
-        assert len(curator.coordinator.sign(receipt)) == 3
+        assert len(curator.coordinator.sign(receipt_of(curator))) == 3
