@@ -106,7 +106,11 @@ class HiddenForestClassifier(ForestClassifier):
 
     def hidden_bits(self, joint: Any, schema: Schema, most: int) -> int:
         """As of one tree: any of them may hold all records."""
-        return self._tree().hidden_bits(joint, schema, most, self._of_a_tree(self._budget()))
+        return self._tree().hidden_bits(joint, schema, most, self._of_a_tree(self._budget()), self._together())
+
+    def _together(self) -> int:
+        """How many trees grow at once: on samples, which share records, one after the other."""
+        return self.n_trees if self.sampling == "parts" else 1
 
     def _of_a_tree(self, budget: Fraction) -> Fraction:
         return budget if self.sampling == "parts" else budget_of_a_sample(budget, self.n_trees)
@@ -116,6 +120,8 @@ class HiddenForestClassifier(ForestClassifier):
         curator.grid(shape.grid)
         hidden = "hidden" in curator.capabilities
         tree, of_a_tree, n_classes = self._tree(), self._of_a_tree(budget), len(curator.schema.classes or ())
+        if hidden:
+            tree.check_size(shape, of_a_tree, n_classes, curator.rows, self._together())  # type: ignore[attr-defined]
 
         def grown(roots: Sequence[Node]) -> Any:
             growth = HiddenGrowth(curator, roots, shape) if hidden else OpenGrowth(curator, roots[0], shape)

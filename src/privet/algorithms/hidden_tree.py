@@ -16,11 +16,12 @@ from typing import Any
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, public_generator
 from privet.curators.base import Curator, Node
 from privet.errors import PrivetError
-from privet.hidden.growth import HiddenGrowth, OpenGrowth
+from privet.hidden.growth import HiddenGrowth, OpenGrowth, last_options
 from privet.hidden.shape import BRANCHES, Shape, shape_of
+from privet.hidden.size import check_training
 from privet.schema import Schema
 from privet.tree.multiway import MOST_CHILDREN
-from privet.tree.planning import Plan, plan_levels, plan_values
+from privet.tree.planning import MOST_LEVELS, Plan, plan_levels, plan_values
 from privet.tree.tree import Tree
 
 LABELS = {"permute_and_flip": 1, "report_noisy_max": 1, "exponential": 2}
@@ -115,7 +116,17 @@ class HiddenTreeClassifier(PrivateClassifier):
         shape = shape_of(curator.schema, self.branches, self.n_values)
         curator.grid(shape.grid)
         n_classes = len(curator.schema.classes or ())
+        if "hidden" in curator.capabilities:
+            self.check_size(shape, budget, n_classes, curator.rows)  # type: ignore[attr-defined]
         return self.steps(self._growth(curator, start, shape), shape, budget, n_classes)
+
+    def check_size(self, shape: Shape, budget: Fraction, n_classes: int, rows: int, trees: int = 1) -> None:
+        """Refuse what servers cannot hold on shares of so many rows, if so many trees grow together."""
+        plan = self.plan(shape, budget, n_classes)
+        candidates = max(len(shape.splits), shape.width * n_classes)
+        if plan.joint:
+            candidates = len(last_options(shape, n_classes, plan.last_budget))
+        check_training(shape, len(plan.inner) + plan.joint, candidates, trees, rows)
 
     def steps(self, growth: Any, shape: Shape, budget: Fraction, n_classes: int) -> Any:
         """How a budget is spent: the same in the open and hidden, for one tree and for those of a forest."""
@@ -144,19 +155,25 @@ class HiddenTreeClassifier(PrivateClassifier):
         Without a hint the tree is as deep as it may be. No attribute is used twice on a path.
         """
         n_records = math.inf if self.n_records is None or self.variant == "published" else self.n_records
-        depth = min(self.max_depth, len(shape.splits)) if shape.once or not len(shape.splits) else self.max_depth
+        depth = min(self.max_depth, MOST_LEVELS)
+        if shape.once or not len(shape.splits):
+            depth = min(depth, len(shape.splits))
         if self.structure == "chosen" and self.variant == "sound" and not shape.once and depth:
             return plan_levels(n_records, budget, len(shape.splits), n_classes, depth)
         return plan_values(n_records, budget, len(shape.splits), shape.width, n_classes, depth)
 
-    def hidden_bits(self, joint: Any, schema: Schema, most: int, budget: Fraction | None = None) -> int:
-        """How many bits the numbers of a hidden training may need, by what is public: ``most`` records, the budget."""
+    def hidden_bits(self, joint: Any, schema: Schema, most: int, budget: Fraction | None = None, trees: int = 1) -> int:
+        """How many bits the numbers of a hidden training may need, by what is public: ``most`` records, the budget.
+
+        An error if ``trees`` of that size, which grow together, would be too large.
+        """
         from privet.hidden.width import Width
 
         shape = shape_of(schema, self.branches, self.n_values)
         n_classes = len(schema.classes or ())
-        width = Width(joint, shape, n_classes, most)
-        return int(self.steps(width, shape, self._budget() if budget is None else budget, n_classes))
+        budget = self._budget() if budget is None else budget
+        self.check_size(shape, budget, n_classes, most, trees)
+        return int(self.steps(Width(joint, shape, n_classes, most), shape, budget, n_classes))
 
     def _growth(self, curator: Curator, start: Node, shape: Shape) -> Any:
         if "hidden" in curator.capabilities:

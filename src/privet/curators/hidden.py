@@ -71,6 +71,11 @@ class HiddenCurator(MpcCurator):
         self._rows: SharedRows | None = None
         self._places: WeakKeyDictionary[Node, tuple[RowLevel, int]] = WeakKeyDictionary()
 
+    @property
+    def rows(self) -> int:
+        """How many rows there are, empty ones included: public."""
+        return self._most
+
     # -- public structure --------------------------------------------------------------------------------------------
 
     def _everything(self, scope: Scope) -> Node:

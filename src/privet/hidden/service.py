@@ -17,6 +17,7 @@ import numpy as np
 from privet.errors import MpcError, PrivetError
 from privet.hidden.dealt import check_queries
 from privet.hidden.forest import HiddenForest
+from privet.hidden.size import check_queries_fit
 from privet.hidden.store import FORMAT, Store, public_shape
 from privet.hidden.tree import HiddenTree
 from privet.hidden.users import Users
@@ -29,9 +30,6 @@ from privet.privacy.joint import JointMechanisms
 if TYPE_CHECKING:
     from privet.mpc.engine import Engine
     from privet.mpc.service import Server
-
-MOST_QUERIES = 2**20
-"""Of one request; more are asked one request after the other."""
 
 
 # -- a server's side -------------------------------------------------------------------------------------------------
@@ -100,6 +98,7 @@ def answer_queries(server: Server, user: Channel, job: bytes, name: str) -> None
     """One request of a user: its queries' shares in, the answers' shares out."""
     run, model, queries = _request(job)
     stored = store_of(server.config).load(model)
+    check_queries_fit(queries, stored.shape, stored.public["depth"])
     users = _users_of(server)
     users.charge(name, queries)
     may_leave = False
@@ -136,8 +135,6 @@ def _request(job: bytes) -> tuple[bytes, str, int]:
             raise ValueError
     except (ValueError, KeyError, TypeError):
         raise MpcError("The user's request makes no sense.") from None
-    if not 1 <= queries <= MOST_QUERIES:
-        raise MpcError(f"A request has 1 to {MOST_QUERIES:,} queries.")
     return run, model, queries
 
 
@@ -150,8 +147,9 @@ def predict(config: Config, public: dict[str, Any], X: Any) -> np.ndarray:
     from privet.mpc.service import RUN_BYTES, in_turn, raise_errors
     from privet.schema import Schema
 
-    schema = Schema.from_dict(public["schema"])
-    cells = query_cells(X, schema, public_shape(public).grid)
+    schema, shape = Schema.from_dict(public["schema"]), public_shape(public)
+    check_queries_fit(len(X), shape, public["depth"])
+    cells = query_cells(X, schema, shape.grid)
     ring = np.dtype(f"u{public['ring_bits'] // 8}").type
     job = {"run": secrets.token_hex(RUN_BYTES), "model": public["id"], "queries": cells.shape[1]}
     with ExitStack() as stack:
@@ -161,8 +159,8 @@ def predict(config: Config, public: dict[str, Any], X: Any) -> np.ndarray:
             for line, shares in zip(lines, deal(cells, ring)):
                 line.send(np.ascontiguousarray(shares).tobytes())
         raise_errors(_next(lines, config.timeout))
-        shape = (2, cells.shape[1], len(schema.classes or ()))
-        parts = [_shares(line.receive(), shape, ring) for line in lines]
+        answers = (2, cells.shape[1], len(schema.classes or ()))
+        parts = [_shares(line.receive(), answers, ring) for line in lines]
     return np.array(schema.classes)[_joined(parts).argmax(axis=1)]
 
 
