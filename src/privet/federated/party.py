@@ -63,7 +63,7 @@ from privet.schema import Schema
 
 class Party:
     """One owner. ``limit`` is the most that all runs together may spend, with ``delta`` if the noise may be Skellam's;
-    ``state`` is the folder that remembers them.
+    ``state`` is the folder that remembers them, which is this party's alone until it is closed.
 
     ``known`` are the other parties' public keys. ``allowed`` are the questions that it answers, ``least_colluders`` is
     the smallest number of colluders that terms must tolerate. ``log`` is told, in words, of every question.
