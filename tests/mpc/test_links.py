@@ -100,7 +100,8 @@ def test_a_bit_flipped_anywhere_on_a_link_ends_the_run(servers):
     n_bytes = proxy.passed
     assert n_bytes > 2000
     servers.timeout = 0.5
-    for at in np.linspace(6, n_bytes - 1, 25).astype(int).tolist():
+    # Not the very last bytes: signatures of handshakes differ by a few in length, so another run may have fewer.
+    for at in np.linspace(6, n_bytes - 17, 25).astype(int).tolist():
         with FlippingProxy(servers.addresses[1]) as proxy:
             proxy.flip = 8 * at + at % 8
             answers = servers.run(program, proxy.address)

@@ -57,8 +57,10 @@ def test_a_classifiers_importances_find_the_feature_that_matters(leaves):
 
 
 def test_a_regressors_importances_find_the_feature_that_matters():
-    for kind in (PrivateTreeRegressor, DiPriMeForestRegressor):
-        model = kind(SCHEMA, epsilon=50).fit(X, 8 * X[:, 0])
+    """For one public structure: attributes are drawn, and one that is drawn seldom matters less. Over runs the share is
+    0.990 with a standard deviation of 0.003: a false alarm is thirty of them away."""
+    for model in (PrivateTreeRegressor(SCHEMA, epsilon=50), DiPriMeForestRegressor(SCHEMA, epsilon=50, structure=1)):
+        model.fit(X, 8 * X[:, 0])
         assert model.feature_importances_.sum() == pytest.approx(1)
         assert model.feature_importances_[0] > 0.9
         curve = model.partial_dependence("a", [0.1, 0.5, 0.9])
