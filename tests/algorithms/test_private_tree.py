@@ -456,4 +456,6 @@ def test_thousands_of_classes_train():
     schema = Schema({"a": Numeric(0, 1)}, classes=range(3000))
     X = np.linspace(0, 1, 500)[:, None]
     model = PrivateTreeClassifier(schema, epsilon=100, n_records=10_000).fit(X, np.full(500, 77))
-    assert set(model.predict(X)) == {77}
+    # All splits are equally good here, so a leaf may hold a record or two and lose against 2,999 others. Half of the
+    # records can only be wrong if a leaf of 15 is (of at most 16): below 3000 exp(-15 * 9.5 / 2), with 9.5 for a label.
+    assert np.mean(model.predict(X) == 77) > 0.5
