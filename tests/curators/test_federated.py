@@ -166,7 +166,7 @@ def test_a_level_is_charged_once_here_and_at_every_owner():
         curator.tally({children[0]: Tally()}, Fraction(1, 100))
     assert curator.ledger.spent == 1
     for party in channel._parties.values():
-        assert party._run.records.records.ledger.spent == 1
+        assert party._member.ledger.spent == 1
 
 
 def test_a_receipt_says_how_noise_was_drawn_and_verifies():

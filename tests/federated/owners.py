@@ -1,12 +1,16 @@
 """Small tables of several owners, and curators of them."""
 
 import math
+from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
-from privet import Categorical, Ledger, Numeric, Schema
+from privet import Categorical, FederatedCurator, Ledger, Numeric, Schema
+from privet.curators.base import Tally
 from privet.curators.memory import MemoryCurator
+from privet.privacy.receipt import Receipt, add_up
 from privet.tree.candidates import Split
 from privet.tree.grid import public_grid
 
@@ -37,3 +41,33 @@ def together(owners, schema=SCHEMA):
     """A curator that has all owners' records in one place."""
     X, y = (np.concatenate(parts) for parts in zip(*owners))
     return MemoryCurator(X, y, schema, ledger=Ledger(math.inf))
+
+
+@contextmanager
+def closed(parties):
+    """Parties of a process that ends: others may have their folders afterwards."""
+    try:
+        yield
+    finally:
+        for party in parties:
+            party.close()
+
+
+def fit(channel, budget, limit=None, **terms):
+    """One root and one tally; what was asked of all parties."""
+    return begun(channel, budget, limit, **terms)[0]
+
+
+def begun(channel, budget, limit=None, **terms):
+    curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(math.inf), **terms)
+    curator.grid(GRID)
+    root = curator.root(limit or budget)
+    curator.tally({root: Tally(TABLES)}, budget)
+    return curator, root
+
+
+def receipt_of(curator, events=None, **changes):
+    """A receipt that adds up, of these events."""
+    events = tuple(curator.ledger.events if events is None else events)
+    spent = add_up(events)
+    return replace(Receipt(spent, spent, Fraction(0), (), curator.trust, events), **changes).to_json()

@@ -78,7 +78,7 @@ def ask(curator, root, budget=NO_NOISE):
 
 
 def spent(channel):
-    return {name: party._run.records.records.ledger.spent for name, party in channel._parties.items() if party._run}
+    return {name: party._member.ledger.spent for name, party in channel._parties.items() if party._member}
 
 
 # -- a party that is killed ------------------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ def test_an_old_question_replayed_gets_its_old_bytes_and_another_under_its_numbe
     for change in ({"roster": ["party0", "party1", "party2", "party3"]}, {"told": []}):
         assert "is answered" in unpack(party.handle(pack({**words, **change})))[0]["refused"]
     assert party.handle(pack(words)) == reply
-    assert party._open(words["run"]).records.records.ledger.spent == 3 * TENTH
+    assert party._open(words["run"]).ledger.spent == 3 * TENTH
 
 
 def test_no_mask_is_ever_used_twice():

@@ -112,5 +112,5 @@ def test_who_missed_a_question_has_the_same_history_as_who_answered_it():
     liar.send("party0", "ask", 0, **about)
     liar.send("party1", "missed", 0, told=about["told"])
     parties = liar.channel._parties
-    assert parties["party0"]._run.history == parties["party1"]._run.history != liar.coordinator.terms.digest
+    assert parties["party0"]._member.history == parties["party1"]._member.history != liar.coordinator.terms.digest
     assert history_after(b"", 0, [1]) != history_after(b"", 1, [1]) != history_after(b"", 1, [2])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from privet.errors import FederatedError, ReceiptError
 from privet.federated.identity import Known, check_signature
 from privet.federated.terms import Terms, receipt_statement
-from privet.privacy.receipt import Receipt
+from privet.privacy.receipt import Event, Receipt, spending
 
 FORMAT = "privet-signed-receipt-1"
 
@@ -61,3 +62,34 @@ class SignedReceipt:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ReceiptError("This is not a signed receipt.") from None
+
+
+def checked_receipt(text: str, terms: Terms, own: list[Event]) -> Receipt:
+    """A receipt that a party may sign whose ``own`` ledger has these events; raises for one that says less."""
+    receipt = Receipt.from_json(text)
+    receipt.verify()
+    if not lists_all(receipt.events, own) or receipt.spent < spending(own, receipt.at_delta):
+        raise FederatedError("This receipt does not list all that was asked here.")
+    if receipt.trust != terms.trust:
+        raise FederatedError("This receipt says something else about trust than the terms.")
+    return receipt
+
+
+def lists_all(events: Sequence[Event], own: Sequence[Event]) -> bool:
+    """Whether ``events`` has all of a party's ``own``, each of its roots under a root of its own.
+
+    A root has another number in another ledger, but roots come in the same order. So each is sought, in order, behind
+    the one that the last was found under: two that were paid for one after the other are never taken for one.
+    """
+    listed = iter(_by_root(events))
+    return all(any(mine <= theirs for theirs in listed) for mine in _by_root(own))
+
+
+def _by_root(events: Sequence[Event]) -> list[Counter[Event]]:
+    """The events of each root, roots in the order of their numbers and left out of the events' paths."""
+    roots: dict[int, Counter[Event]] = {}
+    for event in events:
+        top, _, rest = event.scope.removeprefix("/").partition("/")
+        number = int("".join(filter(str.isdecimal, top.partition(":")[0])) or -1)
+        roots.setdefault(number, Counter())[replace(event, scope=rest)] += 1
+    return [roots[number] for number in sorted(roots)]

@@ -1,0 +1,99 @@
+"""A diary: what a party keeps of one run, so that a restart forgets nothing and nothing is said in two ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from privet.errors import FederatedError
+from privet.federated.journal import Journal
+from privet.federated.terms import Terms
+from privet.federated.wire import pack, unpack
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A question as it came, the reply, and what the party noted beside them for itself."""
+
+    noted: dict[str, Any]
+    asked: bytes
+    reply: bytes
+
+    @property
+    def context(self) -> bytes:
+        """What the masks and lists of this question are bound to."""
+        return bytes.fromhex(self.noted["context"])
+
+
+class Diary(Journal):
+    """The terms and this party's key for the run, then one entry for each question, and the receipt that ends it."""
+
+    def begin(self, terms: Terms, key: bytes) -> None:
+        self.put("run", pack({"terms": terms.words}, key))
+
+    @property
+    def begun(self) -> tuple[Terms, bytes] | None:
+        """The terms and the private key of a run that was joined."""
+        if (kept := self.get("run")) is None:
+            return None
+        words, key = unpack(kept)
+        return Terms.of_words(words["terms"]), key
+
+    def write(self, number: int, entry: Entry) -> None:
+        self.put(f"{number:06}", pack({**entry.noted, "asked": len(entry.asked)}, entry.asked + entry.reply))
+
+    def entry(self, number: int) -> Entry | None:
+        if (kept := self.get(f"{number:06}")) is None:
+            return None
+        noted, both = unpack(kept)
+        return Entry(noted, both[: noted["asked"]], both[noted["asked"] :])
+
+    @property
+    def next(self) -> int:
+        """The number of the first question that there is no entry of."""
+        number = 0
+        while self.get(f"{number:06}") is not None:
+            number += 1
+        return number
+
+    def entries(self) -> Iterator[Entry]:
+        return filter(None, map(self.entry, range(self.next)))
+
+    @property
+    def last(self) -> Entry | None:
+        """The last entry, which says what the run has spent so far."""
+        return self.entry(self.next - 1)
+
+    def to_unmask(self, number: int) -> Entry:
+        """A question whose sum this party can help to read."""
+        if (entry := self.entry(number)) is None:
+            raise FederatedError(f"Question {number} was not asked here.")
+        if "own_share" not in entry.noted:
+            raise FederatedError("There is nothing to unmask.")
+        return entry
+
+    def once(self, name: str, say: Callable[[], bytes]) -> bytes:
+        """What was said the first time."""
+        if (kept := self.get(name)) is None:
+            kept = say()
+            self.put(name, kept)
+        return kept
+
+    def settle(self, number: int, listed: Sequence[str]) -> None:
+        """Write down the list of those who answered; raises if there is another one."""
+        self.put(f"{number:06}list", pack({"answered": list(listed)}))
+
+    def has_settled(self, number: int, listed: Sequence[str]) -> bool:
+        return self.get(f"{number:06}list") == pack({"answered": list(listed)})
+
+    def close(self, statement: bytes, reply: bytes) -> None:
+        self.put("signed", pack({"statement": statement.hex()}, reply))
+
+    @property
+    def closed(self) -> tuple[bytes, bytes] | None:
+        """What was signed in the end, and the reply that says so."""
+        if (kept := self.get("signed")) is None:
+            return None
+        words, reply = unpack(kept)
+        return bytes.fromhex(words["statement"]), reply
