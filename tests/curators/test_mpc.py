@@ -54,7 +54,7 @@ def jointly(program, tables, *, schema=SCHEMA, most_records=1000, meshes=None, *
         try:
             asked = Owners(engine, mine, schema, most_records)
             seed = options.get("seed")
-            coins = None if seed is None else SeededCoins(np.random.default_rng(seed))
+            coins = None if seed is None else SeededCoins(seed)
             extra = {key: value for key, value in options.items() if key != "seed"}
             curator = MpcCurator(schema, engine, asked, coins=coins, ledger=Ledger(math.inf), **extra)
             answer = program(curator)

@@ -23,7 +23,7 @@ def on_shares(program, owners, schema, *, most_records, columns=None, seed=None,
         mine = [owner[engine.party][0] for owner in lines]
         try:
             asked = RowOwners(engine, mine, schema, most_records, columns)
-            coins = None if seed is None else SeededCoins(np.random.default_rng(seed))
+            coins = None if seed is None else SeededCoins(seed)
             curator = CountingOnShares(schema, engine, asked, coins=coins, ledger=Ledger(math.inf), law=law)
             answer = program(curator, engine)
             asked.done()

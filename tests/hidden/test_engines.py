@@ -32,7 +32,7 @@ class Held:
 
 def grow(engine, schema, params, cells, classes, queries, seed):
     """The opened tree, the counts of all nodes below the root, and the predictions."""
-    coins = SeededCoins(np.random.default_rng(seed))
+    coins = SeededCoins(seed)
     held = Held(engine, cells, classes)
     curator = CountingOnShares(schema, engine, held, ledger=Ledger(math.inf), coins=coins)
     tree = HiddenTreeClassifier(**params).fit_curator(curator).tree_

@@ -31,7 +31,7 @@ def choices(engine, mechanism, seed, coins=SeededCoins):
 
 
 def counts(engine, seed):
-    joint = JointMechanisms(engine, SeededCoins(np.random.default_rng(seed)))
+    joint = JointMechanisms(engine, SeededCoins(seed))
     return joint.geometric([engine.constant(s) for s in SCORES[:1]], SCALES[:1])[0]
 
 
@@ -148,7 +148,7 @@ TABLE = RNG.integers(-20, 20, (4, 6))
 
 
 def hidden_choices(engine, mechanism, seed, free=None, law="cut"):
-    joint = JointMechanisms(engine, SeededCoins(np.random.default_rng(seed)), law=law)
+    joint = JointMechanisms(engine, SeededCoins(seed), law=law)
     left = None if free is None else engine.constant(free)
     return engine.open(joint.select_hidden(mechanism, engine.constant(TABLE), -20, 40, 9.5, left))
 

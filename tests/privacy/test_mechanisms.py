@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+import privet
 from privet.errors import BudgetError, LeakError
 from privet.privacy.laws import (
     log_exponential,
@@ -32,6 +35,7 @@ from privet.privacy.mechanisms import (
     SeededMechanisms,
     mechanisms,
     opendp_cost,
+    party_mechanisms,
     scale_for,
     selection_scale,
 )
@@ -46,7 +50,7 @@ LAWS = {
 
 
 def seeded(seed=1):
-    return SeededMechanisms(np.random.default_rng(seed))
+    return SeededMechanisms(seed)
 
 
 def assert_plausible(counts, chances):
@@ -161,6 +165,30 @@ def test_noise_is_secure_unless_a_seed_is_given():
     assert not mechanisms(None).reproducible
     for seed in (0, np.random.default_rng(0), np.random.RandomState(0)):
         assert mechanisms(seed).reproducible
+
+
+@pytest.mark.parametrize("of", [None, 4])
+def test_a_party_s_noise_is_secure_unless_a_seed_is_given(of):
+    assert not party_mechanisms(of, None).reproducible
+    assert party_mechanisms(of, [5, 6]).reproducible
+
+
+def test_a_party_s_seed_gives_the_numbers_of_its_generator():
+    """Those that runs with this seed have always had."""
+    zeros, generator = np.zeros(50, dtype=np.int64), np.random.default_rng([5, 6])
+    one, other = generator.negative_binomial(1 / 4, -math.expm1(-1 / 9), (2, 50))
+    shares = party_mechanisms(4, [5, 6])
+    assert shares.geometric_shares(zeros, 9.0).tolist() == (one - other).tolist()
+    one, other = generator.poisson(81 / 8, (2, 50))
+    assert shares.skellam_shares(zeros, 9.0).tolist() == (one - other).tolist()
+    whole = party_mechanisms(None, [5, 6]).geometric(zeros, 9.0)
+    assert whole.tolist() == seeded(np.random.default_rng([5, 6])).geometric(zeros, 9.0).tolist()
+
+
+@pytest.mark.parametrize("room", ["curators", "federated", "mpc", "hidden"])
+def test_generators_of_noise_are_made_in_privacy_alone(room):
+    for file in (Path(privet.__file__).parent / room).rglob("*.py"):
+        assert not re.search(r"\brandom\.(default_rng|RandomState|seed)\b", file.read_text(encoding="utf-8")), file
 
 
 @pytest.mark.parametrize("source", [SecureMechanisms(), seeded()], ids=["secure", "seeded"])

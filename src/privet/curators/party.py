@@ -32,7 +32,7 @@ from privet.curators.words import (
 )
 from privet.errors import BudgetError, LeakError
 from privet.privacy.ledger import Ledger
-from privet.privacy.mechanisms import SecureMechanisms, SeededMechanisms, SeededShares, ShareMechanisms
+from privet.privacy.mechanisms import party_mechanisms
 from privet.privacy.sensitivity import score_of
 from privet.schema import Schema
 from privet.tree.candidates import Splits
@@ -78,12 +78,7 @@ class PartyRecords(OwnRecords):
         parts: Callable[[int], bytes] | None = None,
     ) -> None:
         kind: type[MemoryCurator] = MemoryCurator if of is None else _Shares
-        if seed is None:
-            noise: Any = SecureMechanisms() if of is None else ShareMechanisms(of)
-        else:
-            generator = np.random.default_rng(seed)
-            noise = SeededMechanisms(generator) if of is None else SeededShares(generator, of)
-        super().__init__(kind(X, y, schema, ledger=ledger, mechanisms=noise))
+        super().__init__(kind(X, y, schema, ledger=ledger, mechanisms=party_mechanisms(of, seed)))
         self.records.part_bytes = parts
         self.schema = schema
         self._splits: dict[str, Splits | Multiway] = {}

@@ -17,8 +17,6 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from privet.errors import MpcError, PrivetError
 from privet.mpc.channel import Channel, Listener, connect, wait_all
 from privet.mpc.config import TRAINER, Config
@@ -123,7 +121,7 @@ class Server:
             engine.agree(job + repr((self.config.noise, most_records, *held)).encode())
             started = time.perf_counter(), time.process_time()
             owners = asks(engine, lines, self.schema, most_records, *held)
-            coins = None if seed is None else SeededCoins(np.random.default_rng(seed))
+            coins = None if seed is None else SeededCoins(seed)
             curator = answers(
                 self.schema, engine, owners, ledger=self.ledger, coins=coins, law=self.config.noise,
                 progress=lambda said: self._said(trainer, said),

@@ -12,7 +12,7 @@ scores instead of the cumulated weights and returns the last candidate that fits
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -60,8 +60,9 @@ class SeededCoins:
 
     reproducible = True
 
-    def __init__(self, generator: np.random.Generator) -> None:
-        self._coins: CoinTable = generator_coins(generator)
+    def __init__(self, seed: Any) -> None:
+        """``seed`` is whatever NumPy makes a generator of, or a generator."""
+        self._coins: CoinTable = generator_coins(np.random.default_rng(seed))
 
     def bits(self, engine: Engine, planes: int, columns: int) -> Bits:
         return engine.constant_bits(self._coins(planes, columns))

@@ -162,8 +162,9 @@ class SeededMechanisms:
 
     reproducible = True
 
-    def __init__(self, generator: np.random.Generator) -> None:
-        self.generator = generator
+    def __init__(self, seed: Any) -> None:
+        """``seed`` is whatever NumPy makes a generator of, or a generator."""
+        self.generator = np.random.default_rng(seed)
 
     def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
         _check(scales, mechanism)
@@ -230,8 +231,8 @@ class ShareMechanisms(SecureMechanisms):
 class SeededShares(SeededMechanisms):
     """The same from a NumPy generator."""
 
-    def __init__(self, generator: np.random.Generator, of: int) -> None:
-        super().__init__(generator)
+    def __init__(self, seed: Any, of: int) -> None:
+        super().__init__(seed)
         self._of = of
 
     def geometric_shares(self, values: np.ndarray, scale: float) -> np.ndarray:
@@ -259,7 +260,14 @@ def mechanisms(random_state: int | np.random.Generator | np.random.RandomState |
         return SecureMechanisms()
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))
-    return SeededMechanisms(np.random.default_rng(random_state))
+    return SeededMechanisms(random_state)
+
+
+def party_mechanisms(of: int | None, seed: Any) -> Mechanisms:
+    """One party's: ``of`` shares make up the noise or, with None, each party's is the whole. Secure without a seed."""
+    if of is None:
+        return mechanisms(seed)
+    return ShareMechanisms(of) if seed is None else SeededShares(seed, of)
 
 
 def _check(scales: Sequence[float], mechanism: str = SELECTIONS[0]) -> None:
