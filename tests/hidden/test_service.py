@@ -20,6 +20,7 @@ from privet.hidden.store import public_shape, read_public
 from privet.mpc.certificates import make_certificate
 from privet.mpc.channel import Channel
 from privet.mpc.config import Config
+from privet.mpc.loopback import held_ports
 from privet.mpc.replicated import ReplicatedEngine
 from privet.mpc.service import Server, share, train
 from privet.privacy.cut import CutMechanisms
@@ -50,9 +51,8 @@ class Town:
         for name, (features, label) in (columns or {}).items():
             holds[name] = f"features = {json.dumps(features)}\nlabel = {json.dumps(label)}\n"
         SCHEMA.to_toml(folder / "schema.toml")
-        with contextlib.ExitStack() as stack:
-            held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
-            ports = [each.getsockname()[1] for each in held]
+        self.held = contextlib.ExitStack()
+        ports = self.held.enter_context(held_ports(3))
         servers = "".join(
             f'[[servers]]\naddress = "127.0.0.1:{ports[i]}"\ncertificate = "server{i}.crt"\n'
             f'mpyc_address = "127.0.0.1:1"\n'
@@ -94,7 +94,7 @@ class Town:
         for server in self.running:
             server.close()
         for thread in self.threads:
-            thread.join(timeout=30)
+            thread.join(timeout=300)
 
     def learn(self, params=PARAMS, seed=None, model="HiddenTreeClassifier"):
         with ThreadPoolExecutor(2) as pool:
@@ -115,6 +115,7 @@ def town(tmp_path):
     town = Town(tmp_path)
     yield town
     town.stop()
+    town.held.close()
 
 
 QUERIES = records(40, 7)[["age", "colour"]]
@@ -293,7 +294,7 @@ def test_owners_of_columns_say_so_in_their_files(tmp_path):
             for name in OWNERS
         ]
         public = train(town.config("trainer"), "HiddenTreeClassifier", PARAMS, hidden=True, seed=5)
-        assert [program.wait(30) for program in programs] == [0, 0]
+        assert [program.wait(300) for program in programs] == [0, 0]
         expected = HiddenTreeClassifier(**PARAMS)
         expected._complete = True
         coins = CutMechanisms(np.random.default_rng(5))

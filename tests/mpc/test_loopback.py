@@ -23,7 +23,7 @@ def test_a_killed_server_ends_the_run_for_all():
 
 
 def test_a_stalled_server_ends_the_run_for_all():
-    with pytest.raises(MpcError, match=r"in time|left|broke"):
+    with pytest.raises(MpcError, match=r"in time|left|broke|reached"):
         run_three(stalls, timeout=1.0)
 
 
@@ -35,4 +35,4 @@ def test_three_processes_compute_on_mpyc_over_its_tls():
 def test_a_killed_server_ends_the_run_for_all_on_mpyc_too():
     pytest.importorskip("mpyc")
     with pytest.raises(MpcError, match=r"left|broke"):
-        run_three_mpyc(dies_on_the_way, longest=60)
+        run_three_mpyc(dies_on_the_way, longest=600)

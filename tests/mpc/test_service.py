@@ -5,9 +5,9 @@ import json
 import math
 import os
 import signal
-import socket
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,6 +21,7 @@ from privet.mpc.certificates import make_certificate
 from privet.mpc.channel import connect
 from privet.mpc.config import Config
 from privet.mpc.links import mpyc_name
+from privet.mpc.loopback import held_ports
 from privet.mpc.service import Server, share, train
 from privet.persistence import from_dict
 from privet.privacy.cut import CutMechanisms
@@ -47,9 +48,8 @@ class Town:
         self.folder = folder
         self.programs = []
         SCHEMA.to_toml(folder / "schema.toml")
-        with contextlib.ExitStack() as stack:
-            held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(6)]
-            ports = [each.getsockname()[1] for each in held]
+        self.held = contextlib.ExitStack()
+        ports = self.held.enter_context(held_ports(6))
         servers = "".join(
             f'[[servers]]\naddress = "127.0.0.1:{ports[i]}"\nmpyc_address = "127.0.0.1:{ports[i + 3]}"\n'
             f'certificate = "server{i}.crt"\n'
@@ -94,6 +94,7 @@ def town(tmp_path, request):
         if program.poll() is None:
             program.kill()
         program.communicate()
+    town.held.close()
 
 
 def ended(programs, code=0, within=300):
@@ -160,7 +161,7 @@ def test_servers_serve_one_run_after_another_up_to_their_own_limit_and_stop_when
 @pytest.mark.parametrize(
     ("town", "how"),
     [
-        pytest.param({"timeout": 15}, signal.SIGKILL, id="killed"),
+        pytest.param({"timeout": 120}, signal.SIGKILL, id="killed"),
         pytest.param({"timeout": 15}, signal.SIGSTOP, id="stalled", marks=pytest.mark.slow),
         pytest.param({"engine": "mpyc", "timeout": 120}, signal.SIGKILL, id="mpyc-killed", marks=pytest.mark.slow),
     ],
@@ -168,13 +169,16 @@ def test_servers_serve_one_run_after_another_up_to_their_own_limit_and_stop_when
 )
 def test_a_killed_or_stalled_server_ends_the_run_for_everybody_and_a_new_one_works(town, how):
     servers, owners = town.servers("--once"), town.owners()
-    trainer = town.start("train", "trainer.toml", "--epsilon", "1", "-o", "model.json", "--set", "max_depth=40")
+    _read_until(owners[0], "connected")
+    owners[0].send_signal(signal.SIGSTOP)  # does not count, so that the run is under way for as long as it takes us
+    trainer = town.trainer("model.json", "1", "--set", "n_records=150")
     _read_until(trainer, "choosing")
     servers[1].send_signal(how)
+    owners[0].send_signal(signal.SIGCONT)
     ended([trainer, servers[0], servers[2], *owners], code=1, within=300)
     assert not (town.folder / "model.json").exists()
     servers[1].kill()
-    time.sleep(0.1)
+    servers[1].wait()
     if how == signal.SIGSTOP:
         ended([*town.servers("--once"), *town.owners(), town.trainer()], within=300)
         assert load(town.folder / "model.json").privacy_.verify()
@@ -251,7 +255,7 @@ def test_what_a_server_has_spent_outlives_it(town, square):
     model = from_dict(square.train(epsilon=2.0))
     assert model.privacy_.epsilon <= 2
     for done in (*square.serving, *owners):
-        done.result(60)
+        done.result(300)
     square.close()
     restarted = Square(town)
     try:
@@ -261,7 +265,7 @@ def test_what_a_server_has_spent_outlives_it(town, square):
             restarted.train(epsilon=2.0)
         for done in (*restarted.serving, *owners):
             with pytest.raises(PrivetError):
-                done.result(60)
+                done.result(300)
     finally:
         restarted.close()
 
@@ -283,7 +287,7 @@ def test_whatever_goes_wrong_ends_the_run_and_not_the_server_and_does_not_say_wh
     assert "17" not in str(told.value)
     for done in (*square.serving, *owners):
         with pytest.raises(MpcError):
-            done.result(60)
+            done.result(300)
 
 
 def test_a_trainer_who_has_left_before_its_turn_takes_no_owners_time(town):
@@ -293,7 +297,7 @@ def test_a_trainer_who_has_left_before_its_turn_takes_no_owners_time(town):
         time.sleep(0.5)
         for done in square.serve():
             with pytest.raises(MpcError, match="has left"):
-                done.result(60)
+                done.result(300)
         assert [server.ledger.spent for server in square.servers] == [0] * 3
         assert not any(owner.done() for owner in owners)
 
@@ -309,17 +313,27 @@ def _ask_and_leave(square):
 def test_for_a_trainer_who_has_left_nothing_more_is_spent(square, monkeypatch):
     import privet.mpc.service as service
 
+    left, said = threading.Event(), Server._said
+
     def leaves(lines, timeout, progress):
         lines[0].receive()
+        for line in lines:
+            line.close()
+        left.set()
         raise MpcError("I have to go")
 
+    def says_and_waits(server, trainer, what):
+        said(server, trainer, what)
+        left.wait(300)  # otherwise servers that are quicker than the trainer would be done
+
     monkeypatch.setattr(service, "_answers", leaves)
+    monkeypatch.setattr(Server, "_said", says_and_waits)
     owners = square.owners()
     with pytest.raises(MpcError, match="have to go"):
         square.train(epsilon=3.0, max_depth=40)
     for done in (*square.serving, *owners):
         with pytest.raises(MpcError):
-            done.result(60)
+            done.result(300)
     assert all(server.ledger.spent < 3 for server in square.servers)
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import multiprocessing
 import secrets
 import socket
+import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from privet.mpc.mesh import PARTIES, Mesh, Queues
 from privet.mpc.replicated import ReplicatedEngine
 
 Program = Callable[..., Any]
+HERE = "127.0.0.1"
 
 
 def run_three(
@@ -105,17 +108,35 @@ def _serve_mpyc(party: int, folder: Path, pipe: Connection, program: Program, ar
     own = folder / str(party)
     identity = Identity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
     prepare_tls(party, own, identity, [(folder / f"{server_name(i)}.crt").read_bytes() for i in range(PARTIES)])
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = free.getsockname()[:2]
-    pipe.send(address)
     answer: Any
-    try:
-        engine = MpycEngine.start(party, pipe.recv(), own)
-        answer = program(engine, *args)
-        engine.finish()
-    except Exception as error:
-        answer = error
+    with held_ports(1) as (port,):
+        pipe.send((HERE, port))
+        try:
+            engine = MpycEngine.start(party, pipe.recv(), own)
+            answer = program(engine, *args)
+            engine.finish()
+        except Exception as error:
+            answer = error
     pipe.send(answer)
+
+
+@contextmanager
+def held_ports(n: int) -> Iterator[list[int]]:
+    """Free ports of this machine, kept for servers that are told their numbers and bind them later.
+
+    Who keeps them does not listen and lets them be shared, so Linux gives them to a server that asks for them, and to
+    nobody who asks for any. Elsewhere a second socket would be refused, so there they are looked up and not kept.
+    """
+    with ExitStack() as held:
+        ports = []
+        for _ in range(n):
+            one = held.enter_context(socket.socket())
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind((HERE, 0))
+            ports.append(int(one.getsockname()[1]))
+        if sys.platform != "linux":
+            held.close()
+        yield ports
 
 
 def _serve(
@@ -132,7 +153,7 @@ def _serve(
     identity = Identity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
     inbox = Inbox()
     known = {server_name(i): certificates[i] for i in range(PARTIES) if i != party}
-    listener = Listener(("127.0.0.1", 0), identity, known, inbox.welcome, timeout)
+    listener = Listener((HERE, 0), identity, known, inbox.welcome, timeout)
     pipe.send(listener.address)
     answer: Any
     try:
