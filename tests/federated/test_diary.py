@@ -13,7 +13,7 @@ ENTRIES = [Entry({"spent": f"{i}/10", "currency": "epsilon"}, b"asked" * i, b"re
 def test_a_diary_that_is_opened_again_has_what_was_written(tmp_path):
     diary = Diary(tmp_path)
     assert diary.begun is diary.closed is diary.last is None
-    diary.begin(TERMS, b"key")
+    diary.begin(TERMS, b"key", 0)
     for number, entry in enumerate(ENTRIES):
         assert diary.next == number
         diary.write(number, entry)

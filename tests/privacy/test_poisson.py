@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -41,7 +42,7 @@ def test_floats_never_keep_what_exact_numbers_would_not(mean, deviations, unifor
     law = module._Large(mean)
     j = max(-law._whole, round(deviations * math.sqrt(law._whole)))
     word = int(uniform * 2**64)
-    (kept,) = law._keeps(np.array([j]), np.array([word], dtype=np.uint64))
+    (kept,) = law._keeps(np.array([j]), np.array([word], dtype=np.uint64), os.urandom)
     chance = law._chance(j, 40) * 2**64
     if not word <= chance <= word + 1:
         assert kept == (word < chance)

@@ -151,7 +151,7 @@ def test_equal_digits_are_settled_by_the_next_ones(monkeypatch, gap, nudge, come
         agree = [word(place) for place in range(12)]
         words = [*agree, word(12, nudge)] if nudge else [*agree[:2], word(2, 5)]
     left = from_words(monkeypatch, *words)
-    assert survivors(np.array([gap])).tolist() == ([0] if comes_up else [])
+    assert survivors(np.array([gap]), samplers.os.urandom).tolist() == ([0] if comes_up else [])
     assert not left
 
 
@@ -182,10 +182,10 @@ def test_no_noise_is_no_draw_and_any_number_can_be_asked_for():
 
 def test_a_rest_is_kept_with_its_exact_chance(monkeypatch):
     """gap 1 of unit 2: coins of chance 1/2, 1/4, 1/6; the first that fails is an odd one or not."""
-    monkeypatch.setattr(samplers, "_uniform", lambda n, below: np.array([rolled.pop(0)[below]] * n))
+    monkeypatch.setattr(samplers, "_uniform", lambda n, below, _: np.array([rolled.pop(0)[below]] * n))
     for rolls, kept in (([{2: 1}], True), ([{2: 0}, {4: 1}], False), ([{2: 0}, {4: 0}, {6: 3}], True)):
         rolled = list(rolls)
-        assert samplers._below_one_survives(np.array([1]), 2).tolist() == [kept]
+        assert samplers._below_one_survives(np.array([1]), 2, samplers.os.urandom).tolist() == [kept]
 
 
 def test_wide_words_are_even_too():

@@ -34,6 +34,7 @@ from privet.errors import BudgetError, LeakError
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import party_mechanisms
 from privet.privacy.sensitivity import score_of
+from privet.privacy.tied import TiedBytes
 from privet.schema import Schema
 from privet.tree.candidates import Splits
 from privet.tree.multiway import Multiway
@@ -62,7 +63,8 @@ class PartyRecords(OwnRecords):
     """One party's records for one run. ``of`` shares make up the noise; with None each party's is the whole.
 
     ``seed`` makes the noise reproducible, for research: then there is no guarantee. ``parts`` is the secret stream that
-    records are dealt to parts with: a party that starts again has to deal them as before.
+    records are dealt to parts with: a party that starts again has to deal them as before. ``tied`` is what shares of
+    noise are drawn from (``privacy/tied.py``).
     """
 
     do: ClassVar[dict[str, str]] = {**OwnRecords.do, "parts": "parts", "focus": "focus", "splits": "tell_splits"}
@@ -74,13 +76,15 @@ class PartyRecords(OwnRecords):
         schema: Schema,
         ledger: Ledger,
         of: int | None,
-        seed: Any = None,
-        parts: Callable[[int], bytes] | None = None,
+        seed: Any,
+        parts: Callable[[int], bytes],
+        tied: TiedBytes,
     ) -> None:
         kind: type[MemoryCurator] = MemoryCurator if of is None else _Shares
-        super().__init__(kind(X, y, schema, ledger=ledger, mechanisms=party_mechanisms(of, seed)))
+        super().__init__(kind(X, y, schema, ledger=ledger, mechanisms=party_mechanisms(of, seed, tied)))
         self.records.part_bytes = parts
         self.schema = schema
+        self.tie = tied.tie
         self._splits: dict[str, Splits | Multiway] = {}
 
     def root(self, node: int, limit: str | None = None, currency: str = "epsilon") -> None:

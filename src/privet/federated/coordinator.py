@@ -81,7 +81,7 @@ class Coordinator:
         self._history = self.terms.digest
         self._keys = self._join()
 
-    def _join(self) -> dict[str, list[str]]:
+    def _join(self) -> dict[str, list[Any]]:
         """Everybody's signed key for this run; each party checks the others' by itself."""
         kept = self._journal.get("keys")
         if kept is None:
@@ -90,7 +90,7 @@ class Coordinator:
 
             def check(name: str, said: dict[str, Any], _: bytes) -> None:
                 key = _of_size(said["key"], KEY_BYTES)
-                self._signed(name, said, join_statement(self.terms, key))
+                self._signed(name, said, join_statement(self.terms, key, said["heard"]))
                 _need(isinstance(said["reproducible"], bool))
 
             replies = self._exchange(dict.fromkeys(self.terms.parties, message), check)
@@ -99,7 +99,7 @@ class Coordinator:
                     f"{_names(missing)} did not join. Start again when all parties are there, or without."
                     f"{self._garbage(missing)}"
                 )
-            keys = {name: [said["key"], said["signature"]] for name, (said, _) in replies.items()}
+            keys = {name: [said["key"], said["signature"], said["heard"]] for name, (said, _) in replies.items()}
             reproducible = any(said["reproducible"] for said, _ in replies.values())
             kept = pack({"keys": keys, "reproducible": reproducible})
             self._journal.put("keys", kept)
@@ -128,14 +128,27 @@ class Coordinator:
         return [read(said) for said in unpack(result)[0]["said"]]
 
     def sign(self, receipt: str) -> dict[str, str]:
-        """The parties' signatures of the receipt, by name; those who dropped out may be missing."""
+        """The parties' signatures of the receipt, by name; those who dropped out may be missing.
+
+        Each party gets them all, to keep, if it is still there.
+        """
         message = pack({"do": "sign", "run": self.terms.run, "receipt": receipt})
 
         def check(name: str, said: dict[str, Any], _: bytes) -> None:
             self._signed(name, said, receipt_statement(self.terms, name, receipt))
 
         replies = self._exchange(dict.fromkeys(self.terms.parties, message), check)
-        return {name: said["signature"] for name, (said, _) in replies.items()}
+        signatures = {name: said["signature"] for name, (said, _) in replies.items()}
+        self._hand_out(receipt, signatures)
+        return signatures
+
+    def _hand_out(self, receipt: str, signatures: dict[str, str]) -> None:
+        """Once, and without waiting for who has left: the run is over, and nothing depends on it here."""
+        words = {"do": "keep", "run": self.terms.run, "receipt": receipt, "signatures": signatures}
+        try:
+            self._channel.ask(dict.fromkeys(signatures, pack(words)))
+        except FederatedError as error:
+            self._progress(f"the parties have not got the signed receipt: {error}")
 
     # -- one question ------------------------------------------------------------------------------------------------
 

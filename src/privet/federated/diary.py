@@ -8,6 +8,7 @@ from typing import Any
 
 from privet.errors import FederatedError
 from privet.federated.journal import Journal
+from privet.federated.signed import SignedReceipt
 from privet.federated.terms import Terms
 from privet.federated.wire import pack, unpack
 
@@ -29,8 +30,9 @@ class Entry:
 class Diary(Journal):
     """The terms and this party's key for the run, then one entry for each question, and the receipt that ends it."""
 
-    def begin(self, terms: Terms, key: bytes) -> None:
-        self.put("run", pack({"terms": terms.words}, key))
+    def begin(self, terms: Terms, key: bytes, place: int) -> None:
+        """``place`` is that of this run among all that the party has joined."""
+        self.put("run", pack({"terms": terms.words, "place": place}, key))
 
     @property
     def begun(self) -> tuple[Terms, bytes] | None:
@@ -39,6 +41,10 @@ class Diary(Journal):
             return None
         words, key = unpack(kept)
         return Terms.of_words(words["terms"]), key
+
+    @property
+    def place(self) -> int:
+        return -1 if (kept := self.get("run")) is None else int(unpack(kept)[0]["place"])
 
     def write(self, number: int, entry: Entry) -> None:
         self.put(f"{number:06}", pack({**entry.noted, "asked": len(entry.asked)}, entry.asked + entry.reply))
@@ -97,3 +103,15 @@ class Diary(Journal):
             return None
         words, reply = unpack(kept)
         return bytes.fromhex(words["statement"]), reply
+
+    @property
+    def receipt(self) -> SignedReceipt | None:
+        """The receipt with all signatures, if the coordinator has handed it out."""
+        return None if (kept := self.get("receipt")) is None else SignedReceipt.from_json(kept.decode())
+
+    def met(self) -> dict[str, bool]:
+        """The parties that have signed that they joined this run, and whether they have closed it."""
+        if self.begun is None or not self.next:
+            return {}
+        signers = () if (receipt := self.receipt) is None else receipt.signatures
+        return {name: name in signers for name in self.begun[0].parties}

@@ -9,6 +9,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from privet.errors import FederatedError
 
@@ -39,6 +40,11 @@ class Identity:
 
     def sign(self, said: bytes) -> bytes:
         return self._key.sign(said, _SIGNATURE)
+
+    def secret(self, purpose: bytes) -> bytes:
+        """32 bytes that only the holder of the key can have, others for each purpose."""
+        number = self._key.private_numbers().private_value
+        return HKDF(hashes.SHA256(), 32, salt=None, info=b"privet secret|" + purpose).derive(number.to_bytes(66, "big"))
 
 
 Known = Mapping[str, ec.EllipticCurvePublicKey]

@@ -18,8 +18,8 @@ with the missing are said. Seeds are of one message: what is told for it opens n
 from __future__ import annotations
 
 import math
-import secrets
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
@@ -106,13 +106,16 @@ def _add(total: np.ndarray, numbers: np.ndarray, plus: bool) -> None:
         total -= numbers
 
 
-def deal_seed(seed: bytes, threshold: int, names: Sequence[str]) -> dict[str, bytes]:
+def deal_seed(
+    seed: bytes, threshold: int, names: Sequence[str], random_bytes: Callable[[int], bytes] = os.urandom
+) -> dict[str, bytes]:
     """A share of a party's own seed for each name, by its place; any ``threshold`` of them give it back (Shamir, 1979).
 
     Points of a random polynomial over a prime field, in Python's integers: for fifty parties that is fifty times faster
     than the libraries' fields of 2^128, which would take most of the time of a run.
     """
-    polynomial = [int.from_bytes(seed, "big"), *(secrets.randbelow(_PRIME) for _ in range(threshold - 1))]
+    drawn = (int.from_bytes(random_bytes(2 * SHARE_BYTES), "big") % _PRIME for _ in range(threshold - 1))
+    polynomial = [int.from_bytes(seed, "big"), *drawn]
     shares = {}
     for place, name in enumerate(names, start=1):
         value = 0

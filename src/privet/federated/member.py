@@ -5,7 +5,6 @@ What it has answered before, and what it may answer at all, is its party's to kn
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -19,6 +18,7 @@ from privet.federated.identity import Identity, Known, check_signature
 from privet.federated.masking import (
     SEED_BYTES,
     SHARE_BYTES,
+    Stream,
     deal_seed,
     masked,
     opened,
@@ -65,23 +65,31 @@ class Member:
         self.history = history_after(self.history, self.next, words["told"])
         self.next += 1
 
-    def _meet(self, keys: dict[str, list[str]]) -> None:
+    def _meet(self, keys: dict[str, list[Any]]) -> None:
         """Take the others' keys for this run, each signed by its party under the same terms."""
         if sorted(keys) != list(self.terms.parties):
             raise FederatedError("The keys are not those of the parties.")
-        for name, (key, signature) in keys.items():
+        for name, (key, signature, heard) in keys.items():
             public = bytes.fromhex(key)
             if name == self._me:
                 if public != self.public_key:
                     raise FederatedError("Somebody gave another key in this party's name.")
                 continue
-            check_signature(self._known, name, join_statement(self.terms, public), bytes.fromhex(signature))
+            check_signature(self._known, name, join_statement(self.terms, public, heard), bytes.fromhex(signature))
             self._secrets[name] = pair_secret(self._key, public, self.terms.digest)
 
-    def count(self, words: dict[str, Any]) -> tuple[Any, Any]:
-        """The private answer, paid for, with its noise and without masks: it must not leave like this."""
+    def count(self, words: dict[str, Any], context: bytes) -> tuple[Any, Any]:
+        """The private answer, paid for, with its noise and without masks: it must not leave like this.
+
+        The same for the same question, where it is one of the sums that masks hide.
+        """
         self.do(words)
+        self.records.tie(context)
         return self.records.answer(**words["question"])
+
+    def context(self, message: bytes) -> bytes:
+        """What the noise and the masks of the answer to this message are bound to, if it is the next question."""
+        return question_context(self.history, message)
 
     def answer(self, words: dict[str, Any], message: bytes) -> Entry:
         """Answer a question. The answer leaves masked, unless it has all of its noise."""
@@ -90,8 +98,8 @@ class Member:
             raise FederatedError("The list of those who are asked makes no sense.")
         if len(roster) < self.terms.threshold:
             raise FederatedError(f"Too few parties are asked: the terms need {self.terms.threshold}.")
-        context = question_context(self.history, message)
-        said, numbers = self.count(words)
+        context = self.context(message)
+        said, numbers = self.count(words, context)
         if self.terms.noise == "own" or words["question"]["do"] not in SUMS:
             return Entry(self._spent, message, pack({"said": said}, numbers.astype("<i8").tobytes()))
         reply, noted = self._masked(numbers, context, roster)
@@ -121,11 +129,12 @@ class Member:
         seeds = {name: pair_seed(self._secrets[name], context) for name in roster if name != me}
         if not self.terms.double:
             return pack({"said": None}, masked(numbers, me, seeds).astype("<u8").tobytes()), {}
-        own_seed = secrets.token_bytes(SEED_BYTES)
+        own = Stream(self._identity.secret(b"own masks|" + self._key.private_bytes_raw()), context)
+        own_seed = own(SEED_BYTES)
         dealt = {me: own_seed, **(seeds if self.terms.deals_pairs else {})}
-        shares = {name: deal_seed(seed, self.terms.threshold, self.terms.parties) for name, seed in dealt.items()}
+        shares = {name: deal_seed(seed, self.terms.threshold, self.terms.parties, own) for name, seed in dealt.items()}
         boxes = {
-            name: sealed(self._secrets[name], context, me, b"".join(own[name] for own in shares.values())).hex()
+            name: sealed(self._secrets[name], context, me, b"".join(each[name] for each in shares.values())).hex()
             for name in roster
             if name != me
         }

@@ -9,6 +9,8 @@ What a party promises, whatever the coordinator does:
   twice. Another question under the same number is refused;
 - masks cancel only between parties that were asked the same and were told the same before (``terms.question_context``);
 - it signs one receipt, of at least what it has spent, and answers nothing more in that run;
+- if what it keeps is an older copy (a backup was restored), a masked answer that it gives again has the same bytes
+  (``privacy/tied.py``), and it joins no run with a party that has met it in one that it has forgotten;
 - one process at a time has its state;
 - for one question it helps to read one sum, of at least ``Terms.threshold`` parties: where drop-outs are tolerated, it
   signs one list of those who answered, and helps when it sees that as many parties have signed the same.
@@ -33,11 +35,12 @@ from privet.federated.diary import Diary, Entry
 from privet.federated.identity import Identity, Known
 from privet.federated.masking import Stream
 from privet.federated.member import Member
-from privet.federated.signed import checked_receipt
+from privet.federated.signed import SignedReceipt, checked_receipt
 from privet.federated.terms import Terms, join_statement, receipt_statement
 from privet.federated.wire import pack, unpack
 from privet.privacy.kept import lock
 from privet.privacy.ledger import Amount, Ledger, show
+from privet.privacy.tied import TiedBytes
 from privet.privacy.zcdp import rho_of
 from privet.schema import Schema
 
@@ -108,6 +111,7 @@ class Party:
                 "confirm": self._confirm,
                 "unmask": self._unmask,
                 "sign": self._sign,
+                "keep": self._keep,
             }
             reply = answers[words["do"]](words, message)
             done = True
@@ -135,7 +139,8 @@ class Party:
         self._accept(terms)
         diary = self._diary(terms.run, new=True)
         if diary.begun is None:
-            diary.begin(terms, X25519PrivateKey.generate().private_bytes_raw())
+            place = 1 + max(each.place for each in self._all().values())
+            diary.begin(terms, X25519PrivateKey.generate().private_bytes_raw(), place)
             self._log(f"joined run {terms.run[:8]} of {', '.join(terms.parties)}")
         member = self._open(terms.run)
         if member.terms != terms:
@@ -143,9 +148,38 @@ class Party:
         return diary.once("join", lambda: self._joined(member))
 
     def _joined(self, member: Member) -> bytes:
-        signature = self._identity.sign(join_statement(member.terms, member.public_key))
-        reproducible = self._seed is not None
-        return pack({"key": member.public_key.hex(), "signature": signature.hex(), "reproducible": reproducible})
+        heard = self._heard(member.terms)
+        signature = self._identity.sign(join_statement(member.terms, member.public_key, heard)).hex()
+        said = {"key": member.public_key.hex(), "heard": heard, "signature": signature}
+        return pack({**said, "reproducible": self._seed is not None})
+
+    def _heard(self, terms: Terms) -> list[list[Any]]:
+        """The last run in which each of the others was met, and whether it has closed it: [run, closed, names].
+
+        Each has signed that. Who does not know such a run any more keeps an older copy of its state.
+        """
+        last: dict[str, tuple[str, bool]] = {}
+        for run, diary in sorted(self._all().items(), key=lambda item: item[1].place):
+            last |= {name: (run, closed) for name, closed in diary.met().items() if run != terms.run}
+        groups: dict[tuple[str, bool], list[str]] = {}
+        for name in terms.parties:
+            if name != self.name and name in last:
+                groups.setdefault(last[name], []).append(name)
+        return [[run, closed, names] for (run, closed), names in groups.items()]
+
+    def _remember(self, keys: dict[str, list[Any]]) -> None:
+        """Raise if another party has met this one in a run that is not known, or not known to be closed, here."""
+        known = self._all()
+        for other, (_, _, heard) in keys.items():
+            for run, closed, names in heard:
+                if self.name not in names or other == self.name:
+                    continue
+                if run not in known or known[run].begun is None or (closed and known[run].closed is None):
+                    raise FederatedError(
+                        f"{other} has met {self.name} in a run that {self.name} {'closed' if closed else 'joined'} and "
+                        f"does not know any more ({run[:8]}): what it keeps was lost, or is an older copy. It has "
+                        "forgotten what it spent, so it must not go on: bring its newest state folder back."
+                    )
 
     def _accept(self, terms: Terms) -> None:
         if self.name not in terms.parties:
@@ -172,6 +206,8 @@ class Party:
         if number != member.next:
             return pack({"behind": member.next})
         self._allow(words["question"]["do"], member)
+        if number == 0:
+            self._remember(words["keys"])
         entry = member.answer(words, message)
         diary.write(number, entry)
         of_limit = "" if self.limit == math.inf else f" of {show(self.limit)}"
@@ -193,6 +229,8 @@ class Party:
         number = int(words["number"])
         member = self._going_on(words["run"])
         if number == member.next:
+            if number == 0:
+                self._remember(words["keys"])
             self._diary(words["run"]).write(number, member.miss(words, message))
         return pack({"behind": member.next})
 
@@ -243,6 +281,16 @@ class Party:
         self._log(f"run {member.terms.run[:8]}: signed the receipt, epsilon {show(receipt.spent)}; the run is closed")
         return reply
 
+    def _keep(self, words: dict[str, Any], message: bytes) -> bytes:
+        """Keep the receipt with everybody's signatures."""
+        member, diary = self._open(words["run"]), self._diary(words["run"])
+        signed = SignedReceipt(member.terms, words["receipt"], dict(words["signatures"]))
+        signed.verify({**self._known, self.name: self._identity.public})
+        if diary.closed is None or diary.closed[0] != receipt_statement(member.terms, self.name, signed.receipt):
+            raise FederatedError(f"{self.name} has not signed this receipt.")
+        diary.once("receipt", lambda: signed.to_json().encode())
+        return pack({"kept": True})
+
     # -- runs and what is kept of them -------------------------------------------------------------------------------
 
     def _diary(self, run: str, new: bool = False) -> Diary:
@@ -254,6 +302,13 @@ class Party:
                 raise FederatedError(_NOT_JOINED)
             self._diaries[run] = Diary(None if self._state is None else self._state / run)
         return self._diaries[run]
+
+    def _all(self) -> dict[str, Diary]:
+        """What is kept of all runs."""
+        for folder in self._state.iterdir() if self._state is not None else ():
+            if folder.is_dir():
+                self._diary(folder.name)
+        return self._diaries
 
     def _going_on(self, run: str) -> Member:
         if self._diary(run).closed is not None:
@@ -272,12 +327,13 @@ class Party:
         ledger = Ledger(self.limit, self.delta, whole_orders=True)
         limit, ledger.root.limit = ledger.root.limit, math.inf  # what was answered before was within it
         seed = None if self._seed is None else [self._seed, int.from_bytes(sha256(self.name.encode()).digest()[:4])]
-        records = PartyRecords(*self._data, self.schema, ledger, terms.of, seed, Stream(key, b"privet parts"))
+        tied = TiedBytes(self._identity.secret(b"noise|" + key))
+        records = PartyRecords(*self._data, self.schema, ledger, terms.of, seed, Stream(key, b"privet parts"), tied)
         member = Member(terms, key, self._identity, self._known, records)
         for entry in diary.entries():
             words, _ = unpack(entry.asked)
-            if words["do"] == "ask":
-                member.count(words)  # charged again, and thrown away: what left is in the diary
+            if words["do"] == "ask":  # charged again, and thrown away: what left is in the diary
+                member.count(words, member.context(entry.asked))
             else:
                 member.do(words)
         ledger.root.limit = limit
@@ -288,10 +344,7 @@ class Party:
 
     def _spent_elsewhere(self, but: str) -> Fraction:
         """What all other runs have spent, in the currency of this party's limit: of each, what its last entry says."""
-        for folder in self._state.iterdir() if self._state is not None else ():
-            if folder.is_dir():
-                self._diary(folder.name)
-        diaries = [diary for run, diary in self._diaries.items() if run != but]
+        diaries = [diary for run, diary in self._all().items() if run != but]
         return sum((self._in_own_currency(last) for diary in diaries if (last := diary.last)), Fraction(0))
 
     def _in_own_currency(self, entry: Entry) -> Fraction:

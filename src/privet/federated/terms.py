@@ -150,9 +150,9 @@ def question_context(history: bytes, message: bytes) -> bytes:
     return sha256(b"privet question|" + history + sha256(message).digest()).digest()
 
 
-def join_statement(terms: Terms, key: bytes) -> bytes:
-    """What a party signs when it joins: the terms, and its key for this run."""
-    return b"privet join|" + terms.digest + key
+def join_statement(terms: Terms, key: bytes, heard: Any) -> bytes:
+    """What a party signs when it joins: the terms, its key for this run, and where it met the others before."""
+    return b"privet join|" + terms.digest + key + pack({"heard": heard})
 
 
 def list_statement(context: bytes, listed: Sequence[str]) -> bytes:

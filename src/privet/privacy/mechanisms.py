@@ -8,6 +8,7 @@ exact numbers, so only curators may hold one.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -21,6 +22,7 @@ from privet.privacy.receipt import SELECTIONS
 from privet.privacy.samplers import draw_parts, joint_quantiles, one_sided_geometric, survivors
 from privet.privacy.sensitivity import JointQuantiles
 from privet.privacy.shares import geometric_shares, skellam_shares
+from privet.privacy.tied import TiedBytes
 
 # Up to here noise fits in 64-bit integers, together with exact scores and public priors: it exceeds 2^62 with
 # a chance of exp(-1024), and a prior's logarithm, at least -709, stays below 2^62 in the scores' units.
@@ -209,10 +211,14 @@ class SeededMechanisms:
 
 
 class ShareMechanisms(SecureMechanisms):
-    """One party's: its noise is a share, and ``of`` shares add up to what a tally promises; its choices are its own."""
+    """One party's: its noise is a share, and ``of`` shares add up to what a tally promises; its choices are its own.
 
-    def __init__(self, of: int) -> None:
+    With ``tied`` the same question gets the same share again; its choices are drawn anew in any case.
+    """
+
+    def __init__(self, of: int, tied: TiedBytes | None = None) -> None:
         self._of = of
+        self._tied = tied
 
     def geometric_shares(self, values: np.ndarray, scale: float) -> np.ndarray:
         """Each integer plus a share of two-sided geometric noise."""
@@ -225,7 +231,8 @@ class ShareMechanisms(SecureMechanisms):
     def _with(self, draw: Any, values: np.ndarray, scale: float) -> np.ndarray:
         _check([scale])
         values = np.asarray(values, dtype=np.int64)
-        return values + draw(values.size, scale, self._of).reshape(values.shape)
+        source = os.urandom if self._tied is None else self._tied.to(values, scale)
+        return values + draw(values.size, scale, self._of, source).reshape(values.shape)
 
 
 class SeededShares(SeededMechanisms):
@@ -263,11 +270,11 @@ def mechanisms(random_state: int | np.random.Generator | np.random.RandomState |
     return SeededMechanisms(random_state)
 
 
-def party_mechanisms(of: int | None, seed: Any) -> Mechanisms:
+def party_mechanisms(of: int | None, seed: Any, tied: TiedBytes | None = None) -> Mechanisms:
     """One party's: ``of`` shares make up the noise or, with None, each party's is the whole. Secure without a seed."""
     if of is None:
         return mechanisms(seed)
-    return ShareMechanisms(of) if seed is None else SeededShares(seed, of)
+    return ShareMechanisms(of, tied) if seed is None else SeededShares(seed, of)
 
 
 def _check(scales: Sequence[float], mechanism: str = SELECTIONS[0]) -> None:

@@ -23,11 +23,11 @@ SMALL = 64
 """Means up to here have a table."""
 
 
-def poisson_about_mean(n: int, mean: Fraction) -> np.ndarray:
+def poisson_about_mean(n: int, mean: Fraction, random_bytes: Callable[[int], bytes] = os.urandom) -> np.ndarray:
     """``n`` Poisson numbers, each less the whole part of their mean, so that the largest means fit."""
     if mean <= SMALL:
-        return _table(mean).draw(n) - math.floor(mean)
-    return _large(mean).draw(n)
+        return _table(mean).draw(n, random_bytes) - math.floor(mean)
+    return _large(mean).draw(n, random_bytes)
 
 
 class PoissonTable:
@@ -116,19 +116,19 @@ class _Large:
         flat = 0.5 * np.log1p(j / self._whole) + _stirling(k) - _stirling(np.array(float(self._whole)))
         return -tilt - flat + np.abs(j) / self._width
 
-    def draw(self, n: int) -> np.ndarray:
+    def draw(self, n: int, random_bytes: Callable[[int], bytes] = os.urandom) -> np.ndarray:
         kept = np.empty(0, dtype=np.int64)
         while len(kept) < n:
             more = 3 * (n - len(kept)) // 2 + 64
-            signs = np.frombuffer(os.urandom(more), dtype=np.uint8) & 1
-            size = one_sided_geometric(more, self._width, 1)
+            signs = np.frombuffer(random_bytes(more), dtype=np.uint8) & 1
+            size = one_sided_geometric(more, self._width, 1, random_bytes)
             j = np.where(signs == 1, size, -size)[(signs == 1) | (size > 0)]  # 0 has one sign
             j = j[j >= -self._whole]
-            words = np.frombuffer(os.urandom(8 * len(j)), dtype=np.uint64)
-            kept = np.concatenate([kept, j[self._keeps(j, words)]])
+            words = np.frombuffer(random_bytes(8 * len(j)), dtype=np.uint64)
+            kept = np.concatenate([kept, j[self._keeps(j, words, random_bytes)]])
         return kept[:n]
 
-    def _keeps(self, j: np.ndarray, words: np.ndarray) -> np.ndarray:
+    def _keeps(self, j: np.ndarray, words: np.ndarray, random_bytes: Callable[[int], bytes]) -> np.ndarray:
         """Whether each uniform number, of which the first 64 digits are given, is below the chance of its j."""
         early = j < -self._whole + 16  # where Stirling's series is not good enough for floats
         exponents = self._exponents(np.where(early, 0, j)) - float(self._most)
@@ -137,7 +137,7 @@ class _Large:
         # The chance is right to (1 + |exponent|) 1e-9 of its size, the uniform number to 2^-52.
         open_ = np.abs(uniform - chance) <= chance * (1 - exponents) * 1e-9 + 2.0**-52
         for i in np.flatnonzero(open_ | early):
-            keep[i] = self.keeps_exactly(int(j[i]), int(words[i]))
+            keep[i] = self.keeps_exactly(int(j[i]), int(words[i]), random_bytes)
         return keep
 
     def keeps_exactly(self, j: int, word: int, random_bytes: Callable[[int], bytes] = os.urandom) -> bool:

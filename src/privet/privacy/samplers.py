@@ -32,25 +32,25 @@ def draw_parts(
     return _uniform(n_records, n_parts, random_bytes)
 
 
-def survivors(gaps: np.ndarray) -> np.ndarray:
+def survivors(gaps: np.ndarray, random_bytes: Callable[[int], bytes] = os.urandom) -> np.ndarray:
     """The numbers of those whose coin, of chance exactly exp(-gap) for a whole gap >= 0, comes up.
 
     A coin comes up if a uniform number in [0, 1) is below its chance. Both are compared by 16 binary digits;
     in the one case in 2^16 where these are equal, by the next 16, and so on. So the chance is exact, and
     nearly always two bytes of randomness decide: randomness is what coins cost most.
     """
-    words = np.frombuffer(os.urandom(WORD // 8 * len(gaps)), dtype=np.uint16)
+    words = np.frombuffer(random_bytes(WORD // 8 * len(gaps)), dtype=np.uint16)
     thresholds = _first_digits()[np.minimum(gaps, WORD)]
     up = (words < thresholds) | (gaps == 0)
     for i in np.flatnonzero((words == thresholds) & (gaps != 0)):
-        up[i] = _below(int(gaps[i]))
+        up[i] = _below(int(gaps[i]), random_bytes)
     return np.flatnonzero(up)
 
 
-def _below(gap: int) -> bool:
+def _below(gap: int, random_bytes: Callable[[int], bytes]) -> bool:
     """Whether more digits of a uniform number are below those of exp(-gap), the first word being equal."""
     place = 1
-    while (digits := _digits_of_exp(gap, place)) == (word := int.from_bytes(os.urandom(WORD // 8), "little")):
+    while (digits := _digits_of_exp(gap, place)) == (word := int.from_bytes(random_bytes(WORD // 8), "little")):
         place += 1
     return word < digits
 
@@ -70,7 +70,9 @@ def _digits_of_exp(gap: int, place: int) -> int:
         return int(Decimal(-gap).exp() * 2 ** (WORD * (place + 1))) % 2**WORD
 
 
-def one_sided_geometric(n: int, numerator: int, denominator: int) -> np.ndarray:
+def one_sided_geometric(
+    n: int, numerator: int, denominator: int, random_bytes: Callable[[int], bytes] = os.urandom
+) -> np.ndarray:
     """``n`` independent whole numbers k >= 0, each with P(k) = (1 - a) a^k, a = exp(-denominator / numerator).
 
     Exact and vectorised: OpenDP's sampler takes some ten microseconds for each number, this one less than one. Count
@@ -85,25 +87,25 @@ def one_sided_geometric(n: int, numerator: int, denominator: int) -> np.ndarray:
     while len(fails) <= n:
         more = 2 * (n + 1 - len(fails)) + 16
         came_up = np.zeros(more, dtype=bool)
-        came_up[survivors(np.ones(more, dtype=np.int64))] = True
+        came_up[survivors(np.ones(more, dtype=np.int64), random_bytes)] = True
         fails = np.concatenate([fails, n_coins + np.flatnonzero(~came_up)])
         n_coins += more
     whole = np.diff(fails[: n + 1]) - 1
     rest = np.zeros(n if numerator == 1 else 0, dtype=np.int64)
     while len(rest) < n:
-        drawn = _uniform(2 * (n - len(rest)) + 16, numerator)
-        rest = np.concatenate([rest, drawn[_below_one_survives(drawn, numerator)]])
+        drawn = _uniform(2 * (n - len(rest)) + 16, numerator, random_bytes)
+        rest = np.concatenate([rest, drawn[_below_one_survives(drawn, numerator, random_bytes)]])
     return (whole * numerator + rest[:n]) // denominator
 
 
-def _below_one_survives(gaps: np.ndarray, unit: int) -> np.ndarray:
+def _below_one_survives(gaps: np.ndarray, unit: int, random_bytes: Callable[[int], bytes]) -> np.ndarray:
     """Coins of chance exp(-g), g = gap / unit in [0, 1): in a row of coins of chances g/1, g/2, ... the first to fail
     is an odd one. (The k-th is the first to fail with chance g^(k-1)/(k-1)! - g^k/k!.)
     """
     up = np.zeros(len(gaps), dtype=bool)
     alive, k = np.arange(len(gaps)), 1
     while len(alive):
-        tossed = _uniform(len(alive), unit * k) < gaps[alive]
+        tossed = _uniform(len(alive), unit * k, random_bytes) < gaps[alive]
         up[alive[~tossed]] = k % 2 == 1
         alive, k = alive[tossed], k + 1
     return up

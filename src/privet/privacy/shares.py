@@ -113,11 +113,11 @@ def _quotient(u: int, v: int, bits: int, law: _ShareLaw, digits: int) -> Decimal
     return (Decimal(u) / 2**bits).ln() / q.ln()
 
 
-def skellam_shares(n: int, scale: float, of: int) -> np.ndarray:
+def skellam_shares(n: int, scale: float, of: int, random_bytes: Callable[[int], bytes] = os.urandom) -> np.ndarray:
     """``n`` independent whole numbers; ``of`` of them, drawn by different parties, add up to Skellam noise.
 
     Skellam noise of standard deviation ``scale`` is the difference of two Poisson numbers of mean ``scale``^2 / 2.
     Poisson numbers add up, so the difference of two of an ``of``-th of that mean is a share of it. Exact.
     """
     mean = Fraction(scale) ** 2 / (2 * of)
-    return poisson_about_mean(n, mean) - poisson_about_mean(n, mean)
+    return poisson_about_mean(n, mean, random_bytes) - poisson_about_mean(n, mean, random_bytes)
