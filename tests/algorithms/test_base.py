@@ -146,6 +146,19 @@ def test_no_model_spends_anything_on_columns_that_it_refuses(name):
     assert (ledger.spent, ledger.events) == (0, [])
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_tiny_epsilon_is_enough_or_refused_before_anything_is_spent(name):
+    """And noise that is a million times the records buys no tree that takes long, however it falls."""
+    kind = model_class(name)
+    ends = {"classes": SCHEMA.classes} if kind._task == "classification" else {"target": (0, 90)}
+    with Ledger(math.inf) as ledger:
+        try:
+            kind(Schema(SCHEMA.features, **ends), epsilon=1e-7).fit(X, Y if "classes" in ends else X["age"])
+        except BudgetError:
+            assert (ledger.spent, ledger.events) == (0, [])
+    assert ledger.spent <= Fraction("1e-7")
+
+
 class AsIfFederated(MemoryCurator):
     """One that answers what owners answer who do not show their records to anybody."""
 

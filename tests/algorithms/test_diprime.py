@@ -106,6 +106,16 @@ def test_the_depth_gives_the_expected_occupancy(n, partition, depth):
     assert model._depth(None, None, Fraction(5)) == (depth, Fraction(5))
 
 
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-6, 1e-9])
+def test_noise_in_the_number_of_records_buys_few_leaves(epsilon):
+    """Without records the number is noise; twenty scales of it, which come with a chance of 1e-9, buy 45 leaves."""
+    X, y = np.empty((0, 3)), np.empty(0)
+    schema = Schema({"x": Numeric(0, 1), "z": Numeric(0, 1), "w": Numeric(0, 1)}, target=(0, 20))
+    for _ in range(5):
+        model = DiPriMeForestRegressor(schema, epsilon=epsilon).fit(X, y)
+        assert max(tree.depth for tree in model.forest_.trees) <= 6
+
+
 def test_a_published_forest_without_noise_is_the_median_forest():
     """At a huge epsilon medians, choices and means are exact."""
     schema = Schema({"x": Numeric(0, 1), "z": Numeric(0, 1)}, target=(0, 20))

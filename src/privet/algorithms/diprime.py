@@ -133,8 +133,12 @@ class DiPriMe(PrivateForest):
         if self.max_depth is not None:
             return self.max_depth, budget
         size = Size.of(curator, start, budget, self.n_records)
-        in_tree = size.n / self.n_trees if self.partition else size.n
-        return min(int(math.log2(max(in_tree / self.occupancy, 1))), deepest(self.n_trees)), size.left
+        parts, occupancy = self.n_trees if self.partition else 1, float(self.occupancy)
+        if self.n_records is None:
+            # Noise alone must not buy leaves, however large it is: each holds at least as much as its own noise.
+            at_leaf = float(size.left) * (1 - self.rho) * parts / self.n_trees
+            occupancy = max(occupancy, 1 / at_leaf)
+        return min(int(math.log2(max(size.trusted / parts / occupancy, 1))), deepest(self.n_trees)), size.left
 
     def _shares(self, curator: Curator, level: Fraction, n_candidates: int) -> Shares:
         """Half of a level's budget for the medians; sound: a share for each of them, since a record is in all."""
@@ -232,7 +236,8 @@ class DiPriMeForestClassifier(DiPriMe, ForestClassifier):
     n_trees : int
         How many trees.
     max_depth : int, optional
-        The depth of all trees; by default the one at which a leaf is expected to hold ``occupancy`` records.
+        The depth of all trees; by default the one at which a leaf is expected to hold ``occupancy`` records (and where
+        their number is measured, as many as its noise).
     occupancy : int
         See ``max_depth``.
     attribute : "random", "exp" or "flip"
