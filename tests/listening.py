@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet import Ledger, MemoryCurator
-from privet.audit.exact import ScriptedMechanisms
+from privet.audit.scripted import ScriptedMechanisms
 from privet.privacy.sensitivity import Score
 from privet.tree.candidates import Candidates
 

@@ -115,6 +115,31 @@ def test_the_computation_would_catch_half_the_noise(monkeypatch):
     assert loss([], KINDS[0]) > 1
 
 
+def gaussian_rounds(epsilon, delta):
+    """The largest epsilon that a round with Gaussian noise shows at its delta, on a pair that a record tells apart."""
+    model = PrivateForestClassifier(epsilon=epsilon, delta=delta, method="boosting", n_records=MANY, progress=False)
+    tables = [([["a"]], ["no"]), ([["a"], ["b"]], ["no", "yes"])]
+    pair = Pair(*((np.array(X, dtype=object), np.array(y, dtype=object)) for X, y in tables), ONE)
+    return exact_bound(model, pair, window=(-1, 1))
+
+
+@pytest.mark.usefixtures("one_round")
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-2), (4.0, 1e-3)])
+def test_a_round_with_a_delta_is_within_it(epsilon, delta):
+    bound = gaussian_rounds(epsilon, delta)
+    assert bound.delta == delta
+    assert 0.1 * epsilon < bound.epsilon <= epsilon
+
+
+@pytest.mark.usefixtures("one_round")
+def test_a_quarter_of_a_rounds_noise_is_caught_at_its_delta(monkeypatch):
+    from privet.curators import tallies
+
+    proper = tallies.scale_for
+    monkeypatch.setattr(tallies, "scale_for", lambda sensitivity, ratio: proper(sensitivity, ratio) / 4)
+    assert gaussian_rounds(1.0, 1e-2).violated
+
+
 @pytest.mark.slow
 def test_trees_on_disjoint_parts_are_within_the_budget():
     model = PrivateForestClassifier(epsilon=1.0, method="trees", n_trees=2, max_depth=1, n_records=MANY, progress=False)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from privet import Categorical, PrivateTreeClassifier, Schema
+from privet import Categorical, HistogramTreeClassifier, PrivateTreeClassifier, Schema
 from privet.audit import Bound, Finding, Pair, audit, auditor
 from privet.audit.search import TOO_LARGE
 from privet.errors import PrivetError
@@ -199,10 +199,18 @@ def test_what_delta_allows_is_no_violation(search_only):
     assert not violated(0.5)
 
 
-def test_with_a_delta_our_own_are_counted(search_only):
+def test_with_a_delta_our_own_are_computed_as_without(search_only):
     report = audit(PrivateTreeClassifier(max_depth=1), delta=1e-3, minutes=10, most_pairs=1, n_jobs=1)
-    assert {bound.engine for bound in report.bounds} == {"statistical"}
+    assert {bound.engine for bound in report.bounds} == {"exact"}
     assert report.worst.delta == 1e-3
+
+
+def test_an_estimators_own_delta_is_what_it_promised(search_only):
+    model = HistogramTreeClassifier(epsilon=1, delta=1e-2, max_depth=1, n_bins=2, min_samples=10_000)
+    report = audit(model, minutes=10, most_pairs=3, n_jobs=1)
+    assert (report.worst.delta, report.violated) == (1e-2, False)
+    assert "exact" in {bound.engine for bound in report.bounds}
+    assert "delta=0.01" in report.findings[0].code()
 
 
 # -- wrong use --------------------------------------------------------------------------------------------------------

@@ -8,8 +8,10 @@ import pytest
 
 from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
 from privet.audit import Pair, bound_of_laws, exact_bound, exact_bound_of
-from privet.audit.exact import TooManyTranscripts, loss, outputs, transcripts
+from privet.audit.exact import loss, outputs, transcripts
+from privet.audit.scripted import TooManyTranscripts
 from privet.errors import PrivetError
+from privet.privacy.laws import log_gaussian
 from privet.privacy.sensitivity import JointQuantiles
 
 
@@ -153,6 +155,85 @@ def test_how_often_the_loss_shows_is_said():
 
 def test_an_output_that_only_one_table_has_is_infinite():
     assert bound_of_laws({"a": 0.0}, {"b": 0.0}).epsilon == np.inf
+
+
+# -- with a delta ----------------------------------------------------------------------------------------------------
+
+
+def noisy_count(n, scale):
+    return lambda mechanisms: int(mechanisms.gaussian(np.array([n]), scale)[0])
+
+
+def truth(scale, delta):
+    """The epsilon of a count with discrete Gaussian noise at this delta: that of the best threshold, by bisection."""
+    k = np.arange(-40 * int(scale + 1), 40 * int(scale + 1))
+    p, q = np.exp(log_gaussian(k - 1, scale)), np.exp(log_gaussian(k, scale))
+    low, high = 0.0, 50.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.maximum(p - math.exp(middle) * q, 0).sum() > delta else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("scale", [0.7, 1.0])
+def test_the_loss_of_gaussian_noise_at_a_delta_is_that_of_its_law(scale, delta):
+    """Noise that is no wider than one is told as it is: the window sees all of it."""
+    bound = exact_bound_of(noisy_count(0, scale), noisy_count(1, scale), delta=delta, window=(-12, 14))
+    assert bound.delta == delta
+    assert bound.epsilon == pytest.approx(truth(scale, delta), rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [5.0, 40.0, 1e6])
+def test_wide_gaussian_noise_is_told_in_scales_and_shows_a_good_part_of_its_loss(scale):
+    delta = 0.1 / scale  # of which the best threshold shows an epsilon near that of a single record
+    found = exact_bound_of(noisy_count(0, scale), noisy_count(1, scale), delta=delta, window=(-5, 6)).epsilon
+    if scale < 1e5:
+        assert 0.7 * truth(scale, delta) < found <= truth(scale, delta)
+    assert 0 < found < 5 / scale
+
+
+def test_less_noise_than_promised_is_caught_at_a_delta():
+    fair, poor = (
+        exact_bound_of(noisy_count(0, s), noisy_count(1, s), delta=1e-3, proven=truth(3.0, 1e-3), window=(-8, 8))
+        for s in (3.0, 2.0)
+    )
+    assert not fair.violated
+    assert poor.violated
+    assert "one of" in poor.event
+
+
+def test_a_delta_is_taken_off_the_best_set_of_outputs():
+    one = {"a": math.log(0.5), "b": math.log(0.3), "c": math.log(0.2)}
+    other = {"a": math.log(0.1), "b": math.log(0.2), "c": math.log(0.7)}
+    sets = [("a",), ("b",), ("c",), ("a", "b"), ("a", "c"), ("b", "c")]
+    for delta in (0.01, 0.2, 0.45):
+        every = [
+            math.log((p - delta) / q)
+            for s in sets
+            for here, there in ((one, other), (other, one))
+            for p, q in [(sum(math.exp(here[o]) for o in s), sum(math.exp(there[o]) for o in s))]
+            if p > delta
+        ]
+        assert bound_of_laws(one, other, delta=delta).epsilon == pytest.approx(max(0, *every))
+    assert bound_of_laws(one, other, delta=0.999).epsilon == 0
+    assert bound_of_laws({"a": 0.0}, {"b": 0.0}, delta=0.5).epsilon == math.inf
+    with pytest.raises(PrivetError, match="delta"):
+        bound_of_laws(one, other, delta=-0.1)
+
+
+def test_what_follows_from_cut_answers_is_counted_against_a_finding_at_a_delta_too():
+    """The second question is asked of what the first one's cut answer says: only what is certain is claimed."""
+
+    def run(n):
+        def fit(mechanisms):
+            first = mechanisms.gaussian(np.array([n]), 0.8)
+            return int(first[0]), int(mechanisms.gaussian(first, 0.8)[0])
+
+        return fit
+
+    bound = exact_bound_of(run(0), run(1), delta=1e-3, proven=0.1, window=(-2, 3))
+    assert 0 < bound.epsilon < bound.suspected
 
 
 def test_draws_behind_the_curtain_are_averaged_over():

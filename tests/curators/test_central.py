@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from privet import BudgetError, CapabilityError, Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
-from privet.audit.exact import _SELECTION_LAWS, loss, transcripts
+from privet.audit.exact import loss, transcripts
+from privet.audit.scripted import SELECTION_LAWS
 from privet.curators.base import Node, Tally
 from privet.privacy.laws import log_exponential, log_geometric, log_joint_quantiles
 from privet.privacy.mechanisms import SecureMechanisms, mechanisms, selection_scale
@@ -502,7 +503,7 @@ def test_choices_follow_their_law_with_the_prior(seed, mechanism):
             for c in all_choices
         ]
     )
-    law = _SELECTION_LAWS[mechanism]
+    law = SELECTION_LAWS[mechanism]
     probabilities = np.exp(law(scores + np.rint(options.log_prior * scale), scale))
     number = {choice: i for i, choice in enumerate(all_choices)}
     observed = np.bincount([number[choice] for choice in choices.values()], minlength=len(options))

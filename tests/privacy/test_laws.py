@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from privet.privacy.laws import (
     log_exponential,
+    log_gaussian,
+    log_gaussian_tail,
     log_geometric,
     log_geometric_tail,
     log_permute_and_flip,
@@ -183,6 +185,14 @@ def test_geometric_noise_sums_to_one_and_a_step_costs_one_over_the_scale(scale):
 def test_the_tail_of_geometric_noise_is_the_sum_of_its_chances(scale, k):
     logs = log_geometric(np.arange(k, k + 50_000), scale)
     assert log_geometric_tail(k, scale) == pytest.approx(np.logaddexp.reduce(logs), abs=1e-10)
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.5, 3.7, 99.0, 101.0, 3000.0])
+@pytest.mark.parametrize("scales", [0, 1, 4, 9])
+def test_the_tail_of_gaussian_noise_is_the_sum_of_its_chances(scale, scales):
+    k = max(1, round(scales * scale))
+    logs = log_gaussian(np.arange(k, k + math.ceil(40 * scale) + 2), scale)
+    assert log_gaussian_tail(k, scale) == pytest.approx(np.logaddexp.reduce(logs), abs=1e-6 if scale > 100 else 1e-12)
 
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e-3, 1e10, 2.0**52])

@@ -9,172 +9,27 @@ of the transcript, so its loss is at most that.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from privet.audit.bound import Bound, check_proven, exceeds
+from privet.audit.bound import Bound, check_delta, check_proven, exceeds
 from privet.audit.event import comparable
 from privet.audit.pair import Pair, fresh, pair_of
+from privet.audit.scripted import MOST, ScriptedMechanisms, TooManyTranscripts, Transcript, Window
 from privet.errors import PrivetError
-from privet.privacy.laws import (
-    log_exponential,
-    log_geometric,
-    log_geometric_tail,
-    log_joint_quantiles,
-    log_permute_and_flip,
-    log_report_noisy_max,
-)
-from privet.privacy.sensitivity import TARGET_ONE, JointQuantiles
 
-Transcript = tuple[int, ...]
-Window = tuple[int, int]
 Run = Callable[["ScriptedMechanisms"], Any]
 
 WINDOW: Window = (-2, 6)
-MOST = 100_000
-"""How many transcripts are followed before an exact audit gives up."""
 
 _HOPELESS = 4
 
 NEARLY = 0.9
 """An event is nearly as telling as another from this share of its loss on."""
-
-FINE = 2.0**10
-"""From this noise scale on a noisy number is a fixed-point sum."""
-
-_SELECTION_LAWS = {
-    "permute_and_flip": log_permute_and_flip,
-    "exponential": log_exponential,
-    "report_noisy_max": log_report_noisy_max,
-}
-
-
-class ScriptedMechanisms:
-    """Mechanisms whose answers are laid down: they follow a script and note the law of every answer.
-
-    Noisy numbers are cut to ``window``, ends included: the algorithm is told the end for what lies beyond. Where it
-    asks nothing more that depends on such a number, the cut is post-processing and can only hide loss. Where later
-    questions depend on it, this is another algorithm, the one that is run with cut answers: what is computed is exact
-    for that one, and near the truth only as far as answers beyond the window are rare.
-    ``unsure`` says that it happened: something was asked after an answer at an end of the window.
-    Draws that stay behind the curtain (which part a record belongs to) are scripted as well, but are no answers.
-    ``known`` are the laws of the first answers, from an earlier run that was given the same ones: the scores that they
-    follow from are then not asked for again.
-    """
-
-    reproducible = False
-
-    def __init__(self, script: Sequence[int], window: Window, known: Sequence[np.ndarray] = ()) -> None:
-        self._script = list(script)
-        self._known = known
-        self._window = window
-        self.answers: list[int] = []
-        self.laws: list[np.ndarray] = []
-        self.hidden: set[int] = set()
-        self.cut = False
-        self.unsure = False
-        self._at_end = False
-
-    @property
-    def generator(self) -> Any:
-        """What the curator draws parts from."""
-        return _ScriptedGenerator(self)
-
-    @property
-    def transcript(self) -> Transcript:
-        return tuple(answer for i, answer in enumerate(self.answers) if i not in self.hidden)
-
-    def draw(self, below: int) -> int:
-        """A number that nobody sees, all equally likely."""
-        self.hidden.add(len(self.answers))
-        return self._answer(np.full(below, -math.log(below)))
-
-    def _answer(self, law: np.ndarray) -> int:
-        position = len(self.answers)
-        answer = self._script[position] if position < len(self._script) else 0
-        self.answers.append(answer)
-        self.laws.append(law)
-        return answer
-
-    def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
-        self.unsure |= self._at_end
-        start = len(self.answers)
-        laws = self._known[start : start + len(scales)]
-        if len(laws) < len(scales):
-            laws = [_SELECTION_LAWS[mechanism](score, scale) for score, scale in zip(scores, scales)]
-        return [self._answer(law) for law in laws]
-
-    def joint_quantiles(
-        self, counts: np.ndarray, score: JointQuantiles, weights: np.ndarray, scale: float
-    ) -> list[int]:
-        self.unsure |= self._at_end
-        points = len(score.spacings) - 1
-        if math.comb(len(weights) + points - 1, points) > MOST:  # seen before they are listed: there may be 10^16
-            raise TooManyTranscripts(
-                f"{points} quantiles on {len(weights)} cuts can fall in more than {MOST} ways: use a coarser grid, "
-                "fewer quantiles, or the statistical engine."
-            )
-        cuts, law = log_joint_quantiles(counts, score, weights, scale)
-        return list(cuts[self._answer(law)])
-
-    def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
-        low, high = self._window
-        self.unsure |= self._at_end
-        self.cut = self.cut or values.size > 0
-        # Fixed-point sums have so many values that only whole records of them are told apart, rounded down.
-        unit = TARGET_ONE if scale >= FINE else 1
-        laws = (_cut_geometric(int(value), scale, low, high, unit) for value in values.flat)
-        noisy = [unit * (low + self._answer(law)) for law in laws]
-        self._at_end |= not {unit * low, unit * high}.isdisjoint(noisy)
-        return np.array(noisy, dtype=np.int64).reshape(values.shape)
-
-    def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
-        raise PrivetError(
-            "Gaussian noise has no largest loss: what it promises comes with a delta. Use privacy_curve, or "
-            "audit with a delta."
-        )
-
-
-class _ScriptedGenerator:
-    """As much of a NumPy generator as ``privet.privacy.samplers`` asks for."""
-
-    def __init__(self, mechanisms: ScriptedMechanisms) -> None:
-        self._mechanisms = mechanisms
-
-    def integers(self, below: int, size: int) -> np.ndarray:
-        return np.array([self._mechanisms.draw(below) for _ in range(size)], dtype=np.int64)
-
-
-def _cut_geometric(value: int, scale: float, low: int, high: int, unit: int = 1) -> np.ndarray:
-    """The law of a noisy value in units, rounded down and cut to [low, high]."""
-    if unit == 1:
-        law = log_geometric(np.arange(low, high + 1) - value, scale)
-    else:
-        law = np.array([_log_between(k * unit - value, (k + 1) * unit - value, scale) for k in range(low, high + 1)])
-    law[0] = _log_at_least(value - (low + 1) * unit + 1, scale)
-    law[-1] = _log_at_least(high * unit - value, scale)
-    return law
-
-
-def _log_between(first: int, end: int, scale: float) -> float:
-    """Log-probability that two-sided geometric noise is at least ``first`` and below ``end``."""
-    if end <= 0:  # the mirror image: the noise is symmetric
-        first, end = 1 - end, 1 - first
-    if first >= 1:
-        return log_geometric_tail(first, scale) + math.log(-math.expm1(-(end - first) / scale))
-    outside = np.logaddexp(log_geometric_tail(1 - first, scale), log_geometric_tail(end, scale))
-    return math.log(-math.expm1(outside))
-
-
-def _log_at_least(k: int, scale: float) -> float:
-    """Log-probability that two-sided geometric noise is at least ``k``, of either sign."""
-    if k >= 1:
-        return log_geometric_tail(k, scale)
-    return float(np.log1p(-np.exp(log_geometric_tail(1 - k, scale))))
 
 
 def transcripts(run: Run, window: Window = WINDOW, most: int = 1_000_000) -> dict[Transcript, float]:
@@ -188,9 +43,18 @@ def outputs(run: Run, window: Window = WINDOW, most: int = MOST) -> dict[Hashabl
 
 
 def exact_bound(
-    estimator: Any, pair: Pair, *, proven: float | None = None, window: Window = WINDOW, most: int = MOST
+    estimator: Any,
+    pair: Pair,
+    *,
+    proven: float | None = None,
+    delta: float | None = None,
+    window: Window = WINDOW,
+    most: int = MOST,
 ) -> Bound:
     """The largest loss over everything that an estimator of this project can release on a pair: a fact.
+
+    With a ``delta``, by default the estimator's own, it is the largest epsilon that some set of outputs shows to be too
+    small: ln((P(S) - delta) / Q(S)).
 
     For tiny data: every sequence of private answers is followed, ``most`` at the most. Noisy numbers are cut to
     ``window``, which may hide some loss and, where later questions depend on a cut answer, may add some. So if the loss
@@ -200,7 +64,9 @@ def exact_bound(
     """
     if proven is None:
         proven = getattr(estimator, "epsilon", None)
-    return exact_bound_of(*scripted_fits(estimator, pair), proven=proven, window=window, most=most)
+    if delta is None:
+        delta = getattr(estimator, "delta", None) or 0.0
+    return exact_bound_of(*scripted_fits(estimator, pair), proven=proven, delta=delta, window=window, most=most)
 
 
 def scripted_fits(estimator: Any, pair: Pair) -> tuple[Run, Run]:
@@ -227,7 +93,8 @@ def scripted_fits(estimator: Any, pair: Pair) -> tuple[Run, Run]:
             from privet.privacy.ledger import Ledger
 
             try:
-                curator = MemoryCurator(*fresh(table), schema, ledger=Ledger(math.inf), mechanisms=mechanisms)
+                ledger = Ledger(math.inf, delta=getattr(estimator, "delta", None))
+                curator = MemoryCurator(*fresh(table), schema, ledger=ledger, mechanisms=mechanisms)
                 return released(estimator.fit_curator(curator))
             except TooManyTranscripts:
                 raise
@@ -245,17 +112,24 @@ def scripted_fits(estimator: Any, pair: Pair) -> tuple[Run, Run]:
 
 
 def exact_bound_of(
-    run_one: Run, run_other: Run, *, proven: float | None = None, window: Window = WINDOW, most: int = MOST
+    run_one: Run,
+    run_other: Run,
+    *,
+    proven: float | None = None,
+    delta: float = 0.0,
+    window: Window = WINDOW,
+    most: int = MOST,
 ) -> Bound:
     """The same for any two functions that are given mechanisms, draw from nothing else, and return what is released."""
     check_proven(proven)
+    check_delta(delta)
     low, high = window
     if not low < high:
         raise PrivetError(f"A window is two whole numbers, the lower first; got {window!r}.")
     if not most > 0:
         raise PrivetError(f"most must be greater than zero; got {most!r}.")
     tables = _tables(run_one, run_other, window, most)
-    bound = _bound_of_tables(tables, proven)
+    bound = _bound_of_tables(tables, proven, delta)
     if proven is not None and not exceeds(bound.epsilon, proven):
         return bound
     if any(table.cut for table in tables) and proven is not None:
@@ -264,11 +138,12 @@ def exact_bound_of(
         with suppress(TooManyTranscripts):
             tables = _tables(run_one, run_other, wider, min(_HOPELESS * most, max(most, MOST)))
             window = wider
-        bound = _bound_of_tables(tables, proven)
+        bound = _bound_of_tables(tables, proven, delta)
     _check_repeats((run_one, run_other), tables, window)
     if not any(table.unsure for table in tables):
         return bound
-    sure = max(_sure_loss(*tables), _sure_loss(*reversed(tables)), 0.0)
+    one, other = tables
+    sure = max(_sure_loss(one, other, delta), _sure_loss(other, one, delta), 0.0)
     told = (
         f", with noisy numbers cut to {window[0]} to {window[1]}: {bound.epsilon:.4g} if what follows from that counts"
     )
@@ -300,20 +175,35 @@ def _tables(run_one: Run, run_other: Run, window: Window, most: int) -> tuple[_T
     return table(run_one), table(run_other)
 
 
-def _bound_of_tables(tables: tuple[_Table, _Table], proven: float | None) -> Bound:
-    return bound_of_laws(*(table.law for table in tables), proven=proven, runs=sum(len(table.law) for table in tables))
+def _bound_of_tables(tables: tuple[_Table, _Table], proven: float | None, delta: float) -> Bound:
+    one, other = (table.law for table in tables)
+    return bound_of_laws(one, other, proven=proven, delta=delta, runs=len(one) + len(other))
 
 
-def _sure_loss(here: _Table, there: _Table) -> float:
-    """The loss of the worst output if nothing that followed from cut answers led to it here, and all of it there."""
+def _sure_loss(here: _Table, there: _Table, delta: float) -> float:
+    """The loss of the worst output if nothing that followed from cut answers led to it here, and all of it there.
+
+    With a delta that of the worst set of outputs.
+    """
     beyond = math.exp(np.logaddexp.reduce(list(there.unsure.values()))) if there.unsure else 0.0
-    worst = -math.inf
+    sure = []
     for output, log_p in here.law.items():
         p = math.exp(log_p) - math.exp(here.unsure.get(output, -math.inf))
-        q = math.exp(there.law.get(output, -math.inf)) - math.exp(there.unsure.get(output, -math.inf)) + beyond
+        q = math.exp(there.law.get(output, -math.inf)) - math.exp(there.unsure.get(output, -math.inf))
         if p > 1e-12:  # below that, a difference of floats may be rounding
-            worst = max(worst, math.log(p / q) if q > 1e-15 else math.inf)
-    return worst
+            sure.append((p, max(q, 0.0)))
+    if not delta:
+        return max((_log_ratio(p, q + beyond) for p, q in sure), default=-math.inf)
+    sure.sort(key=lambda chances: -_log_ratio(*chances))
+    ps, qs = np.cumsum(sure, axis=0).T if sure else np.zeros((2, 0))
+    return max((_log_ratio(p - delta, q + beyond) for p, q in zip(ps, qs)), default=-math.inf)
+
+
+def _log_ratio(p: float, q: float) -> float:
+    """Infinite against what is rounding alone."""
+    if p <= 0:
+        return -math.inf
+    return math.log(p / q) if q > 1e-15 else math.inf
 
 
 _REPEATS = 64
@@ -333,17 +223,27 @@ def _check_repeats(runs: tuple[Run, Run], tables: tuple[_Table, _Table], window:
 
 
 def bound_of_laws(
-    one: dict[Any, float], other: dict[Any, float], *, proven: float | None = None, runs: int = 0
+    one: dict[Any, float],
+    other: dict[Any, float],
+    *,
+    proven: float | None = None,
+    delta: float = 0.0,
+    runs: int = 0,
 ) -> Bound:
     """The same for two laws: the log-probability of every output.
 
     >>> rare, often = math.log(0.25), math.log(0.75)
     >>> bound_of_laws({"yes": often, "no": rare}, {"yes": rare, "no": often}).epsilon == often - rare
     True
+    >>> round(bound_of_laws({"yes": often, "no": rare}, {"yes": rare, "no": often}, delta=0.25).epsilon, 6)  # ln 2
+    0.693147
     """
     check_proven(proven)
+    check_delta(delta)
     if not one and not other:
         raise PrivetError("Both laws are empty: give the log-probability of every output.")
+    if delta:
+        return _bound_at(one, other, delta, proven, runs)
     # Of outputs that tell as much, that which happens most.
     worst = max(
         [*one, *other], key=lambda output: (_tilt(one, other, output), max(_at(one, output), _at(other, output)))
@@ -352,17 +252,45 @@ def bound_of_laws(
     epsilon = _tilt(one, other, worst)
     here, there = (one, other) if p > q else (other, one)
     telling = (here[o] for o in here if here[o] > _at(there, o) and _tilt(one, other, o) >= NEARLY * epsilon)
-    text = str(worst)
-    text = text if len(text) <= 160 else text[:157] + "..."
     return Bound(
         epsilon=epsilon,
         confidence=1.0,
         engine="exact",
-        event=f"output is {text} (probability {math.exp(p):.4g} on table 'one', {math.exp(q):.4g} on 'other')",
+        event=f"output is {_shown(worst)} ({_chances(p, q)})",
         runs=runs,
         proven=proven,
         chance=float(np.exp(np.logaddexp.reduce([-math.inf, *telling]))),
     )
+
+
+def _bound_at(one: dict[Any, float], other: dict[Any, float], delta: float, proven: float | None, runs: int) -> Bound:
+    """The set of outputs that shows the largest epsilon at this delta.
+
+    Among sets, P(S) - e^epsilon Q(S) is largest for all outputs whose ratio is above e^epsilon: so the best set has all
+    outputs from some ratio on, and the sets to try are as many as there are outputs.
+    """
+    best = Bound(0.0, 1.0, "exact", "no set of outputs tells more than delta allows", runs, proven, delta=delta)
+    for here, there, name in ((one, other, "one"), (other, one, "other")):
+        outputs = sorted(here, key=lambda output: _at(there, output) - here[output])
+        log_p = np.logaddexp.accumulate([here[output] for output in outputs])
+        log_q = np.logaddexp.accumulate([_at(there, output) for output in outputs])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shown = np.log(np.maximum(np.exp(log_p) - delta, 0)) - log_q
+        k = int(np.argmax(np.nan_to_num(shown, nan=-math.inf, posinf=math.inf, neginf=-math.inf)))
+        if shown[k] > best.epsilon:
+            p, q = (log_p[k], log_q[k]) if name == "one" else (log_q[k], log_p[k])
+            event = f"output is one of {k + 1}, such as {_shown(outputs[0])} (together {_chances(p, q)})"
+            best = replace(best, epsilon=float(shown[k]), event=event, chance=float(np.exp(log_p[k])))
+    return best
+
+
+def _shown(output: Any) -> str:
+    text = str(output)
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def _chances(p: float, q: float) -> str:
+    return f"probability {math.exp(p):.4g} on table 'one', {math.exp(q):.4g} on 'other'"
 
 
 def _tilt(one: dict[Any, float], other: dict[Any, float], outcome: Any) -> float:
@@ -395,10 +323,6 @@ def _every_run(run: Run, window: Window, most: int) -> Iterator[tuple[ScriptedMe
             )
         yield mechanisms, float(sum(law[answer] for law, answer in zip(laws, answers))), output
         script = _next(answers, laws)
-
-
-class TooManyTranscripts(PrivetError):
-    """The data are too large for an exact audit."""
 
 
 def _law(found: Iterator[tuple[Any, float]]) -> dict[Any, float]:

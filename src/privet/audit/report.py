@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from privet.audit.bound import Bound
-from privet.audit.exact import Window
 from privet.audit.pair import Pair
+from privet.audit.scripted import Window
 from privet.schema import Schema
 
 
@@ -36,6 +36,7 @@ class Finding:
         options: dict[str, Any]
         if bound.engine == "exact":
             engine, options = "exact_bound", {"window": self.window, "most": self.most}
+            options |= {"delta": bound.delta} if bound.delta else {}
         else:
             runs = bound.runs if bound.runs >= 10_000 else 4 * bound.runs
             engine, options = "statistical_bound", {"runs": runs, "confidence": self.sure, "delta": bound.delta}

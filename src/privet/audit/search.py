@@ -13,17 +13,11 @@ import numpy as np
 
 from privet.audit.drafts import Draft, mutated, random_draft
 from privet.audit.event import IncomparableError
-from privet.audit.exact import (
-    Run,
-    ScriptedMechanisms,
-    TooManyTranscripts,
-    Window,
-    exact_bound_of,
-    scripted_fits,
-)
+from privet.audit.exact import Run, exact_bound_of, scripted_fits
 from privet.audit.pair import Pair
 from privet.audit.release import release_of
 from privet.audit.report import Finding
+from privet.audit.scripted import ScriptedMechanisms, TooManyTranscripts, Window
 from privet.audit.statistical import Collector, count, first_runs, run_once
 from privet.errors import PrivetError
 from privet.progress import Progress
@@ -85,7 +79,7 @@ class Trial:
             return Skip(NO_TIME)
         estimator = self.variants[number % len(self.variants)]
         try:
-            if not hasattr(estimator, "fit_curator") or self.delta > 0:
+            if not hasattr(estimator, "fit_curator"):
                 return self._count(estimator, pair, number, until)
             found = self._compute(estimator, pair, until, most=_FEW if number % _LARGE else _MANY)
             if isinstance(found, Skip) and (always or number % _COUNTED == 0):
@@ -107,7 +101,7 @@ class Trial:
         runs = [_timed(run, now + (until - now) / 2) for run in scripted_fits(estimator, pair)]
         for window in _WINDOWS:
             try:
-                bound = exact_bound_of(*runs, proven=self.proven, window=window, most=most)
+                bound = exact_bound_of(*runs, proven=self.proven, delta=self.delta, window=window, most=most)
             except TooManyTranscripts:
                 continue
             except _TimeIsUp:

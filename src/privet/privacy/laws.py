@@ -196,7 +196,7 @@ def _log_factorials(first: int, last: int) -> np.ndarray:
     return np.array([math.lgamma(k + 1) for k in range(first, last + 1)])
 
 
-def log_gaussian(k: np.ndarray | int, scale: float) -> np.ndarray:
+def log_gaussian(k: np.ndarray | float, scale: float) -> np.ndarray:
     """Log-probability of discrete Gaussian noise ``k``: proportional to exp(-k^2 / (2 scale^2))."""
     if scale > 10:  # the sum is the integral, but for a relative error of 2 exp(-2 pi^2 scale^2)
         log_total = np.log(np.sqrt(2 * np.pi) * scale)
@@ -209,3 +209,19 @@ def log_gaussian(k: np.ndarray | int, scale: float) -> np.ndarray:
 def log_geometric_tail(k: int, scale: float) -> float:
     """Log-probability of two-sided geometric noise of at least ``k`` >= 1: a^k / (1 + a)."""
     return float(-k / scale - np.log1p(np.exp(-1 / scale)))
+
+
+def log_gaussian_tail(k: int, scale: float) -> float:
+    """Log-probability of discrete Gaussian noise of at least ``k`` >= 1.
+
+    Narrow noise is added up. Of wide noise the sum is the integral from k - 1/2 on and a first correction (Euler and
+    Maclaurin), but for a relative error of about (k / scale^2)^4.
+    """
+    if scale <= 100:
+        return float(np.logaddexp.reduce(log_gaussian(np.arange(k, k + math.ceil(40 * scale) + 2), scale)))
+    from scipy.special import log_ndtr  # type: ignore[import-untyped]
+
+    edge = k - 0.5
+    log_tail = float(log_ndtr(-edge / scale))
+    slope = edge / scale**2 * math.exp(float(log_gaussian(edge, scale)) - log_tail)
+    return log_tail + math.log1p(-slope / 24)

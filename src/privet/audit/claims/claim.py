@@ -9,8 +9,9 @@ from typing import Any
 
 from privet.audit.bound import Bound, exceeds
 from privet.audit.claims.law import Law
-from privet.audit.exact import WINDOW, TooManyTranscripts, Window, exact_bound
+from privet.audit.exact import WINDOW, exact_bound
 from privet.audit.pair import Pair
+from privet.audit.scripted import TooManyTranscripts, Window
 from privet.audit.statistical import statistical_bound
 
 

@@ -86,6 +86,7 @@ _PAIR = {"n_trees": 2, "max_depth": 1, "structure": 0}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "RandomTreeClassifier": ("RandomTreeClassifier", {"structure": 0}),
     "PrivateForestClassifier-boosting": ("PrivateForestClassifier", {"method": "boosting"}),
+    "PrivateForestClassifier-delta": ("PrivateForestClassifier", {"method": "boosting", "delta": 1e-2}),
     "PrivateForestClassifier-parts": ("PrivateForestClassifier", {"method": "trees", "n_trees": 2, "max_depth": 2}),
     "PrivateForestRegressor-small": ("PrivateForestRegressor", {"n_trees": 2, "max_depth": 1}),
     "PrivateTreeClassifier-counts": ("PrivateTreeClassifier", {"leaves": "counts"}),
@@ -94,6 +95,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "TopDownClassifier-local_rnm": ("TopDownClassifier", {"max_nodes": 1, "split": "local_rnm"}),
     "HistogramTreeClassifier-small": ("HistogramTreeClassifier", _STUMP),
     "HistogramTreeClassifier-saving": ("HistogramTreeClassifier", _STUMP | {"save_budget": True}),
+    # All nodes are leaves, so that there are few numbers; of a delta of this size they show a good part of the loss.
+    "HistogramTreeClassifier-delta": ("HistogramTreeClassifier", _STUMP | {"min_samples": 10_000, "delta": 1e-2}),
     "HistogramTreeRegressor-small": ("HistogramTreeRegressor", _STUMP),
     "PrivaTreeClassifier-small": ("PrivaTreeClassifier", _STUMP),
     "HiddenTreeClassifier-small": ("HiddenTreeClassifier", {"max_depth": 1, "n_values": 2}),

@@ -1,0 +1,172 @@
+"""Mechanisms with answers laid down beforehand: what the exact engine runs an algorithm with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from privet.errors import PrivetError
+from privet.privacy.laws import (
+    log_exponential,
+    log_gaussian,
+    log_gaussian_tail,
+    log_geometric,
+    log_geometric_tail,
+    log_joint_quantiles,
+    log_permute_and_flip,
+    log_report_noisy_max,
+)
+from privet.privacy.sensitivity import TARGET_ONE, JointQuantiles
+
+Transcript = tuple[int, ...]
+Window = tuple[int, int]
+Law = Callable[[np.ndarray, float], np.ndarray]
+Tail = Callable[[int, float], float]
+"""The log-probability of noise of at least a whole number from 1 on."""
+
+MOST = 100_000
+"""How many transcripts are followed before an exact audit gives up."""
+
+FINE = 2.0**10
+"""From this noise scale on a noisy number is a fixed-point sum."""
+
+SELECTION_LAWS = {
+    "permute_and_flip": log_permute_and_flip,
+    "exponential": log_exponential,
+    "report_noisy_max": log_report_noisy_max,
+}
+
+
+class TooManyTranscripts(PrivetError):
+    """The data are too large for an exact audit."""
+
+
+class ScriptedMechanisms:
+    """Mechanisms whose answers are laid down: they follow a script and note the law of every answer.
+
+    Noisy numbers are cut to ``window``, ends included: the algorithm is told the end for what lies beyond. Where it
+    asks nothing more that depends on such a number, the cut is post-processing and can only hide loss. Where later
+    questions depend on it, this is another algorithm, the one that is run with cut answers: what is computed is exact
+    for that one, and near the truth only as far as answers beyond the window are rare.
+    ``unsure`` says that it happened: something was asked after an answer at an end of the window.
+    Draws that stay behind the curtain (which part a record belongs to) are scripted as well, but are no answers.
+    ``known`` are the laws of the first answers, from an earlier run that was given the same ones: the scores that they
+    follow from are then not asked for again.
+    """
+
+    reproducible = False
+
+    def __init__(self, script: Sequence[int], window: Window, known: Sequence[np.ndarray] = ()) -> None:
+        self._script = list(script)
+        self._known = known
+        self._window = window
+        self.answers: list[int] = []
+        self.laws: list[np.ndarray] = []
+        self.hidden: set[int] = set()
+        self.cut = False
+        self.unsure = False
+        self._at_end = False
+
+    @property
+    def generator(self) -> Any:
+        """What the curator draws parts from."""
+        return _ScriptedGenerator(self)
+
+    @property
+    def transcript(self) -> Transcript:
+        return tuple(answer for i, answer in enumerate(self.answers) if i not in self.hidden)
+
+    def draw(self, below: int) -> int:
+        """A number that nobody sees, all equally likely."""
+        self.hidden.add(len(self.answers))
+        return self._answer(np.full(below, -math.log(below)))
+
+    def _answer(self, law: np.ndarray) -> int:
+        position = len(self.answers)
+        answer = self._script[position] if position < len(self._script) else 0
+        self.answers.append(answer)
+        self.laws.append(law)
+        return answer
+
+    def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
+        self.unsure |= self._at_end
+        start = len(self.answers)
+        laws = self._known[start : start + len(scales)]
+        if len(laws) < len(scales):
+            laws = [SELECTION_LAWS[mechanism](score, scale) for score, scale in zip(scores, scales)]
+        return [self._answer(law) for law in laws]
+
+    def joint_quantiles(
+        self, counts: np.ndarray, score: JointQuantiles, weights: np.ndarray, scale: float
+    ) -> list[int]:
+        self.unsure |= self._at_end
+        points = len(score.spacings) - 1
+        if math.comb(len(weights) + points - 1, points) > MOST:  # seen before they are listed: there may be 10^16
+            raise TooManyTranscripts(
+                f"{points} quantiles on {len(weights)} cuts can fall in more than {MOST} ways: use a coarser grid, "
+                "fewer quantiles, or the statistical engine."
+            )
+        cuts, law = log_joint_quantiles(counts, score, weights, scale)
+        return list(cuts[self._answer(law)])
+
+    def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
+        # Fixed-point sums have so many values that only whole records of them are told apart, rounded down.
+        return self._numbers(values, scale, TARGET_ONE if scale >= FINE else 1, log_geometric, log_geometric_tail)
+
+    def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
+        # What such noise loses shows far out, where it is rare: a window of scales, rounded down.
+        return self._numbers(values, scale, math.ceil(scale), log_gaussian, log_gaussian_tail)
+
+    def _numbers(self, values: np.ndarray, scale: float, unit: int, law: Law, tail: Tail) -> np.ndarray:
+        low, high = self._window
+        self.unsure |= self._at_end
+        self.cut = self.cut or values.size > 0
+        laws = (_cut(int(value), scale, self._window, unit, law, tail) for value in values.flat)
+        noisy = [unit * (low + self._answer(law)) for law in laws]
+        self._at_end |= not {unit * low, unit * high}.isdisjoint(noisy)
+        return np.array(noisy, dtype=np.int64).reshape(values.shape)
+
+
+class _ScriptedGenerator:
+    """As much of a NumPy generator as ``privet.privacy.samplers`` asks for."""
+
+    def __init__(self, mechanisms: ScriptedMechanisms) -> None:
+        self._mechanisms = mechanisms
+
+    def integers(self, below: int, size: int) -> np.ndarray:
+        return np.array([self._mechanisms.draw(below) for _ in range(size)], dtype=np.int64)
+
+
+def _cut(value: int, scale: float, window: Window, unit: int, law: Law, tail: Tail) -> np.ndarray:
+    """The law of a value with symmetric noise, in units, rounded down and cut to the window, ends included."""
+    low, high = window
+    if unit == 1:
+        cut = law(np.arange(low, high + 1) - value, scale)
+    else:
+        cut = np.array(
+            [_log_between(k * unit - value, (k + 1) * unit - value, scale, tail) for k in range(low, high + 1)]
+        )
+    cut[0] = _log_at_least(value - (low + 1) * unit + 1, scale, tail)
+    cut[-1] = _log_at_least(high * unit - value, scale, tail)
+    return cut
+
+
+def _log_between(first: int, end: int, scale: float, tail: Tail) -> float:
+    """Log-probability that symmetric noise is at least ``first`` and below ``end``."""
+    if end <= 0:  # the mirror image
+        first, end = 1 - end, 1 - first
+    if first >= 1:
+        beyond, further = tail(first, scale), tail(end, scale)
+        return beyond + math.log(-math.expm1(further - beyond))
+    outside = np.logaddexp(tail(1 - first, scale), tail(end, scale))
+    return math.log(-math.expm1(outside))
+
+
+def _log_at_least(k: int, scale: float, tail: Tail) -> float:
+    """Log-probability that symmetric noise is at least ``k``, of either sign."""
+    if k >= 1:
+        return tail(k, scale)
+    return float(np.log1p(-np.exp(tail(1 - k, scale))))
