@@ -94,6 +94,28 @@ class Counting(Curator):
             self.focus(*self.schema.target)
         return self._everything(scope)
 
+    def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
+        if not splits:
+            return {}
+        self._own(list(splits))
+        for split in splits.values():
+            self._fits(split)
+        return self._split(splits)
+
+    @abstractmethod
+    def _split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
+        """Children of this curator's nodes, by splits that fit the grid."""
+
+    def parts(self, node: Node, n: int) -> list[Node]:
+        self._own([node])
+        if n < 1:
+            raise LeakError("Ask for at least one part.")
+        return self._parts(node, n)
+
+    @abstractmethod
+    def _parts(self, node: Node, n: int) -> list[Node]:
+        """Parts of one of this curator's nodes."""
+
     def grid(self, grid: Grid) -> None:
         grid.check(self.schema)
         self._use(grid)

@@ -99,19 +99,15 @@ class HiddenCurator(MpcCurator):
 
     def split(self, splits: Mapping[Node, Split | HiddenChoice]) -> dict[Node, tuple[Node, ...]]:
         """By public splits, or by hidden choices of a whole level."""
-        if not splits:
-            return {}
-        self._own(list(splits))
-        if all(isinstance(split, HiddenChoice) for split in splits.values()):
-            return self._split_hidden(splits)  # type: ignore[arg-type]
-        public = {node: split for node, split in splits.items() if isinstance(split, Split)}
-        if len(public) < len(splits):
+        hidden = {node: split for node, split in splits.items() if isinstance(split, HiddenChoice)}
+        if not hidden:
+            return super().split(splits)  # type: ignore[arg-type]
+        if len(hidden) < len(splits):
             raise LeakError("Split nodes by public splits or by hidden choices, not by both at once.")
-        for split in public.values():
-            self._fits(split)
-        return self._split_in_public(public)
+        self._own(list(hidden))
+        return self._split_hidden(hidden)
 
-    def _split_in_public(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
+    def _split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
         nodes, offsets = list(splits), self._cells().offsets
         n_children = [split.n_children for split in splits.values()]
         sends = np.zeros((sum(n_children), self._cells().n_cells), dtype=np.int64)
@@ -157,11 +153,8 @@ class HiddenCurator(MpcCurator):
         last = (whole - chosen.sum(0)).reshape(1, classes, nodes)
         return self._engine.concatenate([chosen, last]).transpose(2, 0, 1).reshape(nodes * width, classes)
 
-    def parts(self, node: Node, n: int) -> list[Node]:
+    def _parts(self, node: Node, n: int) -> list[Node]:
         """Each owner draws, for each of its records, the part that it is in, and shares that."""
-        self._own([node])
-        if n < 1:
-            raise LeakError("Ask for at least one part.")
         drawn = self._owners.parts(n)
         level = RowLevel(self._members([node]) * drawn)
         return list(self._nodes_of(level, node.scope.split(n, "parts")))

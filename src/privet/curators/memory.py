@@ -129,12 +129,7 @@ class MemoryCurator(CentralCurator):
         self._labels = _moments(np.clip(self._targets, low, high), low, high)
         self._counted = WeakKeyDictionary()
 
-    def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
-        if not splits:
-            return {}
-        self._own(list(splits))
-        for split in splits.values():
-            self._fits(split)
+    def _split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
         held = [self._held[node] for node in splits]
         narrow, wide = (block.cells for block in self._blocks)
         columns = np.concatenate([block.features for block in self._blocks]).tolist()  # through both blocks
@@ -152,10 +147,7 @@ class MemoryCurator(CentralCurator):
             children[node] = self._open(node.scope.split(n), family)
         return children
 
-    def parts(self, node: Node, n: int) -> list[Node]:
-        self._own([node])
-        if n < 1:
-            raise LeakError("Ask for at least one part.")
+    def _parts(self, node: Node, n: int) -> list[Node]:
         held = self._held[node]
         rows = np.arange(self._table.n_rows, dtype=np.int32) if held.rows is None else held.rows
         drawn = draw_parts(len(rows), n, self._mechanisms.generator, self.part_bytes)

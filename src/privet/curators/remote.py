@@ -49,12 +49,7 @@ class RemoteCurator(CentralCurator):
     def _use(self, grid: Grid) -> None:
         self._tell("grid", features=grid_words(grid))
 
-    def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
-        if not splits:
-            return {}
-        self._own(list(splits))
-        for split in splits.values():
-            self._fits(split)
+    def _split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
         children = {node: self._open(node.scope.split(split.n_children)) for node, split in splits.items()}
         words = [
             (self._numbers[node], split.feature, split.part.hex(), [self._numbers[child] for child in children[node]])
@@ -63,10 +58,7 @@ class RemoteCurator(CentralCurator):
         self._tell("split", splits=words)
         return children
 
-    def parts(self, node: Node, n: int) -> list[Node]:
-        self._own([node])
-        if n < 1:
-            raise LeakError("Ask for at least one part.")
+    def _parts(self, node: Node, n: int) -> list[Node]:
         return self._again("parts", node, node.scope.split(n, "parts"))
 
     def copies(self, node: Node, n: int) -> list[Node]:
