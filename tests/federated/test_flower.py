@@ -87,7 +87,7 @@ def test_six_processes_learn_the_tree_of_the_in_process_channel_and_show_masked_
 
     # A SuperNode or a SuperLink each, and nothing that these would have started for what was sent to them.
     for pid, programs in started.items():
-        name = "flower-superlink" if pid == coordinator.pid else "flower-supernode"
+        name = "privet.federated.superlink" if pid == coordinator.pid else "flower-supernode"
         assert len(programs) == 1, programs
         assert name in programs[0]
 

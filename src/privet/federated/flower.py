@@ -3,7 +3,7 @@
 Nothing is downloaded at run time and nothing is reported: telemetry, checks for updates and the installation of
 dependencies are off. A SuperNode signs every request with the party's own key, and the SuperLink lets only those in
 that were registered from the parties' certificates; parties know the SuperLink by its very certificate. Neither starts
-programs: what they get is handled here (``tasks.py``).
+programs: what they get is handled here (``tasks.py``). What is not for nodes is for the coordinator (``superlink.py``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from privet.errors import FederatedError
+from privet.federated import superlink
 from privet.federated.config import CoordinatorConfig, PartyConfig
 from privet.federated.tasks import Unreachable, answer_messages
 
@@ -101,11 +102,11 @@ class SuperNode:
             "--superlink": f"{host}:{port}",
             "--auth-supernode-private-key": self._folder / "node.key",
             "--isolation": "process",
-            "--superexec-auth-secret-file": self._folder / "secret",
+            superlink.SECRET: self._folder / "secret",
             "--host": local.split(":")[0],
             "--port": local.split(":")[1],
         }
-        return _start("flower-supernode", options, self._folder, self._log)
+        return _start([str(Path(sys.executable).parent / "flower-supernode")], options, self._folder, self._log)
 
     def _stop(self) -> None:
         process, self._process = self._process, None
@@ -160,7 +161,7 @@ class FlowerChannel:
         host, port = self._config.address
         certificate = str(self._config.certificate.resolve())
         return _start(
-            "flower-superlink",
+            ["-m", superlink.__name__],
             {
                 "--ssl-certfile": certificate,
                 "--ssl-ca-certfile": certificate,
@@ -168,7 +169,7 @@ class FlowerChannel:
                 "--enable-supernode-auth": None,
                 "--disable-runtime-dependency-installation": None,
                 "--isolation": "process",
-                "--superexec-auth-secret-file": folder / "secret",
+                superlink.SECRET: folder / "secret",
                 "--host": host,
                 "--port": port,
             },
@@ -196,12 +197,14 @@ class FlowerChannel:
 _LOST = "Flower's SuperLink has gone. Start the coordinator again, with the same journal: nothing is paid for twice."
 
 
-def _start(program: str, options: Mapping[str, Any], folder: Path, log: Path | None) -> subprocess.Popen[bytes]:
+def _start(
+    program: Sequence[str], options: Mapping[str, Any], folder: Path, log: Path | None
+) -> subprocess.Popen[bytes]:
     """Start one of Flower's programs in a process group of its own, its words in a file."""
     arguments = [str(word) for option in options.items() for word in option if word is not None]
     with open(log or folder / "flower.log", "ab") as words:
         return subprocess.Popen(
-            [sys.executable, "-c", _LEASH, sys.executable, _program(program), *arguments],
+            [sys.executable, "-c", _LEASH, sys.executable, *program, *arguments],
             env={**os.environ, **QUIET, "FLWR_HOME": str(folder)},
             stdin=subprocess.DEVNULL,
             stdout=words,
@@ -233,10 +236,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             continue
     process.wait()
-
-
-def _program(name: str) -> str:
-    return str(Path(sys.executable).parent / name)
 
 
 def _reachable(config: CoordinatorConfig) -> str:

@@ -4,7 +4,7 @@ Every two parties of a run have a secret, from X25519 keys that are made for the
 keys. For every message a fresh seed follows from it (HKDF, bound to the very bytes of the question and to all that was
 told before it: ``terms.question_context``), and from the seed a row of numbers modulo 2^64 (ChaCha20): one of the two
 adds it, the other subtracts it. A mask is used once, because a party answers a question once and has no two questions
-with the same bytes.
+with the same bytes; one that has forgotten that it did answers with the same bytes again (``privacy/tied.py``).
 
 Where drop-outs are tolerated a party adds one more mask of its own, whose seed it deals to all parties in a threshold
 scheme (Shamir). After the answers are in, those who answered sign the list of their

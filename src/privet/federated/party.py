@@ -167,17 +167,17 @@ class Party:
                 groups.setdefault(last[name], []).append(name)
         return [[run, closed, names] for (run, closed), names in groups.items()]
 
-    def _remember(self, keys: dict[str, list[Any]]) -> None:
+    def _remember(self, terms: Terms, keys: dict[str, list[Any]]) -> None:
         """Raise if another party has met this one in a run that is not known, or not known to be closed, here."""
         known = self._all()
-        for other, (_, _, heard) in keys.items():
-            for run, closed, names in heard:
+        for other in terms.parties:
+            for run, closed, names in keys[other][2]:
                 if self.name not in names or other == self.name:
                     continue
                 if run not in known or known[run].begun is None or (closed and known[run].closed is None):
                     raise FederatedError(
                         f"{other} has met {self.name} in a run that {self.name} {'closed' if closed else 'joined'} and "
-                        f"does not know any more ({run[:8]}): what it keeps was lost, or is an older copy. It has "
+                        f"does not know any more ({run[:8]!r}): what it keeps was lost, or is an older copy. It has "
                         "forgotten what it spent, so it must not go on: bring its newest state folder back."
                     )
 
@@ -207,7 +207,7 @@ class Party:
             return pack({"behind": member.next})
         self._allow(words["question"]["do"], member)
         if number == 0:
-            self._remember(words["keys"])
+            self._remember(member.terms, words["keys"])
         entry = member.answer(words, message)
         diary.write(number, entry)
         of_limit = "" if self.limit == math.inf else f" of {show(self.limit)}"
@@ -230,7 +230,7 @@ class Party:
         member = self._going_on(words["run"])
         if number == member.next:
             if number == 0:
-                self._remember(words["keys"])
+                self._remember(member.terms, words["keys"])
             self._diary(words["run"]).write(number, member.miss(words, message))
         return pack({"behind": member.next})
 

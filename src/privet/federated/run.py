@@ -9,10 +9,11 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 
+import httpx
 from flwr.app import Message
 from flwr.cli.build import build_fab_from_files
 from flwr.common.serde import run_from_proto
-from flwr.proto.control_pb2 import RegisterNodeRequest, StartRunRequest
+from flwr.proto.control_pb2 import ListNodesRequest, RegisterNodeRequest, StartRunRequest
 from flwr.proto.fab_pb2 import Fab
 from flwr.proto.runtime_pb2 import PullTaskInputRequest
 from flwr.supercore.constant import TaskType
@@ -21,7 +22,19 @@ from flwr.supercore.task_identity import TaskIdentity
 from flwr.superlink.grid.http_grid import HttpGrid
 
 from privet.errors import FederatedError
-from privet.federated.tasks import POLL, acquired, beating, bytes_of, client, reached, record, runtime, shows
+from privet.federated.tasks import (
+    POLL,
+    ShowsSecret,
+    Unreachable,
+    acquired,
+    beating,
+    bytes_of,
+    client,
+    reached,
+    record,
+    runtime,
+    shows,
+)
 
 BUNDLE = {
     "pyproject.toml": b"""
@@ -52,7 +65,8 @@ class Run:
 
     def __init__(self, address: str, certificate: bytes, secret: bytes, keys: Mapping[str, bytes]) -> None:
         self._address, self._certificate = address, certificate
-        with closing(client(ControlHttpClient, address, certificate)) as control, reached():
+        self._check_gate()
+        with closing(client(ControlHttpClient, address, certificate, ShowsSecret(secret))) as control, reached():
             self.nodes = {
                 name: int(control.RegisterNode(RegisterNodeRequest(public_key=key, name=name)).node_id)
                 for name, key in keys.items()
@@ -67,6 +81,18 @@ class Run:
         self._grid.set_run(run_from_proto(own.run))
         self._beating = beating(self._grid._runtime_client)
         self._beating.__enter__()
+
+    def _check_gate(self) -> None:
+        """Raise if the SuperLink obeys whoever reaches it."""
+        with closing(client(ControlHttpClient, self._address, self._certificate)) as stranger:
+            try:
+                stranger.ListNodes(ListNodesRequest())
+            except httpx.HTTPStatusError as error:
+                if error.response.status_code == httpx.codes.FORBIDDEN:
+                    return
+            except httpx.HTTPError as error:
+                raise Unreachable(f"Flower's SuperLink does not answer: {error}") from None
+        raise FederatedError("Flower's SuperLink obeys strangers: this is not the version that Privet was made for.")
 
     def _token(self, secret: bytes) -> str:
         """What this run's ServerApp would get; runs that others may have started are left alone."""

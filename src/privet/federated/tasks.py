@@ -30,6 +30,7 @@ from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
 from privet.errors import FederatedError
+from privet.federated.superlink import HEADER, shown
 
 POLL = 0.1
 """Seconds between two looks for messages or answers, on the same machine."""
@@ -105,6 +106,17 @@ def acquired(client: RuntimeHttpClient, kind: TaskType) -> tuple[str | None, int
 
 def shows(secret: bytes) -> SuperExecAuthHttpInterceptor:
     return SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={"/flwr.proto.Runtime/AcquireTask"})
+
+
+class ShowsSecret:
+    """Lets the coordinator through the gate of its SuperLink (``superlink.py``)."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._header = {HEADER: shown(secret)}
+
+    def intercept(self, context: Any, call_next: Callable[[Any], httpx.Response]) -> httpx.Response:
+        context.request.headers.update(self._header)
+        return call_next(context)
 
 
 def runtime(address: str, proof: Any, certificate: bytes | None = None) -> RuntimeHttpClient:
