@@ -65,7 +65,10 @@ def models(**params):
 @pytest.mark.parametrize("partition", [True, False])
 @pytest.mark.parametrize("attribute", ATTRIBUTES)
 def test_a_sound_forest_costs_epsilon_and_learns(attribute, partition):
-    for model, y in models(epsilon=20, attribute=attribute, partition=partition, n_trees=4, n_records=3000):
+    """For one public structure: attributes are drawn, and four trees may have drawn none that says much. Over the noise
+    alone scores are over twenty standard deviations above what is asked for."""
+    params = {"attribute": attribute, "partition": partition, "structure": 0}
+    for model, y in models(epsilon=20, n_trees=4, n_records=3000, **params):
         model.fit(X, y)
         assert model.privacy_.epsilon <= 20
         assert model.privacy_.verify()

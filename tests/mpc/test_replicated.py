@@ -231,10 +231,10 @@ def everything(engine):
 @pytest.mark.parametrize("party", range(3))
 def test_a_bit_flipped_in_any_message_ends_the_run(party):
     """Without TLS, which would find it at once: by the comparison of what was sent with what came."""
-    meshes = Flipping.three(timeout=10)
+    meshes = Flipping.three(timeout=60)
     run_threads(everything, meshes=meshes)
     for number in range(meshes[party].count):
-        meshes = Flipping.three(timeout=10)
+        meshes = Flipping.three(timeout=60)
         meshes[party].flip = (number, 1234567 * number + 3)
         with pytest.raises(MpcError):
             run_threads(everything, meshes=meshes)

@@ -264,6 +264,9 @@ def views_of(output: Any) -> dict[str, Any]:
 
 
 _SAME = 64
+_CHANGES = 8
+"""So many changes together are no chance: an output that is drawn freshly with chance p comes up in both copies four
+times of 64, and never in one alone, with a chance of at most (64 p^2)^4 / 4! exp(-128 p), which is below 1e-7."""
 """So many runs of two copies are compared; more, if they agree although outputs change."""
 
 
@@ -299,11 +302,11 @@ def check_noise_is_fresh(release: Release, pair: Pair, runs: int = 16 * _SAME) -
             return
         changes += n > 0 and output != last
         last = output
-        # Rare outputs may agree by chance a few times, so a few changes are waited for. Where nothing changes, no more
+        # Rare outputs may agree by chance a few times, so some changes are waited for. Where nothing changes, no more
         # than an eighth of the runs is spent on waiting for it.
-        if (n + 1 >= _SAME and changes >= 16) or (changes == 0 and n + 1 >= min(_SAME, max(4, runs // 16))):
+        if (n + 1 >= _SAME and changes >= 2 * _CHANGES) or (changes == 0 and n + 1 >= min(_SAME, max(4, runs // 16))):
             break
-    if changes:
+    if changes >= _CHANGES:
         raise PrivetError(
             "The release carries its own generator, and copies of it draw the same noise: workers would repeat each "
             "other's runs. Draw from fresh randomness of the operating system in each call, such as "

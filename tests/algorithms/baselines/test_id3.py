@@ -83,12 +83,13 @@ def test_every_query_costs_what_the_paper_says():
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_few_records_are_not_split(kind):
-    """1000 records on 3 * 2 cells are 167 in each, twice the noise that epsilon 0.1 leaves and half that of 0.02."""
+    """1000 records on 20 * 2 cells are 25 in each: far above sqrt(2) times the noise's scale for epsilon 60, and so far
+    below it for 0.02 that they look like enough with a chance of exp(-50)."""
     some, labels = X.iloc[:1000], Y[:1000]
     sizes = {}
     for epsilon in (60, 0.02):
         options = {"numeric": "bins"} if kind is DiffPID3Classifier else {}
-        model = kind(SCHEMA, epsilon=epsilon, max_depth=2, n_bins=2, **options).fit(some, labels)
+        model = kind(SCHEMA, epsilon=epsilon, max_depth=2, n_bins=20, **options).fit(some, labels)
         sizes[epsilon] = len(model.tree_.nodes)
         assert model.privacy_.verify()
         assert model.privacy_.spent <= Fraction(str(epsilon))
