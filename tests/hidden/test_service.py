@@ -1,113 +1,23 @@
-"""Hidden models in service, over TLS: trained, kept, asked, refused, and asked again after a server was killed."""
+"""Hidden models in service, over TLS: trained, kept, asked, refused, and asked again after a restart."""
 
-import contextlib
 import json
-import socket
 import subprocess
-import sys
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
 import pytest
+from town import OWNERS, PARAMS, PRIVET, QUERIES, SCHEMA, Town
 
-from privet import Categorical, HiddenTreeClassifier, Ledger, MemoryCurator, Numeric, Schema
+from privet import HiddenTreeClassifier, Ledger, MemoryCurator, Schema
 from privet.errors import MpcError, PrivetError
-from privet.hidden.service import _users_of, predict, store_of
-from privet.hidden.store import public_shape, read_public
-from privet.mpc.certificates import make_certificate
+from privet.hidden.service import predict, store_of
+from privet.hidden.store import public_shape
 from privet.mpc.channel import Channel
-from privet.mpc.config import Config
-from privet.mpc.loopback import held_ports
 from privet.mpc.replicated import ReplicatedEngine
-from privet.mpc.service import Server, share, train
+from privet.mpc.service import train
 from privet.privacy.cut import CutMechanisms
 from privet.privacy.receipt import Receipt
-
-SCHEMA = Schema(
-    {"age": Numeric(0, 7, integer=True), "colour": Categorical(["r", "g", "b"], other=False)},
-    classes=["no", "yes"],
-    label="bought",
-)
-OWNERS = ("hospital", "bank")
-PARAMS = {"epsilon": 2.0, "max_depth": 2, "branches": "thresholds"}
-PRIVET = [sys.executable, "-c", "from privet.cli import main; main()", "mpc"]
-
-
-def records(n, seed):
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame({"age": rng.integers(0, 8, n), "colour": rng.choice(["r", "g", "b"], n)})
-    return X.assign(bought=np.where((X.age > 4) ^ (X.colour == "r"), "yes", "no"))
-
-
-class Town:
-    """Everybody's keys and files; servers as threads of this process or as processes."""
-
-    def __init__(self, folder, timeout=20, columns=None, engine="replicated"):
-        self.folder = folder
-        holds = dict.fromkeys(OWNERS, "")
-        for name, (features, label) in (columns or {}).items():
-            holds[name] = f"features = {json.dumps(features)}\nlabel = {json.dumps(label)}\n"
-        SCHEMA.to_toml(folder / "schema.toml")
-        self.held = contextlib.ExitStack()
-        ports = self.held.enter_context(held_ports(3))
-        servers = "".join(
-            f'[[servers]]\naddress = "127.0.0.1:{ports[i]}"\ncertificate = "server{i}.crt"\n'
-            f'mpyc_address = "127.0.0.1:1"\n'
-            for i in range(3)
-        )
-        others = "".join(
-            f'[[owners]]\nname = "{name}"\ncertificate = "{name}.crt"\n{own}' for name, own in holds.items()
-        )
-        others += '[trainer]\ncertificate = "trainer.crt"\n'
-        for name, queries in (("ann", 100), ("bob", 5)):
-            others += f'[[users]]\nname = "{name}"\ncertificate = "{name}.crt"\nqueries = {queries}\n'
-        for i, name in enumerate(["server0", "server1", "server2", *OWNERS, "trainer", "ann", "bob", "eve"]):
-            make_certificate(name, folder)
-            text = f'key = "{name}.key"\ncertificate = "{name}.crt"\nschema = "schema.toml"\ntimeout = {timeout}\n'
-            if i < 3:
-                text += (
-                    f'party = {i}\nepsilon = 100\nrows = 100\nseeds = true\nengine = "{engine}"\n' + servers + others
-                )
-            else:
-                text += holds.get(name, "") + servers
-            (folder / f"{name}.toml").write_text(text)
-        self.tables = [records(60, 1), records(90, 2)]
-        self.running, self.threads = [], []
-
-    def config(self, name):
-        return Config.read(self.folder / f"{name}.toml")
-
-    def start(self):
-        self.running = [Server(self.config(f"server{i}")) for i in range(3)]
-        self.threads = [threading.Thread(target=self._serve, args=(server,)) for server in self.running]
-        for thread in self.threads:
-            thread.start()
-
-    def _serve(self, server):
-        with contextlib.suppress(MpcError):
-            server.serve()
-
-    def stop(self):
-        for server in self.running:
-            server.close()
-        for thread in self.threads:
-            thread.join(timeout=300)
-
-    def learn(self, params=PARAMS, seed=None, model="HiddenTreeClassifier"):
-        with ThreadPoolExecutor(2) as pool:
-            owners = [
-                pool.submit(share, self.config(name), table[["age", "colour"]], table.bought, SCHEMA)
-                for name, table in zip(OWNERS, self.tables)
-            ]
-            try:
-                return train(self.config("trainer"), model, params, hidden=True, seed=seed)
-            finally:
-                for owner in owners:
-                    with contextlib.suppress(PrivetError):
-                        owner.result()
 
 
 @pytest.fixture
@@ -116,9 +26,6 @@ def town(tmp_path):
     yield town
     town.stop()
     town.held.close()
-
-
-QUERIES = records(40, 7)[["age", "colour"]]
 
 
 def test_a_hidden_model_is_trained_kept_and_asked_also_after_a_restart(town):
@@ -177,7 +84,7 @@ def test_what_cannot_be_hidden_is_refused_before_anything_is_spent(town):
     with pytest.raises(MpcError, match=r"PMPCID3Classifier does not grow hidden trees.*from Python alone"):
         train(town.config("trainer"), "PMPCID3Classifier", {"epsilon": 1.0}, hidden=True)
     with pytest.raises(MpcError, match="total refuses"):
-        town.learn({"epsilon": 1.0, "variant": "published"})
+        train(town.config("trainer"), "HiddenTreeClassifier", {"epsilon": 1.0, "variant": "published"}, hidden=True)
     assert all(server.ledger.spent == 0 for server in town.running)
 
 
@@ -186,7 +93,7 @@ SMALL = {"epsilon": 2.0, "max_depth": 1, "branches": "thresholds"}
 
 def left(town, name):
     """How many queries a user has left on each server."""
-    return [_users_of(server).left(name) for server in town.running]
+    return [server.users.left(name) for server in town.running]
 
 
 def tell_different_jobs(monkeypatch, **changed):
@@ -329,50 +236,3 @@ def test_mpyc_does_not_serve_and_says_so(tmp_path):
             train(town.config("trainer"), "HiddenTreeClassifier", PARAMS, hidden=True)
     finally:
         town.stop()
-
-
-@pytest.mark.slow  # programs that start, and others that wait for one that does not answer
-def test_a_killed_server_ends_a_request_with_a_clear_message_and_nothing_is_lost(tmp_path):
-    town = Town(tmp_path, timeout=15)
-
-    def begin(i):
-        return subprocess.Popen(
-            [*PRIVET, "server", str(tmp_path / f"server{i}.toml")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-
-    programs = [begin(i) for i in range(3)]
-    try:
-        for server in town.config("ann").servers:
-            _until_it_listens(server.address)
-        public = town.learn()
-        before = predict(town.config("bob"), public, QUERIES[:2])
-        programs[1].kill()
-        programs[1].wait()
-        with pytest.raises(MpcError, match=r"cannot be reached|has left|in time|broke"):
-            predict(town.config("bob"), public, QUERIES[:2])
-        programs[1] = begin(1)
-        _until_it_listens(town.config("ann").servers[1].address)
-        for _ in range(10):  # servers that were left alone wait a while before they give up
-            with contextlib.suppress(MpcError):
-                after = predict(town.config("bob"), public, QUERIES[:2])
-                break
-        assert (after == before).all()  # and what was not answered was not counted
-        (tmp_path / "hidden.json").write_text(json.dumps(public))
-        QUERIES[:1].to_csv(tmp_path / "queries.csv", index=False)
-        files = [str(tmp_path / name) for name in ("bob.toml", "hidden.json", "queries.csv")]
-        said = subprocess.run([*PRIVET, "predict", *files], capture_output=True, text=True)
-        assert said.returncode == 0, said.stderr
-        assert said.stdout.splitlines()[1].strip('"') == before[0]
-        assert read_public(tmp_path / "hidden.json")["id"] == public["id"]
-    finally:
-        for program in programs:
-            program.kill()
-            program.wait()
-
-
-def _until_it_listens(address):
-    for _ in range(600):
-        with contextlib.suppress(OSError), socket.create_connection(address, timeout=1):
-            return
-        time.sleep(0.1)
-    raise AssertionError("a server has not started")

@@ -17,7 +17,7 @@ from flipping import FlippingProxy
 
 from privet.errors import MpcError
 from privet.mpc.certificates import fingerprint, make_certificate
-from privet.mpc.channel import Channel, Identity, Listener, connect, wait_all
+from privet.mpc.channel import MOST_WORDS, Channel, Identity, Listener, RunEndedError, connect, wait_all, wait_any
 from privet.mpc.links import Inbox
 
 
@@ -212,3 +212,41 @@ def test_keys_are_readable_by_their_owner_alone_and_never_overwritten(tmp_path):
         make_certificate("alice", tmp_path)
     der = ssl.PEM_cert_to_DER_cert(certificate.read_text())
     assert fingerprint(der) == fingerprint(certificate.read_bytes())
+
+
+def test_whoever_leaves_is_heard_also_by_one_who_was_speaking(people):
+    """What it has not read would reset the connection, and its last words would be lost with it."""
+    alice, bob = people.identity("alice"), people.identity("bob")
+    with listening(alice, {"bob": people.certificate("bob")}) as (listener, inbox):
+        for said in (b"", b"x" * 5_000_000):
+            there = connect(listener.address, bob, people.certificate("alice"), peer="alice", timeout=10)
+            here = inbox.get("bob", 10)
+            speaking = threading.Thread(target=there.send, args=(said,))
+            speaking.start()
+            here.send(b"first")
+            here.leave("for a reason")
+            here.close()  # which does not cut it short
+            speaking.join(20)
+            assert there.receive() == b"first"
+            with pytest.raises(RunEndedError, match=r"^for a reason$"):
+                there.receive()
+
+
+def test_last_words_are_few_and_no_commands_to_a_terminal():
+    mine, theirs = (Channel(end, 5) for end in _tcp_pair())
+    mine.say_why("a\x1b[2Jb" + "\u00e9" * MOST_WORDS)
+    with pytest.raises(RunEndedError) as heard:
+        theirs.receive()
+    assert str(heard.value).startswith("a [2Jb\u00e9")
+    assert str(heard.value).isprintable()
+    assert len(str(heard.value)) <= MOST_WORDS
+
+
+def test_one_can_wait_for_anybody_and_give_up():
+    pairs = [_tcp_pair() for _ in range(2)]
+    mine, theirs = ([Channel(pair[i], 5) for pair in pairs] for i in range(2))
+    assert not wait_any(mine, 0.05)
+    theirs[1].send(b"here")
+    assert wait_any(mine, 5)
+    theirs[0].close()
+    assert wait_any(mine[:1], 5)

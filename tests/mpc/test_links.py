@@ -53,6 +53,8 @@ class Servers:
                 engine.finish()
                 return answer
             except MpcError as error:
+                if mesh is not None:
+                    mesh.leave(str(error))
                 return error
             finally:
                 if mesh is not None:
@@ -120,6 +122,22 @@ def test_channels_that_were_opened_for_another_run_or_given_up_are_dropped(serve
             left.send(said)
         left.close()
     assert servers.run(program) == [RIGHT] * 3
+
+
+@pytest.mark.parametrize("n", [40, 300_000])
+@pytest.mark.parametrize("leaves", [0, 1, 2])
+def test_why_a_server_leaves_is_heard_by_both_others_whoever_they_wait_for(servers, n, leaves):
+    servers.timeout = 60
+
+    def product(engine):
+        x = engine.input(np.arange(n) if engine.party == 2 else None, 2, (n,))
+        for step in range(20):
+            if step == 10 and engine.party == leaves:
+                raise MpcError("it is full here")
+            x = x * x
+        return engine.open(x)
+
+    assert [str(answer) for answer in servers.run(product)] == ["it is full here"] * 3
 
 
 def test_long_messages_in_all_directions_do_not_wait_for_each_other(servers):

@@ -64,7 +64,7 @@ class Town:
                 text += f"seeds = {str(seeds).lower()}\n"
                 text += servers + owners + '[trainer]\ncertificate = "trainer.crt"\n'
             else:
-                text += "timeout = 120\n" + servers  # to wait for servers that start
+                text += "timeout = 120\npatience = 60\n" + servers  # to wait for servers that start
             (folder / f"{name}.toml").write_text(text)
         self.tables = [records(60, 1), records(90, 2)]
         for name, table in zip(OWNERS, self.tables):

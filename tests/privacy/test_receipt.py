@@ -403,3 +403,19 @@ def test_more_spent_than_claimed_passes_only_with_the_reason():
     assert told.epsilon == 2
     assert Receipt.from_json(told.to_json()) == told
     assert "SHORT     published" in str(told)
+
+
+def test_a_receipt_on_its_own_does_not_tell_what_its_ledger_answered_before():
+    def receipt(ledger):
+        fit, again = ledger.open("fit", F(1)), ledger.open("size", F(1))
+        for scope in (fit, fit.split(2)[1], again, fit):
+            ledger.charge([ask(scope, "geometric", 1, "tally", F(1, 10))])
+        events = tuple(ledger.events[-4:])
+        return Receipt(claimed=F(1), spent=add_up(events), delta=F(0), void=(), trust="nobody", events=events)
+
+    fresh, used = Ledger(9), Ledger(9)
+    used.open("fit", F(1))
+    first, second = receipt(fresh), receipt(used)
+    assert first != second
+    assert first.alone() == second.alone() == first
+    assert second.alone().verify()

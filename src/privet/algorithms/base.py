@@ -126,13 +126,24 @@ class PrivateEstimator(BaseEstimator):
         if cls._task == "regression" and schema.target is None:
             raise SchemaError("A regressor needs a schema with target=(low, high); this one has classes.")
 
-    def _fit(self, curator: Curator, budget: Fraction) -> None:
-        self._check_schema(curator.schema)
-        if self._limit(budget) == math.inf and curator.ledger.remaining < math.inf:
+    def check_affordable(self, ledger: Ledger) -> None:
+        """Raise if the parameters make no sense, or a fit may spend more than is left: what ``fit_curator`` would do
+        first, without any records."""
+        budget = self._budget()
+        self._check_total(ledger, budget)
+        if self.delta is None:
+            ledger.afford(self._limit(budget))
+
+    def _check_total(self, ledger: Ledger, budget: Fraction) -> None:
+        if self._limit(budget) == math.inf and ledger.remaining < math.inf:
             raise BudgetError(
                 "A published variant may cost more than it claims, so a ledger with a total refuses it. Fit it outside "
                 "of that, in Ledger(math.inf), or take variant='sound'."
             )
+
+    def _fit(self, curator: Curator, budget: Fraction) -> None:
+        self._check_schema(curator.schema)
+        self._check_total(curator.ledger, budget)
         for question in sorted(self._questions() - curator.capabilities):
             curator._cannot(question)  # now, before it has answered others
         n_roots = len(curator.roots)

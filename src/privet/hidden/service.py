@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import secrets
 from contextlib import ExitStack, suppress
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +19,7 @@ from privet.hidden.forest import HiddenForest
 from privet.hidden.size import check_queries_fit
 from privet.hidden.store import FORMAT, Store, public_shape
 from privet.hidden.tree import HiddenTree
-from privet.hidden.users import Users
-from privet.mpc.channel import Channel, wait_all
+from privet.mpc.channel import Channel
 from privet.mpc.config import Config
 from privet.mpc.deal import deal
 from privet.mpc.mesh import PARTIES
@@ -86,27 +84,24 @@ def store_of(config: Config) -> Store:
     return Store(config.models, config.storage_key)
 
 
-@cache
-def _users_of(server: Server) -> Users:
-    config = server.config
-    assert config.models is not None
-    limits = {name: queries for name, (_, queries) in config.users.items()}
-    return Users(limits, config.models.with_suffix(".users.json"))
-
-
 def answer_queries(server: Server, user: Channel, job: bytes, name: str) -> None:
-    """One request of a user: its queries' shares in, the answers' shares out."""
-    run, model, queries = _request(job)
-    stored = store_of(server.config).load(model)
-    check_queries_fit(queries, stored.shape, stored.public["depth"])
-    users = _users_of(server)
-    users.charge(name, queries)
-    may_leave = False
-    try:
-        user.send(json.dumps({"ready": True}).encode())
-        with ExitStack() as stack:
-            engine = server._engine(run, stack, stored.ring_bits)
-            engine.agree(job + stored.header)  # the same request, about the same model
+    """One request of a user: its queries' shares in, the answers' shares out.
+
+    Nothing is counted before all three servers have found nothing against the request.
+    """
+    with ExitStack() as stack:
+        mesh = server.join(job, stack)
+        model, queries = _request(job)
+        stored = store_of(server.config).load(model)
+        check_queries_fit(queries, stored.shape, stored.public["depth"])
+        users = server.users
+        users.check(name, queries)
+        mesh.agree(job + stored.header)  # the same request, about the same model
+        users.charge(name, queries)
+        may_leave = False
+        try:
+            user.send(json.dumps({"ready": True}).encode())
+            engine = server.engine(mesh, stack, stored.ring_bits)
             wire = engine.wire((stored.shape.grid.n_cells, queries))
             shares = user.receive(wire.nbytes)
             if len(shares) != wire.nbytes:
@@ -119,23 +114,21 @@ def answer_queries(server: Server, user: Channel, job: bytes, name: str) -> None
             engine.agree(b"answered")
             user.send(json.dumps({"answer": classes.shape}).encode())
             user.send(np.ascontiguousarray(classes.parts).tobytes())
-        server._progress(f"answered {queries:,} queries of {name}, who has {users.left(name):,} left")
-    finally:
-        if not may_leave:
-            users.give_back(name, queries)
+        finally:
+            if not may_leave:
+                users.give_back(name, queries)
+    server._progress(f"answered {queries:,} queries of {name}, who has {users.left(name):,} left")
 
 
-def _request(job: bytes) -> tuple[bytes, str, int]:
-    from privet.mpc.service import RUN_BYTES
-
+def _request(job: bytes) -> tuple[str, int]:
     try:
         asked = json.loads(job)
-        run, model, queries = bytes.fromhex(asked["run"]), asked["model"], asked["queries"]
-        if len(run) != RUN_BYTES or not isinstance(model, str) or type(queries) is not int:
+        model, queries = asked["model"], asked["queries"]
+        if not isinstance(model, str) or type(queries) is not int:
             raise ValueError
     except (ValueError, KeyError, TypeError):
         raise MpcError("The user's request makes no sense.") from None
-    return run, model, queries
+    return model, queries
 
 
 # -- a user's side ---------------------------------------------------------------------------------------------------
@@ -144,7 +137,7 @@ def _request(job: bytes) -> tuple[bytes, str, int]:
 def predict(config: Config, public: dict[str, Any], X: Any) -> np.ndarray:
     """The classes of a table's rows, by the three servers that hold the model; they see neither rows nor classes."""
     from privet.curators.owner import query_cells
-    from privet.mpc.service import RUN_BYTES, in_turn, raise_errors
+    from privet.mpc.service import RUN_BYTES, in_turn, next_words
     from privet.schema import Schema
 
     schema, shape = Schema.from_dict(public["schema"]), public_shape(public)
@@ -154,30 +147,14 @@ def predict(config: Config, public: dict[str, Any], X: Any) -> np.ndarray:
     job = {"run": secrets.token_hex(RUN_BYTES), "model": public["id"], "queries": cells.shape[1]}
     with ExitStack() as stack:
         lines = in_turn(config, stack, json.dumps(job, sort_keys=True).encode())
-        raise_errors(_next(lines, config.timeout))
+        next_words(lines, config.timeout)
         with suppress(MpcError):  # a server that has left is found below, and another may say why
             for line, shares in zip(lines, deal(cells, ring)):
                 line.send(np.ascontiguousarray(shares).tobytes())
-        raise_errors(_next(lines, config.timeout))
+        next_words(lines, config.timeout)
         answers = (2, cells.shape[1], len(schema.classes or ()))
         parts = [_shares(line.receive(), answers, ring) for line in lines]
     return np.array(schema.classes)[_joined(parts).argmax(axis=1)]
-
-
-def _next(lines: Any, timeout: float) -> list[dict[str, Any]]:
-    """What each server says next; of one that is lost, that."""
-    said: list[dict[str, Any]] = []
-    try:
-        wait_all(lines, timeout)
-    except MpcError as error:
-        said.append({"error": str(error)})
-    for line in lines:
-        try:
-            if line._speaks():
-                said.append(json.loads(line.receive()))
-        except (MpcError, ValueError) as error:
-            said.append({"error": str(error)})
-    return said
 
 
 def _shares(answer: bytes, shape: tuple[int, ...], ring: type[np.unsignedinteger]) -> np.ndarray:

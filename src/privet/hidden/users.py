@@ -24,18 +24,23 @@ class Users:
     def left(self, name: str) -> int:
         return self._limits.get(name, 0) - self._asked.get(name, 0)
 
-    def charge(self, name: str, queries: int) -> None:
-        """Count queries, or refuse if they are more than are left."""
+    def check(self, name: str, queries: int) -> None:
+        """Refuse queries that are more than are left."""
         if queries > self.left(name):
             raise PrivetError(
                 f"{name} may ask {self._limits.get(name, 0):,} queries in all and has {self.left(name):,} left; "
                 f"these are {queries:,}."
             )
+
+    def charge(self, name: str, queries: int) -> None:
+        """Count queries, or refuse them."""
+        self.check(name, queries)
         self._add(name, queries)
 
     def give_back(self, name: str, queries: int) -> None:
         self._add(name, -queries)
 
     def _add(self, name: str, queries: int) -> None:
-        self._asked[name] = self._asked.get(name, 0) + queries
-        write_whole(self._path, json.dumps(self._asked, sort_keys=True).encode())
+        asked = {**self._asked, name: self._asked.get(name, 0) + queries}
+        write_whole(self._path, json.dumps(asked, sort_keys=True).encode())
+        self._asked = asked

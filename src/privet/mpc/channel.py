@@ -23,6 +23,16 @@ from privet.mpc.certificates import fingerprint
 LENGTH_BYTES = 8
 MOST_BYTES = 2**33
 
+LAST_WORDS = 2 ** (8 * LENGTH_BYTES) - 1
+"""In the place of a length: what comes is not a message but why the other side leaves."""
+MOST_WORDS = 2**12
+TO_LEAVE = 2.0
+"""Whoever leaves waits so many seconds at most for the other side to have heard why."""
+
+
+class RunEndedError(MpcError):
+    """A run was ended elsewhere, or somebody is lost: whoever hears of it passes it on in the same words."""
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -50,6 +60,7 @@ class Channel:
 
     def __init__(self, sock: socket.socket, timeout: float, peer: str = "a peer") -> None:
         self._socket = sock
+        self._leaving = False
         self.peer = peer
         sock.settimeout(timeout)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -61,6 +72,8 @@ class Channel:
     def receive(self, most: int = MOST_BYTES) -> bytes:
         with self._failing():
             length = int.from_bytes(self._exactly(LENGTH_BYTES), "big")
+            if length == LAST_WORDS:
+                raise RunEndedError(self._last_words())
             if length > most:
                 raise MpcError(f"{self.peer} sends more than it should. The run has ended.")
             return self._exactly(length)
@@ -71,9 +84,42 @@ class Channel:
         while got < n:
             count = self._socket.recv_into(view[got:])
             if count == 0:
-                raise MpcError(f"{self.peer} has left. The run has ended.")
+                raise RunEndedError(f"{self.peer} has left. The run has ended.")
             got += count
         return bytes(buffer)
+
+    def _last_words(self) -> str:
+        length = int.from_bytes(self._exactly(LENGTH_BYTES), "big")
+        said = self._exactly(min(length, MOST_WORDS)).decode(errors="replace")
+        return "".join(letter if letter.isprintable() else " " for letter in said)
+
+    def say_why(self, why: str) -> None:
+        """The last words on this channel: the other side's next ``receive`` raises them."""
+        said = why.encode()[:MOST_WORDS]
+        with self._failing():
+            self._socket.sendall(
+                LAST_WORDS.to_bytes(LENGTH_BYTES, "big") + len(said).to_bytes(LENGTH_BYTES, "big") + said
+            )
+
+    def leave(self, why: str) -> None:
+        """Say why, if anybody still listens, and close; returns before the other side has heard it."""
+        with contextlib.suppress(MpcError, OSError, ValueError):
+            self._socket.settimeout(TO_LEAVE)
+            self.say_why(why)
+            self._socket.shutdown(socket.SHUT_WR)
+            self._leaving = True
+            threading.Thread(target=self._linger).start()
+            return
+        self.close()
+
+    def _linger(self) -> None:
+        """Closed while there is something to read, a connection is reset, and what was said may not arrive."""
+        deadline = time.monotonic() + TO_LEAVE
+        with contextlib.suppress(OSError):
+            while time.monotonic() < deadline and self._socket.recv(2**16):
+                pass
+        self._leaving = False
+        self.close()
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
@@ -84,17 +130,17 @@ class Channel:
             raise
         except TimeoutError:
             self.close()
-            raise MpcError(f"{self.peer} has not answered in time. The run has ended.") from None
+            raise RunEndedError(f"{self.peer} has not answered in time. The run has ended.") from None
         except (OSError, ValueError) as error:  # ValueError: the socket was closed by another thread
             self.close()
-            raise MpcError(f"The link to {self.peer} broke ({type(error).__name__}). The run has ended.") from None
+            raise RunEndedError(f"The link to {self.peer} broke ({type(error).__name__}). The run has ended.") from None
 
     @property
     def waits(self) -> bool:
         """Whether the other side is there and has said all it has to say for now."""
-        return not self._speaks()
+        return not self.speaks()
 
-    def _speaks(self) -> bool:
+    def speaks(self) -> bool:
         """Whether there is something to read, if only the end."""
         try:
             pending = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
@@ -103,6 +149,8 @@ class Channel:
             return True
 
     def close(self) -> None:
+        if self._leaving:
+            return
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError):
@@ -115,6 +163,13 @@ class Channel:
         self.close()
 
 
+def wait_any(channels: Sequence[Channel], longest: float) -> bool:
+    """Wait until one of them speaks or leaves; whether it did within so many seconds."""
+    if any(channel.speaks() for channel in channels):
+        return True
+    return bool(select.select([channel._socket for channel in channels], [], [], longest)[0])
+
+
 def wait_all(channels: Sequence[Channel], timeout: float) -> None:
     """Wait, without a limit, until one of them speaks or leaves; then the others have so long to do the same.
 
@@ -122,12 +177,12 @@ def wait_all(channels: Sequence[Channel], timeout: float) -> None:
     one that is stuck.
     """
     deadline = None
-    while silent := [channel for channel in channels if not channel._speaks()]:
+    while silent := [channel for channel in channels if not channel.speaks()]:
         if deadline is None and len(silent) < len(channels):
             deadline = time.monotonic() + timeout
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
-            raise MpcError(f"{silent[0].peer} has not answered in time. The run has ended.")
+            raise RunEndedError(f"{silent[0].peer} has not answered in time. The run has ended.")
         try:
             select.select([channel._socket for channel in silent], [], [], left)
         except (OSError, ValueError):

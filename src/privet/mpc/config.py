@@ -36,7 +36,8 @@ class Config:
     ``epsilon`` is the most that all runs of this server may spend together, whoever asks; what was spent is kept in the
     file ``ledger``, by default beside the TOML file, so that a restart does not forget it. ``most_records`` is a public
     bound on the number of records of each owner, from which the width of all comparisons follows. Only with ``seeds``
-    does a server take part in runs whose noise the trainer knows: they protect nobody.
+    does a server take part in runs whose noise the trainer knows: they protect nobody. ``timeout`` is how many seconds
+    another program may take to answer, ``patience`` how many an owner waits for a trainer.
 
     For hidden trees: ``rows`` is the public number of rows that each owner shares, filled up with empty ones; ``users``
     are those who may ask hidden models, each with a certificate and the number of queries it may ask in all; shares
@@ -56,6 +57,7 @@ class Config:
     engine: str = "replicated"
     noise: str = "cut"
     timeout: float = 60.0
+    patience: float = 3600.0
     seeds: bool = False
     ledger: Path | None = None
     rows: int = 2**15
@@ -73,7 +75,7 @@ class Config:
 
 def _config(file: ConfigFile) -> Config:
     data = file.data
-    known = {"key", "certificate", "servers", "schema", "party", "owners", "trainer"}
+    known = {"key", "certificate", "servers", "schema", "party", "owners", "trainer", "patience"}
     file.allow(known | {"epsilon", "most_records", "engine", "noise", "timeout", "seeds", "ledger", "rows"} | HIDDEN)
     servers = tuple(_peer(file, entry) for entry in file.need(data, "servers", list))
     if len(servers) != PARTIES:
@@ -97,6 +99,7 @@ def _config(file: ConfigFile) -> Config:
         engine=data.get("engine", Config.engine),
         noise=data.get("noise", Config.noise),
         timeout=file.number("timeout", Config.timeout),
+        patience=file.number("patience", Config.patience),
         seeds=data.get("seeds", Config.seeds),
         ledger=None if party is None else _kept(file, "ledger", "ledger.json"),
         rows=file.number("rows", Config.rows, whole=True),

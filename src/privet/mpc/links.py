@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from privet.errors import MpcError
-from privet.mpc.channel import Channel, Identity, connect
+from privet.mpc.channel import Channel, Identity, RunEndedError, connect
 from privet.mpc.mesh import PARTIES, Mesh
 
 SHORT = 2**15
@@ -29,12 +29,29 @@ class Links(Mesh):
         self._from = from_
 
     def _put(self, to: int, message: bytes) -> None:
-        self._to[to].put(message)
+        try:
+            self._to[to].put(message)
+        except MpcError:
+            self._hear_why(to)
+            raise
+
+    def _hear_why(self, other: int) -> None:
+        """Raise what a server that reads no more has said last, or that it is lost; earlier messages are skipped."""
+        while True:
+            self._from[other].receive()
 
     def _get(self, sender: int, n_bytes: int) -> bytes:
         return self._from[sender].receive(n_bytes)
 
     def close(self) -> None:
+        self._end(None)
+
+    def leave(self, why: str) -> None:
+        self._end(why)
+
+    def _end(self, why: str | None) -> None:
+        for outgoing in self._to.values():
+            outgoing.end(why)
         for outgoing in self._to.values():
             outgoing.close()
         for channel in self._from.values():
@@ -47,6 +64,7 @@ class _Outgoing:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._why: str | None = None
         self._waiting = 0
         self._lock = threading.Lock()
         self._failed = False
@@ -55,7 +73,7 @@ class _Outgoing:
 
     def put(self, message: bytes) -> None:
         if self._failed:
-            raise MpcError(f"The link to {self._channel.peer} broke. The run has ended.")
+            raise RunEndedError(f"The link to {self._channel.peer} broke. The run has ended.")
         with self._lock:
             idle = self._waiting == 0
             if not idle or len(message) > SHORT:
@@ -73,10 +91,17 @@ class _Outgoing:
                 return
             with self._lock:
                 self._waiting -= 1
+        if self._why is not None:
+            with contextlib.suppress(MpcError):
+                self._channel.say_why(self._why)
+
+    def end(self, why: str | None = None) -> None:
+        """What was put is still written, so that a server that is done does not cut the others off; then why it leaves,
+        if it has not come to the end."""
+        self._why = why
+        self._queue.put(None)
 
     def close(self) -> None:
-        """What was put is still written, so that a server that is done does not cut the others off."""
-        self._queue.put(None)
         self._thread.join(timeout=5)
         self._channel.close()
 
@@ -112,6 +137,14 @@ class Inbox:
             channel.close()
             channel = self.get(name, timeout)
         return channel
+
+    def waiting(self, name: str) -> list[Channel]:
+        """Those that ``name`` has opened and nobody has asked for."""
+        found = []
+        with contextlib.suppress(queue.Empty):
+            while (channel := self._channels[name].get_nowait()) is not None:
+                found.append(channel)
+        return found
 
     def close(self) -> None:
         """Whoever waits, here or at the other end, is told that nobody will come."""

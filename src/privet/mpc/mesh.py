@@ -18,6 +18,7 @@ from privet.errors import MpcError
 
 PARTIES = 3
 DIGEST_BYTES = 32
+NOT_THE_SAME = "The servers were not asked the same question. The run has ended; nothing was opened."
 
 
 class Mesh(ABC):
@@ -43,6 +44,10 @@ class Mesh(ABC):
     @abstractmethod
     def close(self) -> None:
         """Drop the links: the others' next message fails, so a run ends everywhere."""
+
+    def leave(self, why: str) -> None:
+        """Drop the links, and say why to the others, where the links can carry it."""
+        self.close()
 
     def send(self, to: int, array: np.ndarray) -> None:
         message = array.tobytes()
@@ -73,6 +78,13 @@ class Mesh(ABC):
         above = self.receive(self.above, to_below.nbytes).view(to_below.dtype).reshape(to_below.shape)
         below = self.receive(self.below, to_above.nbytes).view(to_above.dtype).reshape(to_above.shape)
         return above, below
+
+    def agree(self, public: bytes) -> None:
+        """Stop unless all servers have the same public bytes. One round, 64 bytes."""
+        mine = blake2b(public, digest_size=DIGEST_BYTES).digest()
+        for other in self.compare(*[np.frombuffer(mine, dtype=np.uint8)] * 2):
+            if other.tobytes() != mine:
+                raise MpcError(NOT_THE_SAME)
 
     def check(self) -> None:
         """Stop unless all that was sent so far has arrived as it was sent. One round, 64 bytes."""

@@ -24,7 +24,7 @@ import numpy as np
 from privet.errors import MpcError
 from privet.mpc.channel import Identity
 from privet.mpc.engine import Bits, Engine, LinearMap, Secret, whole
-from privet.mpc.mesh import PARTIES
+from privet.mpc.mesh import NOT_THE_SAME, PARTIES
 
 INTEGER_BITS = 64
 SHARE_BYTES = 20
@@ -211,7 +211,7 @@ class MpycEngine(Engine):
     def agree(self, public: bytes) -> None:
         digest = blake2b(public, digest_size=32).digest()
         if set(self._run(self.runtime.transfer(digest))) != {digest}:
-            raise MpcError("The servers were not asked the same question. The run has ended; nothing was opened.")
+            raise MpcError(NOT_THE_SAME)
 
 
 def prepare_tls(party: int, folder: Path, identity: Identity, certificates: Sequence[bytes]) -> None:

@@ -2,8 +2,11 @@
 
 Each server runs the whole algorithm on its own curator and ledger, so nothing that the trainer or another server says
 can make it answer more than its own limit allows, or with noise that somebody knows. The trainer gets the model, which
-is private, from all three and compares. When something fails, every line is closed, which ends the run for everybody;
-nothing is kept but what was spent.
+is private, from all three and compares.
+
+The servers open their lines first and then check the request, each for itself, before anything is spent or waited for:
+one that refuses says so to the others and to whoever asked. The same goes for whatever fails later. It ends the run for
+everybody, every line is told why before it is closed, and nothing is kept but what was spent.
 """
 
 from __future__ import annotations
@@ -13,18 +16,22 @@ import secrets
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privet.errors import MpcError, PrivetError
-from privet.mpc.channel import Channel, Listener, connect, wait_all
+from privet.mpc.channel import Channel, Listener, RunEndedError, connect, wait_all, wait_any
 from privet.mpc.config import TRAINER, Config
 from privet.mpc.engine import Engine
 from privet.mpc.links import Inbox, join, server_name
-from privet.mpc.mesh import PARTIES
+from privet.mpc.mesh import PARTIES, Mesh
 from privet.privacy.kept import KeptLedger
 from privet.privacy.ledger import Ledger, show
+
+if TYPE_CHECKING:
+    from privet.hidden.users import Users
 
 MOST_JOB = 2**20
 RUN_BYTES = 16
@@ -57,6 +64,15 @@ class Server:
         address = config.servers[self.party].address
         self._listener = Listener(address, config.identity, known, self._welcome, config.timeout)
 
+    @cached_property
+    def users(self) -> Users:
+        """Who may ask the hidden models that are kept here, and how many queries each has left."""
+        from privet.hidden.users import Users
+
+        assert self.config.models is not None
+        limits = {name: queries for name, (_, queries) in self.config.users.items()}
+        return Users(limits, self.config.models.with_suffix(".users.json"))
+
     def _welcome(self, name: str, channel: Channel) -> None:
         """Everybody who asks for something waits in one queue."""
         asks = name == TRAINER or name in map(_user, self.config.users)
@@ -70,13 +86,27 @@ class Server:
                 try:
                     self._answer(client)
                 except Exception as error:  # whatever was asked, it ends this run and not the server
-                    failure = error if isinstance(error, PrivetError) else _failed(error)
-                    self._progress(f"the run has ended: {failure}")
-                    _tell(client, error=str(failure))
+                    why = self._why(error)
+                    self._progress(why)
+                    client.leave(why)
                     if once:
-                        raise failure from error
+                        raise error if isinstance(error, PrivetError) else MpcError(why) from error
             if once or self.config.engine == "mpyc":  # MPyC has one run in a process
                 return
+
+    def _why(self, error: BaseException) -> str:
+        """An error in words for the others: never those of one that was not foreseen, which could be anything."""
+        if isinstance(error, RunEndedError):
+            return str(error)
+        name = server_name(self.party)
+        if not isinstance(error, Exception):
+            return f"{name} was stopped. The run has ended."
+        said = error if isinstance(error, PrivetError) else f"it failed with {type(error).__name__}."
+        return f"{name} has ended the run: {said}"
+
+    def _until_the_end(self, stack: ExitStack, line: Channel | Mesh) -> None:
+        """Close a line when the run is over; if it has failed, say why."""
+        stack.push(lambda kind, error, trace: line.close() if error is None else line.leave(self._why(error)))
 
     def _answer(self, client: Channel) -> None:
         """A request, once it is its turn: server 0 says so, and only then are the two others asked. So all three
@@ -91,35 +121,36 @@ class Server:
 
             answer_queries(self, client, job, client.peer.removeprefix(_user("")))
         else:
-            _tell(client, model=self._run(client, job))
+            client.send(json.dumps({"model": self._run(client, job)}).encode())
 
     def _run(self, trainer: Channel, job: bytes) -> dict[str, Any]:
         """One training: from a job to a model, or to what is public about one that stays hidden."""
         from privet.curators.hidden import HiddenCurator
         from privet.curators.mpc import MpcCurator, Owners
+        from privet.curators.own import schema_digest
         from privet.curators.row_owners import RowOwners
         from privet.hidden.service import keep, ring_for
         from privet.persistence import to_dict
         from privet.privacy.joint import SeededCoins
 
-        run, learner, seed, hidden = self._job(job)
-        answers: type[MpcCurator] = HiddenCurator if hidden else MpcCurator
-        asks: type[Owners] = RowOwners if hidden else Owners
-        ring_bits = ring_for(self, run, learner) if hidden else 64
-        if self.config.columns and not hidden:
-            raise MpcError("Owners of different features share rows: train with --hidden.")
-        held = [[self.config.columns[name] for name in sorted(self.config.owners)]] if self.config.columns else []
         with ExitStack() as stack:
-            lines = []
-            for name in sorted(self.config.owners):
-                self._progress(f"waiting for owner {name}")
-                lines.append(
-                    stack.enter_context(self._inbox.newest(_owner(name), max(self.config.timeout, TO_CONNECT)))
-                )
-            engine = self._engine(run, stack, ring_bits)
-            most_records = self.config.rows if hidden else self.config.most_records
-            engine.agree(job + repr((self.config.noise, most_records, *held)).encode())
+            mesh = self.join(job, stack)
+            try:
+                run, learner, seed, hidden = self._job(job)
+                ring_bits = ring_for(self, run, learner) if hidden else 64
+                most_records = self.config.rows if hidden else self.config.most_records
+                held = self._held(hidden)
+                learner.check_affordable(self.ledger)
+                settings = self.config.engine, self.config.noise, most_records, schema_digest(self.schema), *held
+                mesh.agree(job + repr(settings).encode())
+            except Exception as error:
+                self._send_home(self._why(error))
+                raise
+            lines = self._owners(stack)
+            engine = self.engine(mesh, stack, ring_bits)
             started = time.perf_counter(), time.process_time()
+            answers: type[MpcCurator] = HiddenCurator if hidden else MpcCurator
+            asks: type[Owners] = RowOwners if hidden else Owners
             owners = asks(engine, lines, self.schema, most_records, *held)
             coins = None if seed is None else SeededCoins(seed)
             curator = answers(
@@ -127,12 +158,36 @@ class Server:
                 progress=lambda said: self._said(trainer, said),
             )  # fmt: skip
             learner.fit_curator(curator)
+            learner.privacy_ = learner.privacy_.alone()  # servers must agree on it, and one may have been started anew
             if hidden:  # before the owners are let go: a model that could not be kept is an error for all
                 kept = keep(self, run, learner, ring_bits)
             owners.done()
             engine.finish()
             self._said(trainer, f"done: {self._cost(engine, started, owners.waited)}")
         return kept if hidden else to_dict(learner)
+
+    def _held(self, hidden: bool) -> list[Any]:
+        """What each owner holds, in the order of their lines, if they hold different features."""
+        if not self.config.columns:
+            return []
+        if not hidden:
+            raise MpcError("Owners of different features share rows: train with --hidden.")
+        return [[self.config.columns[name] for name in sorted(self.config.owners)]]
+
+    def _owners(self, stack: ExitStack) -> list[Channel]:
+        """A line to every owner, once all are there."""
+        lines = []
+        for name in sorted(self.config.owners):
+            self._progress(f"waiting for owner {name}")
+            lines.append(self._inbox.newest(_owner(name), max(self.config.timeout, TO_CONNECT)))
+            self._until_the_end(stack, lines[-1])
+        return lines
+
+    def _send_home(self, why: str) -> None:
+        """Tell the owners who wait for a training that it was refused; they have not been asked anything."""
+        for name in self.config.owners:
+            for line in self._inbox.waiting(_owner(name)):
+                line.leave(why)
 
     def _cost(self, engine: Engine, started: tuple[float, float], waited: float) -> str:
         seconds, cpu = time.perf_counter() - started[0], time.process_time() - started[1]
@@ -152,9 +207,9 @@ class Server:
 
         try:
             asked = json.loads(job)
-            run, name, params, seed = bytes.fromhex(asked["run"]), asked["model"], asked["params"], asked["seed"]
+            name, params, seed = asked["model"], asked["params"], asked["seed"]
             hidden = asked.get("hidden", False)
-            if len(run) != RUN_BYTES or not isinstance(params, dict) or not _is_seed(seed) or type(hidden) is not bool:
+            if not isinstance(params, dict) or not _is_seed(seed) or type(hidden) is not bool:
                 raise ValueError
         except (ValueError, KeyError, TypeError):
             raise MpcError("The trainer's job makes no sense.") from None
@@ -163,23 +218,29 @@ class Server:
                 "The trainer asks for noise that it knows, and this server draws only noise that nobody knows. For "
                 "research on records that need no protection: seeds = true in every server's file."
             )
-        return run, make(name, **params), seed, hidden
+        return run_of(job), make(name, **params), seed, hidden
 
-    def _engine(self, run: bytes, stack: ExitStack, ring_bits: int = 64) -> Engine:
-        certificates = [peer.certificate for peer in self.config.servers]
+    def join(self, job: bytes, stack: ExitStack) -> Mesh:
+        """The links to the two other servers for one request, which has a number of its own."""
+        config, addresses = self.config, [peer.address for peer in self.config.servers]
+        certificates = [peer.certificate for peer in config.servers]
+        mesh = join(self.party, run_of(job), addresses, certificates, config.identity, self._inbox, config.timeout)
+        self._until_the_end(stack, mesh)
+        return mesh
+
+    def engine(self, mesh: Mesh, stack: ExitStack, ring_bits: int = 64) -> Engine:
+        """The engine that this server's file names; MPyC has links of its own."""
         if self.config.engine == "mpyc":
             from privet.mpc.mpyc_engine import MpycEngine, prepare_tls
 
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            prepare_tls(self.party, folder / "tls", self.config.identity, certificates)
+            prepare_tls(
+                self.party, folder / "tls", self.config.identity, [peer.certificate for peer in self.config.servers]
+            )
             addresses = [peer.mpyc_address or peer.address for peer in self.config.servers]
             return MpycEngine.start(self.party, addresses, folder / "tls", self.config.timeout)
         from privet.mpc.replicated import ReplicatedEngine
 
-        addresses = [peer.address for peer in self.config.servers]
-        timeout = self.config.timeout
-        mesh = join(self.party, run, addresses, certificates, self.config.identity, self._inbox, timeout)
-        stack.callback(mesh.close)
         return ReplicatedEngine(mesh, ring_bits)
 
     def close(self) -> None:
@@ -203,6 +264,11 @@ def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lamb
     with ExitStack() as stack:
         lines = _to_servers(config, stack)
         progress("connected to the three servers; waiting for a trainer")
+        if not wait_any(lines, config.patience):
+            raise MpcError(
+                f"No trainer has come within {config.patience:g} seconds, so this has ended; nothing has left. Start "
+                "again when one will come, or write a longer patience into this file."
+            )
         owner.serve(lines, lambda: wait_all(lines, config.timeout))
     progress("done: nothing but shares has left")
 
@@ -221,7 +287,6 @@ def train(
     with ExitStack() as stack:
         lines = in_turn(config, stack, json.dumps(job, sort_keys=True).encode())
         answers = _answers(lines, config.timeout, progress)
-    raise_errors(answers)
     models = [answer["model"] for answer in answers]
     if any(other != models[0] for other in models):
         raise MpcError("The three servers do not agree on the model. Do not use any of them.")
@@ -232,34 +297,42 @@ def in_turn(config: Config, stack: ExitStack, job: bytes) -> Sequence[Channel]:
     """Lines to the three servers, all of which have been told the job, once server 0 says that it is our turn."""
     (first,) = _to_servers(config, stack, [0])
     first.send(job)
-    if "error" in (said := json.loads(first.receive(MOST_JOB))):
-        raise MpcError(said["error"])
+    first.receive(MOST_JOB)
     others = _to_servers(config, stack, range(1, PARTIES))
     for line in others:
         line.send(job)
     return [first, *others]
 
 
-def raise_errors(answers: Sequence[dict[str, Any]]) -> None:
-    if errors := [answer["error"] for answer in answers if "error" in answer]:
-        # The one that is not about a line that broke says why the others did.
-        raise MpcError(min(errors, key=lambda text: "The run has ended" in text))
+def next_words(lines: Sequence[Channel], timeout: float) -> list[dict[str, Any]]:
+    """What each server says next. If one has ended the run, that, in its words; else who is lost."""
+    errors: list[MpcError] = []
+    said: list[dict[str, Any]] = []
+    try:
+        wait_all(lines, timeout)
+    except MpcError as error:
+        errors.append(error)
+    for line in lines:
+        try:
+            if line.speaks():
+                said.append(json.loads(line.receive()))
+        except ValueError as error:  # an MpcError is one
+            errors.append(error if isinstance(error, MpcError) else MpcError(f"{line.peer} speaks nonsense."))
+    if errors:
+        # One who says why it has ended the run knows more than one who sees that somebody has left.
+        raise min(errors, key=lambda error: "The run has ended" in str(error))
+    return said
 
 
 def _answers(lines: Sequence[Channel], timeout: float, progress: Progress) -> list[dict[str, Any]]:
     """What each server says in the end; the first one's progress is passed on."""
     answers: dict[Channel, dict[str, Any]] = {}
     while waiting := [line for line in lines if line not in answers]:
-        try:
-            wait_all(waiting, timeout)
-            for line in waiting:
-                said = json.loads(line.receive())
-                if "progress" not in said:
-                    answers[line] = said
-                elif line is lines[0]:
-                    progress(said["progress"])
-        except MpcError as error:
-            return [*answers.values(), {"error": str(error)}]
+        for line, said in zip(waiting, next_words(waiting, timeout)):
+            if "progress" not in said:
+                answers[line] = said
+            elif line is lines[0]:
+                progress(said["progress"])
     return [answers[line] for line in lines]
 
 
@@ -273,14 +346,15 @@ def _to_servers(config: Config, stack: ExitStack, which: Iterable[int] = range(P
     return lines
 
 
-def _tell(line: Channel, **what: Any) -> None:
-    """How a run has ended, to the trainer, who may have left."""
-    with suppress(MpcError):
-        line.send(json.dumps(what).encode())
-
-
-def _failed(error: Exception) -> MpcError:
-    return MpcError(f"A server failed with {type(error).__name__}. The run has ended.")
+def run_of(job: bytes) -> bytes:
+    """The number that whoever asks gave its request, the same for all three servers."""
+    try:
+        run = bytes.fromhex(json.loads(job)["run"])
+    except (ValueError, KeyError, TypeError):
+        run = b""
+    if len(run) != RUN_BYTES:
+        raise MpcError("The request makes no sense.")
+    return run
 
 
 def _is_seed(seed: Any) -> bool:
