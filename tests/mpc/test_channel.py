@@ -17,7 +17,16 @@ from flipping import FlippingProxy
 
 from privet.errors import MpcError
 from privet.mpc.certificates import fingerprint, make_certificate
-from privet.mpc.channel import MOST_WORDS, Channel, Identity, Listener, RunEndedError, connect, wait_all, wait_any
+from privet.mpc.channel import (
+    MOST_WORDS,
+    Channel,
+    Identity,
+    Listener,
+    RunEndedError,
+    connect,
+    receive_all,
+    wait_any,
+)
 from privet.mpc.links import Inbox
 
 
@@ -189,14 +198,21 @@ def test_whoever_waits_for_several_is_patient_until_one_speaks():
     pairs = [_tcp_pair() for _ in range(3)]
     mine, theirs = ([Channel(pair[i], 60, f"server {k}") for k, pair in enumerate(pairs)] for i in range(2))
     threading.Timer(0.3, lambda: [line.send(b"hello") for line in theirs]).start()
-    wait_all(mine, timeout=60)  # nobody speaks at first
-    assert [line.receive() for line in mine] == [b"hello"] * 3
+    assert receive_all(mine, timeout=60) == [b"hello"] * 3  # nobody speaks at first
     theirs[0].send(b"again")
-    theirs[2].close()
-    with pytest.raises(MpcError, match="server 1 has not answered"):
-        wait_all(mine, timeout=0.2)
-    theirs[1].send(b"again")
-    wait_all(mine, timeout=60)
+    theirs[2].send(b"again")
+    with pytest.raises(RunEndedError, match="server 1 has not answered"):
+        receive_all(mine, timeout=0.2)
+
+
+@pytest.mark.parametrize("says_why", [True, False])
+def test_whoever_waits_for_several_does_not_wait_for_the_others_once_one_has_left(says_why):
+    pairs = [_tcp_pair() for _ in range(3)]
+    mine, theirs = ([Channel(pair[i], 600, f"server {k}") for k, pair in enumerate(pairs)] for i in range(2))
+    theirs[0].send(b"hello")
+    theirs[1].leave("it is late") if says_why else theirs[1].close()
+    with pytest.raises(RunEndedError, match=r"^it is late$" if says_why else "server 1 has left"):
+        receive_all(mine, timeout=600)
 
 
 def _tcp_pair():

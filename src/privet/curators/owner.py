@@ -50,13 +50,14 @@ class Owner:
         self._progress = progress or (lambda said: None)
         self._own = OwnRecords(self._records)
 
-    def serve(self, servers: Sequence[Line], wait: Callable[[], None] = lambda: None) -> None:
+    def serve(self, servers: Sequence[Line], hear: Callable[[], list[bytes]] | None = None) -> None:
         """Answer one run's questions, which come over three lines; returns when the servers are done.
 
-        ``wait`` is called before each question and returns when all three have one.
+        ``hear`` returns the next question, as each of the three says it; by default it listens to one after the other.
         """
+        hear = hear or (lambda: [server.receive(MOST_REQUEST) for server in servers])
         try:
-            while (request := self._request(servers, wait))["do"] != "done":
+            while (request := self._request(hear()))["do"] != "done":
                 answer = self._answers[request.pop("do")](self, **request)
                 if answer is not None:
                     for server, shares in zip(servers, self._deal(answer)):
@@ -69,9 +70,7 @@ class Owner:
             for server in servers:
                 server.close()
 
-    def _request(self, servers: Sequence[Line], wait: Callable[[], None]) -> dict[str, Any]:
-        wait()
-        asked = [server.receive(MOST_REQUEST) for server in servers]
+    def _request(self, asked: Sequence[bytes]) -> dict[str, Any]:
         if any(other != asked[0] for other in asked):
             raise MpcError("The servers do not ask the same question: nothing was answered.")
         return json.loads(asked[0])

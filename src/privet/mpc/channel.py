@@ -163,30 +163,32 @@ class Channel:
         self.close()
 
 
-def wait_any(channels: Sequence[Channel], longest: float) -> bool:
+def wait_any(channels: Sequence[Channel], longest: float | None = None) -> bool:
     """Wait until one of them speaks or leaves; whether it did within so many seconds."""
-    if any(channel.speaks() for channel in channels):
+    try:
+        return any(channel.speaks() for channel in channels) or bool(
+            select.select([channel._socket for channel in channels], [], [], longest)[0]
+        )
+    except (OSError, ValueError):  # one was closed here: whoever reads from it will find out
         return True
-    return bool(select.select([channel._socket for channel in channels], [], [], longest)[0])
 
 
-def wait_all(channels: Sequence[Channel], timeout: float) -> None:
-    """Wait, without a limit, until one of them speaks or leaves; then the others have so long to do the same.
+def receive_all(channels: Sequence[Channel], timeout: float, most: int = MOST_BYTES) -> list[bytes]:
+    """A message from each. Waits without a limit until one of them speaks; then the others have so long to do the same.
 
     So whoever waits for several programs that work together may be patient with all of them and yet finds out about
-    one that is stuck.
+    one that is stuck; and as soon as one has left, or says why the run has ended, that is raised.
     """
+    said: dict[Channel, bytes] = {}
     deadline = None
-    while silent := [channel for channel in channels if not channel.speaks()]:
-        if deadline is None and len(silent) < len(channels):
-            deadline = time.monotonic() + timeout
-        left = None if deadline is None else deadline - time.monotonic()
-        if left is not None and left <= 0:
+    while silent := [channel for channel in channels if channel not in said]:
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if not wait_any(silent, left):
             raise RunEndedError(f"{silent[0].peer} has not answered in time. The run has ended.")
-        try:
-            select.select([channel._socket for channel in silent], [], [], left)
-        except (OSError, ValueError):
-            raise MpcError(f"A link to {silent[0].peer} is closed. The run has ended.") from None
+        said |= {channel: channel.receive(most) for channel in silent if channel.speaks()}
+        if deadline is None:
+            deadline = time.monotonic() + timeout
+    return [said[channel] for channel in channels]
 
 
 def connect(address: tuple[str, int], identity: Identity, certificate: bytes, *, peer: str, timeout: float) -> Channel:

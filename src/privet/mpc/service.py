@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privet.errors import MpcError, PrivetError
-from privet.mpc.channel import Channel, Listener, RunEndedError, connect, wait_all, wait_any
+from privet.mpc.channel import Channel, Listener, RunEndedError, connect, receive_all, wait_any
 from privet.mpc.config import TRAINER, Config
 from privet.mpc.engine import Engine
 from privet.mpc.links import Inbox, join, server_name
@@ -255,7 +255,7 @@ def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lamb
 
     An owner of some of the features (``config.holds``) has their columns alone, and ``y`` is None without the labels.
     """
-    from privet.curators.owner import ColumnOwner, Owner
+    from privet.curators.owner import MOST_REQUEST, ColumnOwner, Owner
 
     if config.holds is None:
         owner = Owner(X, y, schema, progress=progress)
@@ -269,7 +269,7 @@ def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lamb
                 f"No trainer has come within {config.patience:g} seconds, so this has ended; nothing has left. Start "
                 "again when one will come, or write a longer patience into this file."
             )
-        owner.serve(lines, lambda: wait_all(lines, config.timeout))
+        owner.serve(lines, lambda: receive_all(lines, config.timeout, MOST_REQUEST))
     progress("done: nothing but shares has left")
 
 
@@ -305,23 +305,11 @@ def in_turn(config: Config, stack: ExitStack, job: bytes) -> Sequence[Channel]:
 
 
 def next_words(lines: Sequence[Channel], timeout: float) -> list[dict[str, Any]]:
-    """What each server says next. If one has ended the run, that, in its words; else who is lost."""
-    errors: list[MpcError] = []
-    said: list[dict[str, Any]] = []
+    """What each server says next; an error if one has ended the run or is lost."""
     try:
-        wait_all(lines, timeout)
-    except MpcError as error:
-        errors.append(error)
-    for line in lines:
-        try:
-            if line.speaks():
-                said.append(json.loads(line.receive()))
-        except ValueError as error:  # an MpcError is one
-            errors.append(error if isinstance(error, MpcError) else MpcError(f"{line.peer} speaks nonsense."))
-    if errors:
-        # One who says why it has ended the run knows more than one who sees that somebody has left.
-        raise min(errors, key=lambda error: "The run has ended" in str(error))
-    return said
+        return [json.loads(said) for said in receive_all(lines, timeout)]
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise MpcError("A server's answer makes no sense. The run has ended.") from None
 
 
 def _answers(lines: Sequence[Channel], timeout: float, progress: Progress) -> list[dict[str, Any]]:
