@@ -17,14 +17,14 @@ from privet.privacy.receipt import Receipt
 pytestmark = pytest.mark.slow  # programs that start
 
 PARAMS = {"epsilon": 2.0, "max_depth": 3, "branches": "thresholds"}
-WITHIN = 120
+WITHIN = 300
 """Seconds after which a test gives up: far less than the servers' own limit, so that nothing here waits for that."""
 
 
 @pytest.fixture
 def town(tmp_path):
     """Three servers as processes; what server 0 sends to server 2 goes through a gate."""
-    town = Town(tmp_path, timeout=600)
+    town = Town(tmp_path, timeout=3000)
     town.gate = Gate(town.addresses[2])
     town.through(town.gate)
     town.begin(0, 1, 2)
@@ -32,6 +32,7 @@ def town(tmp_path):
     town.gate.shut()
     for party in range(3):
         town.kill(party)
+    town.held.close()
 
 
 def bytes_of(town, request):
@@ -139,3 +140,4 @@ def test_a_server_killed_before_a_request_is_named_and_nothing_is_lost(tmp_path)
     finally:
         for party in range(3):
             town.kill(party)
+        town.held.close()

@@ -17,12 +17,12 @@ from privet.privacy.ledger import Ledger
 from privet.privacy.receipt import Event
 
 SMALL = {"epsilon": 2.0, "max_depth": 1, "branches": "thresholds"}
-WITHIN = 120
+WITHIN = 300
 
 
 @pytest.fixture
 def town(tmp_path):
-    town = Town(tmp_path, timeout=600)
+    town = Town(tmp_path, timeout=3000)
     town.start()
     yield town
     town.stop()

@@ -235,8 +235,8 @@ def test_whoever_leaves_is_heard_also_by_one_who_was_speaking(people):
     alice, bob = people.identity("alice"), people.identity("bob")
     with listening(alice, {"bob": people.certificate("bob")}) as (listener, inbox):
         for said in (b"", b"x" * 5_000_000):
-            there = connect(listener.address, bob, people.certificate("alice"), peer="alice", timeout=10)
-            here = inbox.get("bob", 10)
+            there = connect(listener.address, bob, people.certificate("alice"), peer="alice", timeout=60)
+            here = inbox.get("bob", 60)
             speaking = threading.Thread(target=there.send, args=(said,))
             speaking.start()
             here.send(b"first")

@@ -26,7 +26,7 @@ MOST_BYTES = 2**33
 LAST_WORDS = 2 ** (8 * LENGTH_BYTES) - 1
 """In the place of a length: what comes is not a message but why the other side leaves."""
 MOST_WORDS = 2**12
-TO_LEAVE = 2.0
+TO_LEAVE = 5.0
 """Whoever leaves waits so many seconds at most for the other side to have heard why."""
 
 
