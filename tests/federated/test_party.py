@@ -12,6 +12,7 @@ from privet.errors import BudgetError, FederatedError
 from privet.federated.channel import InProcess, in_process
 from privet.federated.identity import Identity
 from privet.federated.party import Party
+from privet.federated.terms import PROTOCOL
 from privet.federated.wire import pack, unpack
 from privet.privacy.zcdp import rho_of, rho_within
 
@@ -106,6 +107,14 @@ def test_another_schema_is_refused():
         FederatedCurator(other, in_process(tables(3), SCHEMA), ledger=Ledger(1))
 
 
+@pytest.mark.parametrize("protocol", [{}, {"protocol": PROTOCOL + 1}])
+def test_another_version_is_named_before_it_leads_to_nonsense(protocol):
+    channel = in_process(tables(3), SCHEMA)
+    terms = fit(channel, HALF).coordinator.terms
+    words, _ = unpack(channel._parties["party0"].handle(pack({"do": "join", "terms": terms.words, **protocol})))
+    assert "another version of Privet" in words["refused"]
+
+
 def test_strangers_are_refused():
     identities = [Identity.fresh(name) for name in ("a", "b", "c")]
     known = {identity.name: identity.public for identity in identities[:2]}
@@ -136,7 +145,8 @@ def test_what_is_wrong_with_the_data_is_told_to_its_owner_alone():
         pack({}),
         pack({"do": "dance"}),
         pack({"do": "join"}),
-        pack({"do": "join", "terms": {"run": 7}}),
+        pack({"do": "join", "protocol": PROTOCOL}),
+        pack({"do": "join", "protocol": PROTOCOL, "terms": {"run": 7}}),
         pack({"do": "ask", "run": "../../etc"}),
         pack({"do": "ask", "run": "0" * 32, "number": 0}),
     ],

@@ -30,24 +30,14 @@ class Channel(Protocol):
 
 
 class InProcess:
-    """Parties in this process, each with its own records and keys: for tests, simulations and costs.
-
-    ``rounds`` and ``carried`` (bytes to and from each party) count what would have gone over the wire.
-    """
+    """Parties in this process, each with its own records and keys: for tests, simulations and costs."""
 
     def __init__(self, parties: Sequence[Party]) -> None:
         self._parties = {party.name: party for party in parties}
         self.parties = tuple(self._parties)
-        self.rounds = 0
-        self.carried = dict.fromkeys(self.parties, 0)
 
     def ask(self, messages: Mapping[str, bytes]) -> dict[str, bytes]:
-        self.rounds += 1
-        replies = {}
-        for name, message in messages.items():
-            replies[name] = self._parties[name].handle(message)
-            self.carried[name] += len(message) + len(replies[name])
-        return replies
+        return {name: self._parties[name].handle(message) for name, message in messages.items()}
 
 
 def in_process(tables: Sequence[tuple[Any, Any]], schema: Schema, **options: Any) -> InProcess:

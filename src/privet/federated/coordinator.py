@@ -21,6 +21,7 @@ from privet.federated.identity import Known, check_signature
 from privet.federated.journal import Journal
 from privet.federated.masking import KEY_BYTES, SEED_BYTES, SHARE_BYTES, TAG_BYTES, join_seeds, unmasked
 from privet.federated.terms import (
+    PROTOCOL,
     Terms,
     history_after,
     join_statement,
@@ -86,7 +87,7 @@ class Coordinator:
         kept = self._journal.get("keys")
         if kept is None:
             self._progress(f"asking {len(self.terms.parties)} parties to join")
-            message = pack({"do": "join", "terms": self.terms.words})
+            message = pack({"do": "join", "protocol": PROTOCOL, "terms": self.terms.words})
 
             def check(name: str, said: dict[str, Any], _: bytes) -> None:
                 key = _of_size(said["key"], KEY_BYTES)

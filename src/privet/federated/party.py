@@ -36,7 +36,7 @@ from privet.federated.identity import Identity, Known
 from privet.federated.masking import Stream
 from privet.federated.member import Member
 from privet.federated.signed import SignedReceipt, checked_receipt
-from privet.federated.terms import Terms, join_statement, receipt_statement
+from privet.federated.terms import PROTOCOL, Terms, join_statement, receipt_statement
 from privet.federated.wire import pack, unpack
 from privet.privacy.kept import lock
 from privet.privacy.ledger import Amount, Ledger, show
@@ -135,6 +135,8 @@ class Party:
     # -- joining a run ---------------------------------------------------------------------------------------------
 
     def _join(self, words: dict[str, Any], message: bytes) -> bytes:
+        if words.get("protocol") != PROTOCOL:
+            raise FederatedError("The coordinator has another version of Privet than this party. Install the same one.")
         terms = Terms.of_words(words["terms"])
         self._accept(terms)
         diary = self._diary(terms.run, new=True)
@@ -144,7 +146,7 @@ class Party:
             self._log(f"joined run {terms.run[:8]} of {', '.join(terms.parties)}")
         member = self._open(terms.run)
         if member.terms != terms:
-            raise FederatedError("This run has other terms.")
+            raise FederatedError("This run was joined with other terms. A coordinator that changes them begins anew.")
         return diary.once("join", lambda: self._joined(member))
 
     def _joined(self, member: Member) -> bytes:

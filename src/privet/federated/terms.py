@@ -23,6 +23,9 @@ from typing import Any
 from privet.errors import FederatedError
 from privet.federated.wire import pack
 
+PROTOCOL = 2
+"""Of the messages between coordinator and parties: who speaks another one does not join."""
+
 NOISE = ("shared", "own")
 LEAST_PARTIES = 3
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
