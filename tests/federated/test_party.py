@@ -12,7 +12,7 @@ from privet.errors import BudgetError, FederatedError
 from privet.federated.channel import InProcess, in_process
 from privet.federated.identity import Identity
 from privet.federated.party import Party
-from privet.federated.terms import PROTOCOL
+from privet.federated.terms import PROTOCOL, Terms
 from privet.federated.wire import pack, unpack
 from privet.privacy.zcdp import rho_of, rho_within
 
@@ -34,6 +34,22 @@ def test_the_limit_holds_over_all_runs_and_restarts(tmp_path):
     run(HALF)
     with pytest.raises(FederatedError, match=r"a refuses: a has nothing left of its limit of epsilon 1"):
         run(Fraction(1, 100))
+
+
+def test_what_earlier_versions_have_spent_still_counts(tmp_path):
+    """Their diaries do not say which run came when."""
+    identities = [Identity.fresh(name) for name in ("a", "b", "c")]
+    known = {identity.name: identity.public for identity in identities}
+    run = tmp_path / "a" / ("0" * 32)
+    run.mkdir(parents=True)
+    terms = Terms(run.name, ("a", "x", "y"), 1, 0, "shared", "schema")
+    (run / "run.entry").write_bytes(pack({"terms": terms.words}, b"key"))
+    (run / "000000.entry").write_bytes(pack({"spent": "3/4", "currency": "epsilon", "asked": 0}))
+    parties = [Party(own, *table(30), SCHEMA, known, limit=1, state=tmp_path / own.name) for own in identities]
+    with closed(parties):
+        fit(InProcess(parties), Fraction(1, 4))
+        with pytest.raises(FederatedError, match="a refuses: a has nothing left"):
+            fit(InProcess(parties), Fraction(1, 4))
 
 
 def test_a_limit_with_a_delta_holds_over_all_runs_and_restarts(tmp_path):

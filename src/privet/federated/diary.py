@@ -44,7 +44,8 @@ class Diary(Journal):
 
     @property
     def place(self) -> int:
-        return -1 if (kept := self.get("run")) is None else int(unpack(kept)[0]["place"])
+        """Before all others if it is not known: folders of earlier versions do not say."""
+        return -1 if (kept := self.get("run")) is None else int(unpack(kept)[0].get("place", 0))
 
     def write(self, number: int, entry: Entry) -> None:
         self.put(f"{number:06}", pack({**entry.noted, "asked": len(entry.asked)}, entry.asked + entry.reply))
