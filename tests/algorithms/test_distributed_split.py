@@ -1,5 +1,6 @@
 """DP-TopDown between owners: what is asked of them, and that labels and splits come from what they answer."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -69,6 +70,43 @@ def test_local_rnm_asks_every_owner_and_then_for_what_they_chose():
     assert (choice.question, choice.mechanism) == ("choose a split", "report_noisy_max")
     assert counts.question == "tally"
     assert 1 <= counts.sensitivity <= len(OWNERS)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_with_a_delta_all_is_paid_for_in_rho_and_converted_once(split):
+    channel = in_process(OWNERS, SCHEMA, limit=2, delta=1e-6)
+    model = TopDownClassifier(epsilon=2, delta=1e-6, split=split, max_nodes=4)
+    model.fit_curator(FederatedCurator(SCHEMA, channel, delta=1e-6))
+    assert model.privacy_.verify()
+    assert model.privacy_.delta == Fraction(1, 10**6)
+    assert 1 < model.privacy_.epsilon <= 2
+    tallies = [event for event in model.privacy_.events if event.question == "tally"]
+    assert {event.mechanism for event in tallies} == {"skellam_shares"}
+    assert all(event.lemma.startswith("euclidean_tally") for event in tallies)
+    spent = {float(party._member.ledger.spent) for party in channel._parties.values()}
+    assert max(spent) <= 2  # by their own ledgers, too
+
+
+def test_with_a_delta_counts_of_many_features_have_less_noise():
+    """The noise of a histogram grows with the root of the number of features, and without a delta with their number."""
+    schema = Schema({f"x{i}": Numeric(0, 1) for i in range(40)}, classes=["n", "y"])
+    X = np.random.default_rng(0).uniform(size=(50, 40))
+
+    def scale(**delta):
+        model = TopDownClassifier(schema, epsilon=1, split="noisy_counts", max_nodes=1, n_records=50, **delta)
+        root = model.fit(X, np.where(X[:, 0] > 0.5, "y", "n")).privacy_.events[0]
+        return root.scale * (1 if delta else math.sqrt(2))  # deviations
+
+    assert scale(delta=1e-6) < scale() / 2
+
+
+def test_a_delta_is_refused_where_it_means_nothing():
+    with pytest.raises(PrivetError, match="knows no delta"):
+        TopDownClassifier(SCHEMA, delta=1e-6, split="noisy_counts", variant="published").fit(*OWNERS[0])
+    with pytest.raises(PrivetError, match="delta"):
+        TopDownClassifier(SCHEMA, delta=2).fit(*OWNERS[0])
+    with pytest.raises(PrivetError, match="adds up pure epsilons"):
+        TopDownClassifier(delta=1e-6, split="noisy_counts").fit_curator(federated())
 
 
 def test_few_or_no_records_train_without_error():

@@ -20,6 +20,7 @@ from privet.curators.base import Curator, Node
 from privet.errors import BudgetError, PrivetError, SchemaError
 from privet.privacy.ledger import Ledger, Scope, checked_delta, exact
 from privet.privacy.receipt import Event, Receipt, add_up_slack, spending
+from privet.privacy.zcdp import rho_within
 from privet.schema import Numeric, Schema, nearest
 from privet.tree.tree import Tree, TreeNode
 
@@ -117,6 +118,23 @@ class PrivateEstimator(BaseEstimator):
                 "This ledger adds up pure epsilons. Open it with a delta, Ledger(total, delta=...), or leave the "
                 "model's delta out."
             )
+
+    def _check_own_delta(self) -> None:
+        """Raise for a delta that makes no sense."""
+        if self.delta is None:
+            return
+        if self.variant == "published":
+            raise PrivetError("The published variant knows no delta: leave it out, or take variant='sound'.")
+        rho_within(exact(self.epsilon), checked_delta(self.delta), True)
+
+    def _with_delta(self, curator: Curator, start: Node, budget: Fraction) -> tuple[Node, Fraction]:
+        """Where to start and what to spend: with a delta, from a root in rho, and as much as both come to in it."""
+        self._check_delta(curator)
+        if self.delta is None:
+            return start, budget
+        rho = rho_within(budget, checked_delta(self.delta), curator.ledger.whole_orders)
+        curator.ledger.afford(rho)
+        return curator.root(rho, "rho"), rho
 
     @classmethod
     def _check_schema(cls, schema: Schema) -> None:

@@ -27,9 +27,9 @@ from privet.algorithms.base import (
 )
 from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
-from privet.privacy.ledger import checked_delta, exact
+from privet.privacy.ledger import exact
 from privet.privacy.sensitivity import ONE, TARGET_ONE, CorrectCount
-from privet.privacy.zcdp import ratio_for, rho_within
+from privet.privacy.zcdp import ratio_for
 from privet.schema import Schema
 from privet.tree.candidates import Candidates, Split
 from privet.tree.grid import even_grid
@@ -94,17 +94,10 @@ class _HistogramTree(PrivateEstimator):
                 raise PrivetError(f"{name} must lie between 0 and 1; got {getattr(self, name)!r}.")
         if not (is_number(self.min_samples) and 0 <= self.min_samples < 1e300):
             raise PrivetError(f"min_samples must be a number of records, such as 10; got {self.min_samples!r}.")
-        if self.delta is not None:
-            if self.variant == "published":
-                raise PrivetError("The report knows no delta: leave it out, or take variant='sound'.")
-            rho_within(exact(self.epsilon), checked_delta(self.delta), True)
+        self._check_own_delta()
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
-        self._check_delta(curator)
-        if self.delta is not None:
-            budget = rho_within(budget, checked_delta(self.delta), curator.ledger.whole_orders)
-            curator.ledger.afford(budget)
-            start = curator.root(budget, "rho")
+        start, budget = self._with_delta(curator, start, budget)
         grid = even_grid(curator.schema, int(self.n_bins))
         histograms = feature_histograms(grid) if self.variant == "sound" else one_hot_histograms(grid)
         curator.grid(grid)

@@ -86,9 +86,10 @@ MOST_RECORDS = 2**30
 class TopDownClassifier(PrivateClassifier):
     """DP-TopDown: best-first greedy growth over a public splitting class.
 
-    ``variant="sound"`` costs ``epsilon`` (pure differential privacy, add or remove one record). Each node that is asked
-    chooses its split privately and then has the winner's children counted, class by class, with fresh noise: gain,
-    weights and every decision to go on come from these counts. A node pays for both with its share of the budget.
+    ``variant="sound"`` costs ``epsilon`` (pure differential privacy but for a ``delta``; add or remove one record).
+    Each node that is asked chooses its split privately and then has the winner's children counted, class by class, with
+    fresh noise: gain, weights and every decision to go on come from these counts. A node pays for both with its share
+    of the budget.
 
     ``variant="published"`` is the printed algorithm: report-noisy-max that also releases the winner's noisy gain, with
     noise scaled by the private number of records in the node. That is not private for any epsilon, so it reads exact
@@ -104,6 +105,10 @@ class TopDownClassifier(PrivateClassifier):
         The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
     epsilon : float
         The privacy budget (the paper's alpha).
+    delta : float, optional
+        With it (epsilon, delta)-differential privacy, accounted by zCDP; counts then have Gaussian noise or, between
+        owners, shares of Skellam noise. It is for ``split="noisy_counts"`` above all, whose noise grows with the number
+        of features, and with a delta with its square root.
     max_nodes : int
         At most so many splits (the paper's M).
     max_depth : int, optional
@@ -155,6 +160,7 @@ class TopDownClassifier(PrivateClassifier):
         schema: Schema | str | None = None,
         *,
         epsilon: float = 1.0,
+        delta: float | None = None,
         max_nodes: int = 512,
         max_depth: int | None = None,
         criterion: str = "gini",
@@ -170,6 +176,7 @@ class TopDownClassifier(PrivateClassifier):
     ) -> None:
         self.schema = schema
         self.epsilon = epsilon
+        self.delta = delta
         self.max_nodes = max_nodes
         self.max_depth = max_depth
         self.criterion = criterion
@@ -208,6 +215,7 @@ class TopDownClassifier(PrivateClassifier):
                 f"splitting_class is a number of thresholds or a SplittingClass; got {self.splitting_class!r}."
             )
         check_hint(self.n_records)
+        self._check_own_delta()
         shares(self.budget, self.max_nodes)
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
@@ -217,12 +225,16 @@ class TopDownClassifier(PrivateClassifier):
         offered = self.splitting_class
         offered = offered if isinstance(offered, SplittingClass) else SplittingClass(int(offered))
         functions = offered.functions(curator.schema)
+        start, budget = self._with_delta(curator, start, budget)
         curator.grid(functions.grid)
         private_split = self._private_split(curator, functions, start, budget)
         tree = Tree(curator.schema)
         leaves = grow_best_first(curator, tree, start, functions.grid, private_split, int(self.max_nodes))
         private_split.label(tree, leaves)
         return tree.simplified()
+
+    def _questions(self) -> set[str]:
+        return set() if self.delta is None else {"zcdp"}
 
     def _private_split(self, curator: Curator, functions: Splits, start: Node, budget: Fraction) -> BudgetedSplit:
         from privet.algorithms.distributed_split import LocalRNM, NoisyCounts, PrintedLocalRNM, PrintedNoisyCounts
