@@ -107,12 +107,12 @@ def model_of(point: Point, schema: Schema, n_records: int, seed: int) -> Any:
         kind: dict[str, dict[str, Any]] = {
             FOREST_PUBLISHED: {"variant": "published", "labels": "report_noisy_max"},
             FOREST_EXTRA: {"structure": "random", "labels": "report_noisy_max"},
-            FOREST_VALUES: {"n_records": n_records},
+            FOREST_VALUES: {"n_records": n_records, "branches": "values"},
             FOREST_THRESHOLDS: {"n_records": n_records, "branches": "thresholds"},
         }
         return HiddenForestClassifier(schema, n_trees=point.n_trees, **kind[method], **noise)
     sound: dict[str, dict[str, Any]] = {
-        VALUES: {},
+        VALUES: {"branches": "values"},
         THRESHOLDS: {"branches": "thresholds"},
         EQUALLY_DEEP: {"branches": "thresholds"},
         RANDOM: {"structure": "random"},

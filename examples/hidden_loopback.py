@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=1_000)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="A parameter of the model.")
     options = parser.parse_args()
-    settings = [word for each in options.set or ["branches=thresholds", "max_depth=4"] for word in ("--set", each)]
+    settings = [word for each in options.set or ["max_depth=4"] for word in ("--set", each)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         truth = lay_out(folder, options.rows, options.queries, options.epsilon)

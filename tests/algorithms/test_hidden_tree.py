@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from privet import Categorical, HiddenTreeClassifier, Ledger, MemoryCurator, Numeric, Schema
+from privet import Categorical, HiddenForestClassifier, HiddenTreeClassifier, Ledger, MemoryCurator, Numeric, Schema
 from privet.audit.exact import loss, transcripts
 from privet.errors import PrivetError
 from privet.hidden.shape import groups, shape_of
@@ -49,7 +49,7 @@ def test_categories_beyond_the_number_go_by_the_schemas_groups():
     assert (shape.width, list(shape.splits.splits[0].part)) == (3, [0, 2, 0, 1])
 
 
-@pytest.mark.parametrize("options", [{}, {"branches": "thresholds"}, {"structure": "random"}])
+@pytest.mark.parametrize("options", [{"branches": "values"}, {"branches": "thresholds"}, {"structure": "random"}])
 def test_a_sound_tree_costs_epsilon(options):
     X, y = table()
     model = HiddenTreeClassifier(SCHEMA, epsilon=0.7, max_depth=2, **options).fit(X, y)
@@ -67,7 +67,10 @@ def test_much_budget_finds_the_rule():
 def test_no_attribute_is_used_twice_on_a_path():
     X, y = table()
     for structure in ("chosen", "random"):
-        tree = HiddenTreeClassifier(SCHEMA, epsilon=1, max_depth=3, structure=structure, random_state=0).fit(X, y).tree_
+        model = HiddenTreeClassifier(
+            SCHEMA, epsilon=1, max_depth=3, branches="values", structure=structure, random_state=0
+        )
+        tree = model.fit(X, y).tree_
         waiting = [(0, frozenset())]
         while waiting:
             number, used = waiting.pop()
@@ -79,8 +82,8 @@ def test_no_attribute_is_used_twice_on_a_path():
 
 def test_a_public_hint_makes_small_data_shallow():
     X, y = table(60)
-    deep = HiddenTreeClassifier(SCHEMA, epsilon=0.5, max_depth=3).fit(X, y)
-    hinted = HiddenTreeClassifier(SCHEMA, epsilon=0.5, max_depth=3, n_records=60).fit(X, y)
+    deep = HiddenTreeClassifier(SCHEMA, epsilon=0.5, max_depth=3, branches="values").fit(X, y)
+    hinted = HiddenTreeClassifier(SCHEMA, epsilon=0.5, max_depth=3, branches="values", n_records=60).fit(X, y)
     assert len(hinted.privacy_.events) < len(deep.privacy_.events)
     assert max(event.scope.count("/") for event in hinted.privacy_.events) == 2  # the root's scope and one level
 
@@ -95,6 +98,16 @@ def test_the_published_variant_says_what_it_costs():
     assert receipt.verify()
 
 
+def test_trees_have_thresholds_unless_their_structure_is_the_papers():
+    assert HiddenTreeClassifier().kind() == HiddenForestClassifier().kind() == "thresholds"
+    for paper in ({"variant": "published"}, {"structure": "random"}):
+        assert HiddenTreeClassifier(**paper).kind() == HiddenForestClassifier(**paper).kind() == "values"
+        assert HiddenTreeClassifier(branches="thresholds", **paper).kind() == "thresholds"
+    X, y = table(100)
+    tree = HiddenTreeClassifier(SCHEMA, epsilon=50, max_depth=2).fit(X, y).tree_
+    assert {len(node.children) for node in tree.nodes} == {0, 2}
+
+
 def test_a_random_structure_has_no_published_variant():
     with pytest.raises(PrivetError, match="private as it is"):
         HiddenTreeClassifier(SCHEMA, structure="random", variant="published").fit(*table(10))
@@ -107,12 +120,12 @@ TINY = Schema({"s": AB, "t": AB}, classes=["n", "y"])
 @pytest.mark.parametrize(
     "options",
     [
-        {},
+        {"branches": "values"},
         {"branches": "thresholds"},
-        pytest.param({"max_depth": 2}, marks=pytest.mark.slow),
+        pytest.param({"branches": "values", "max_depth": 2}, marks=pytest.mark.slow),
         pytest.param({"branches": "thresholds", "max_depth": 2}, marks=pytest.mark.slow),
-        {"labels": "exponential"},
-        {"labels": "report_noisy_max"},
+        {"branches": "values", "labels": "exponential"},
+        {"branches": "values", "labels": "report_noisy_max"},
     ],
 )
 def test_on_tiny_tables_no_transcript_is_more_than_epsilon_apart(options):

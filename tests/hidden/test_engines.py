@@ -48,7 +48,9 @@ def tables_of(X, y, schema, shape):
     return one_hot(held, len(y)).astype(np.int64), classes
 
 
-@pytest.mark.parametrize("options", [{"max_depth": 2}, {"max_depth": 2, "branches": "thresholds"}])
+@pytest.mark.parametrize(
+    "options", [{"max_depth": 2, "branches": "values"}, {"max_depth": 2, "branches": "thresholds"}]
+)
 def test_mpyc_grows_the_tree_in_the_open(options):
     pytest.importorskip("mpyc")
     from privet.mpc.mpyc_engine import MpycEngine

@@ -17,7 +17,7 @@ from privet.hidden.shape import shape_of
 from privet.privacy.receipt import Event, Receipt, amplified
 
 
-@pytest.mark.parametrize("options", [{}, {"branches": "thresholds"}, {"structure": "random"}])
+@pytest.mark.parametrize("options", [{"branches": "values"}, {"branches": "thresholds"}, {"structure": "random"}])
 def test_a_forest_costs_what_one_tree_costs(options):
     X, y = table(300)
     model = HiddenForestClassifier(SCHEMA, epsilon=0.6, n_trees=3, max_depth=2, n_values=4, **options).fit(X, y)
@@ -58,7 +58,9 @@ def test_amplified_is_the_theory_pages_number_and_never_less_than_the_truth():
 
 def test_on_tiny_tables_samples_lose_no_more_than_epsilon():
     schema = Schema({"s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
-    model = HiddenForestClassifier(epsilon=1.0, n_trees=2, sampling="poisson", max_depth=1, n_values=2)
+    model = HiddenForestClassifier(
+        epsilon=1.0, n_trees=2, sampling="poisson", max_depth=1, n_values=2, branches="values"
+    )
     kinds = [("a", "n"), ("a", "y")]
 
     def law(records):
@@ -99,11 +101,11 @@ def test_samples_on_shares_cost_the_same_and_vote():
     assert receipt.verify()
 
 
-@pytest.mark.parametrize("options", [{}, {"branches": "thresholds"}])
+@pytest.mark.parametrize("options", [{"branches": "values"}, {"branches": "thresholds"}])
 def test_on_shares_the_trees_vote_and_only_the_winner_comes_out(options):
     X, y = table(300)
     asked, _ = table(40, 9)
-    shape = shape_of(SCHEMA, options.get("branches", "values"), 4)
+    shape = shape_of(SCHEMA, options["branches"], 4)
     queries = queries_of(asked, SCHEMA, shape)
 
     def program(curator, engine):

@@ -40,7 +40,7 @@ def table(n, seed=0):
 
 
 def learner(**options):
-    return HiddenTreeClassifier(epsilon=3.0, n_values=4, **options)
+    return HiddenTreeClassifier(**{"epsilon": 3.0, "n_values": 4, "branches": "values", **options})
 
 
 def trained(queries, **options):
@@ -98,7 +98,7 @@ def test_with_dealt_noise_a_large_budget_gives_a_tree_without_errors(options):
     queries = queries_of(X, SCHEMA, shape_of(SCHEMA, options.get("branches", "values"), 4))
 
     def program(curator, engine):
-        model = HiddenTreeClassifier(epsilon=60.0, n_values=4, **options).fit_curator(curator)
+        model = learner(epsilon=60.0, **options).fit_curator(curator)
         return engine.open(model.tree_.predict(engine, engine.constant(queries))).argmax(axis=1), model.privacy_
 
     for classes, receipt in on_shares(program, horizontally(X, y, SCHEMA, 2), SCHEMA, most_records=160, law="dealt"):

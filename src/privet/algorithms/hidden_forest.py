@@ -18,7 +18,6 @@ from privet.algorithms.hidden_tree import HiddenTreeClassifier
 from privet.curators.base import Curator, Node
 from privet.hidden.forest import HiddenForest, trees_of
 from privet.hidden.growth import HiddenGrowth, OpenGrowth
-from privet.hidden.shape import shape_of
 from privet.privacy.receipt import amplified
 from privet.schema import Schema
 from privet.tree.forest import Forest
@@ -55,7 +54,7 @@ class HiddenForestClassifier(ForestClassifier):
     --------
     >>> from privet.datasets import load_adult
     >>> X, y, schema = load_adult()
-    >>> model = HiddenForestClassifier(schema, epsilon=1, n_trees=3, branches="thresholds").fit(X, y)
+    >>> model = HiddenForestClassifier(schema, epsilon=1, n_trees=3).fit(X, y)
     >>> bool(model.score(X, y) > 0.7), model.privacy_.epsilon <= 1, model.privacy_.verify()
     (True, True, True)
     """
@@ -70,7 +69,7 @@ class HiddenForestClassifier(ForestClassifier):
         n_trees: int = 5,
         sampling: str = "parts",
         max_depth: int = 3,
-        branches: str = "values",
+        branches: str | None = None,
         n_values: int = 5,
         structure: str = "chosen",
         labels: str = "permute_and_flip",
@@ -104,6 +103,10 @@ class HiddenForestClassifier(ForestClassifier):
         }
         return HiddenTreeClassifier(**{**params, "n_records": each})
 
+    def kind(self) -> str:
+        """What ``branches`` is where it is not given."""
+        return self._tree().kind()
+
     def hidden_bits(self, joint: Any, schema: Schema, most: int) -> int:
         """As of one tree: any of them may hold all records."""
         return self._tree().hidden_bits(joint, schema, most, self._of_a_tree(self._budget()), self._together())
@@ -116,10 +119,10 @@ class HiddenForestClassifier(ForestClassifier):
         return budget if self.sampling == "parts" else budget_of_a_sample(budget, self.n_trees)
 
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Any:
-        shape = shape_of(curator.schema, self.branches, self.n_values)
+        tree, of_a_tree, n_classes = self._tree(), self._of_a_tree(budget), len(curator.schema.classes or ())
+        shape = tree.shape(curator.schema)
         curator.grid(shape.grid)
         hidden = "hidden" in curator.capabilities
-        tree, of_a_tree, n_classes = self._tree(), self._of_a_tree(budget), len(curator.schema.classes or ())
         if hidden:
             tree.check_size(shape, of_a_tree, n_classes, curator.rows, self._together())  # type: ignore[attr-defined]
 

@@ -45,9 +45,11 @@ class HiddenTreeClassifier(PrivateClassifier):
         The privacy budget.
     max_depth : int
         The largest depth; all leaves have the same, which is less if ``n_records`` are too few for it.
-    branches : "values" or "thresholds"
-        ``"values"`` has a child for each value of an attribute (Algorithm 1); each level multiplies the leaves, and the
-        work, by the largest number of values. ``"thresholds"`` has two, which makes deeper trees affordable.
+    branches : "thresholds" or "values", optional
+        ``"thresholds"`` has two children at a node, which makes deeper trees affordable and is the more accurate on
+        average (docs/hidden.md). ``"values"`` has one for each value of an attribute (Algorithm 1): each level
+        multiplies the leaves, and the work, by the largest number of values, and takes a third of the rounds. By
+        default thresholds, and values where the structure is the paper's: published, or random.
     n_values : int
         Into how many bins of one width numeric ranges are cut, and how many groups categories fall into.
     structure : "chosen" or "random"
@@ -67,7 +69,7 @@ class HiddenTreeClassifier(PrivateClassifier):
     --------
     >>> from privet.datasets import load_adult
     >>> X, y, schema = load_adult()
-    >>> model = HiddenTreeClassifier(schema, epsilon=1, max_depth=3, branches="thresholds").fit(X, y)
+    >>> model = HiddenTreeClassifier(schema, epsilon=1, max_depth=3).fit(X, y)
     >>> bool(model.score(X, y) > 0.7), model.privacy_.epsilon <= 1, model.privacy_.verify()
     (True, True, True)
     """
@@ -83,7 +85,7 @@ class HiddenTreeClassifier(PrivateClassifier):
         *,
         epsilon: float = 1.0,
         max_depth: int = 3,
-        branches: str = "values",
+        branches: str | None = None,
         n_values: int = 5,
         structure: str = "chosen",
         labels: str = "permute_and_flip",
@@ -104,7 +106,8 @@ class HiddenTreeClassifier(PrivateClassifier):
 
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1)
-        check_choice("branches", self.branches, BRANCHES)
+        if self.branches is not None:
+            check_choice("branches", self.branches, BRANCHES)
         check_whole("n_values", self.n_values, 2, MOST_CHILDREN - 1)
         check_choice("structure", self.structure, ("chosen", "random"))
         check_choice("labels", self.labels, tuple(LABELS))
@@ -112,8 +115,18 @@ class HiddenTreeClassifier(PrivateClassifier):
         if self.variant == "published" and self.structure == "random":
             raise PrivetError("A random structure is private as it is: there is no published variant of it.")
 
+    def shape(self, schema: Schema) -> Shape:
+        """All that is public about the trees that this grows."""
+        return shape_of(schema, self.kind(), self.n_values)
+
+    def kind(self) -> str:
+        """What ``branches`` is where it is not given."""
+        if self.branches is not None:
+            return self.branches
+        return "thresholds" if self.variant == "sound" and self.structure == "chosen" else "values"
+
     def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
-        shape = shape_of(curator.schema, self.branches, self.n_values)
+        shape = self.shape(curator.schema)
         curator.grid(shape.grid)
         n_classes = len(curator.schema.classes or ())
         if "hidden" in curator.capabilities:
@@ -169,7 +182,7 @@ class HiddenTreeClassifier(PrivateClassifier):
         """
         from privet.hidden.width import Width
 
-        shape = shape_of(schema, self.branches, self.n_values)
+        shape = self.shape(schema)
         n_classes = len(schema.classes or ())
         budget = self._budget() if budget is None else budget
         self.check_size(shape, budget, n_classes, most, trees)

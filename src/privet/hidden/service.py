@@ -64,6 +64,7 @@ def keep(server: Server, run: bytes, learner: Any, ring_bits: int) -> dict[str, 
     if not isinstance(grown, HiddenTree | HiddenForest):
         raise PrivetError(f"{type(learner).__name__} has not grown a hidden tree.")
     params = {name: value for name, value in learner.get_params(deep=False).items() if name != "schema"}
+    params["branches"] = learner.kind()  # the shape must follow from what is public
     public = {
         "format": FORMAT,
         "id": run.hex(),

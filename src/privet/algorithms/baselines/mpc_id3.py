@@ -107,7 +107,7 @@ class MPCID3Classifier(HiddenTreeClassifier):
     """MPC-ID3: no noise at all, hidden or not. A baseline for accuracy; its receipt says infinity."""
 
     def __init__(
-        self, schema: Schema | str | None = None, *, max_depth: int = 3, branches: str = "values", n_values: int = 5
+        self, schema: Schema | str | None = None, *, max_depth: int = 3, branches: str | None = None, n_values: int = 5
     ) -> None:
         super().__init__(schema, max_depth=max_depth, branches=branches, n_values=n_values, variant="published")
 

@@ -82,6 +82,7 @@ CLAIMS = (
 # Ways to make a registered class that are audited beside, or instead of, the way it comes. A random structure is
 # public: it is fixed, so that probabilities can be computed. The small ones have few enough answers for that.
 _STUMP = {"max_depth": 1, "n_bins": 2}
+_LITTLE = {"max_depth": 1, "n_values": 2}
 _PAIR = {"n_trees": 2, "max_depth": 1, "structure": 0}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "RandomTreeClassifier": ("RandomTreeClassifier", {"structure": 0}),
@@ -99,11 +100,15 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "HistogramTreeClassifier-delta": ("HistogramTreeClassifier", _STUMP | {"min_samples": 10_000, "delta": 1e-2}),
     "HistogramTreeRegressor-small": ("HistogramTreeRegressor", _STUMP),
     "PrivaTreeClassifier-small": ("PrivaTreeClassifier", _STUMP),
-    "HiddenTreeClassifier-small": ("HiddenTreeClassifier", {"max_depth": 1, "n_values": 2}),
+    "HiddenTreeClassifier-values": ("HiddenTreeClassifier", {"branches": "values"}),
+    "HiddenTreeClassifier-small": ("HiddenTreeClassifier", _LITTLE | {"branches": "values"}),
     "HiddenTreeClassifier-thresholds": (
         "HiddenTreeClassifier",
         {"max_depth": 2, "n_values": 2, "branches": "thresholds"},
     ),
+    "HiddenForestClassifier-parts": ("HiddenForestClassifier", _LITTLE | {"n_trees": 2}),
+    "HiddenForestClassifier-poisson": ("HiddenForestClassifier", _LITTLE | {"n_trees": 2, "sampling": "poisson"}),
+    "HiddenForestClassifier-values": ("HiddenForestClassifier", _LITTLE | {"n_trees": 2, "branches": "values"}),
     "BDPTClassifier-small": ("BDPTClassifier", _STUMP),
     "DPRFClassifier-small": ("DPRFClassifier", _PAIR | _STUMP),
     "DPRFRegressor-small": ("DPRFRegressor", _PAIR | _STUMP),
