@@ -75,7 +75,7 @@ def keygen(
 @mpc.command()
 def server(
     config: ConfigFile,
-    once: Annotated[bool, typer.Option("--once", help="Stop after one training.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Stop after one request.")] = False,
 ) -> None:
     """Run one of the three servers, until it is interrupted.
 
@@ -106,7 +106,8 @@ def share(
 
     Records and counts stay here: each server gets shares of counts, which
     alone are random numbers. For a hidden tree it gets shares of the rows.
-    An owner of some of the features says in its file which (features).
+    An owner of some of the features says in its file which (features), and
+    how many seconds it waits for a trainer (patience, an hour otherwise).
 
     Example:
 

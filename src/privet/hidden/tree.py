@@ -56,7 +56,7 @@ class HiddenTree:
     to_dict = apply
 
     def opened(self, engine: Engine) -> Tree:
-        """The tree in the open, for tests and for owners of a model that want to publish it."""
+        """The tree in the open, for tests; no command opens one."""
         return opened_tree(
             self.schema, self.shape, [engine.open(level) for level in self.levels], engine.open(self.labels)
         )

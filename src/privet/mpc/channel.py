@@ -135,11 +135,6 @@ class Channel:
             self.close()
             raise RunEndedError(f"The link to {self.peer} broke ({type(error).__name__}). The run has ended.") from None
 
-    @property
-    def waits(self) -> bool:
-        """Whether the other side is there and has said all it has to say for now."""
-        return not self.speaks()
-
     def speaks(self) -> bool:
         """Whether there is something to read, if only the end."""
         try:
@@ -201,7 +196,7 @@ def connect(address: tuple[str, int], identity: Identity, certificate: bytes, *,
             break
         except OSError:
             if time.monotonic() > deadline:
-                raise MpcError(f"{peer} cannot be reached at {address[0]}:{address[1]}.") from None
+                raise MpcError(f"{peer} cannot be reached at {address[0]}:{address[1]}. Is it running?") from None
             time.sleep(0.05)
     try:
         wrapped = context.wrap_socket(raw)

@@ -125,7 +125,9 @@ class Inbox:
         try:
             channel = None if self._closed else channels.get(timeout=timeout)
         except queue.Empty:
-            raise MpcError(f"{name} has not connected in time.") from None
+            raise MpcError(
+                f"{name} has not connected in time. Is it running, and does its file name this server?"
+            ) from None
         if channel is None:
             raise MpcError("This server has been closed.")
         return channel

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import MpcError
-from privet.mpc.channel import Identity
+from privet.mpc.channel import Identity, RunEndedError
 from privet.mpc.engine import Bits, Engine, LinearMap, Secret, whole
 from privet.mpc.mesh import NOT_THE_SAME, PARTIES
 
@@ -82,17 +82,17 @@ class MpycEngine(Engine):
         try:
             return self.runtime.run(asyncio.wait_for(self._watched(awaited) if watch else awaited, self._timeout))
         except TimeoutError:
-            raise MpcError("A server has not answered in time. The run has ended.") from None
+            raise RunEndedError("A server has not answered in time. The run has ended.") from None
         except OSError as error:
-            raise MpcError(f"A link to a server broke ({type(error).__name__}). The run has ended.") from None
+            raise RunEndedError(f"A link to a server broke ({type(error).__name__}). The run has ended.") from None
 
     async def _watched(self, awaited: Any) -> Any:
         """MPyC itself waits for ever for a server that is gone."""
         task = asyncio.ensure_future(awaited)
         while not (await asyncio.wait([task], timeout=WATCH))[0]:
-            if any(_gone(peer) for peer in self.runtime.parties if peer.pid != self.party):
+            if gone := [peer.pid for peer in self.runtime.parties if peer.pid != self.party and _gone(peer)]:
                 task.cancel()
-                raise MpcError("A server has left. The run has ended.")
+                raise RunEndedError(f"server {gone[0]} has left. The run has ended.")
         return task.result()
 
     @property

@@ -112,7 +112,7 @@ class Server:
         """A request, once it is its turn: server 0 says so, and only then are the two others asked. So all three
         answer in the same order, however many ask at once."""
         job = client.receive(MOST_JOB)
-        if not client.waits:
+        if client.speaks():  # there is nothing that it should say now, so this is the end
             raise MpcError("Whoever asked has left before it was its turn.")
         if self.party == 0:
             client.send(json.dumps({"turn": True}).encode())
