@@ -24,8 +24,17 @@ from privet.federated.channel import InProcess
 from privet.federated.identity import Identity, certified
 from privet.federated.party import Party
 from privet.federated.signed import SignedReceipt
+from privet.ports import held_ports
 
 MODEL = ["--model", "HistogramTreeClassifier", "--set", "max_depth=2"]
+
+
+@pytest.fixture(autouse=True)
+def port(monkeypatch):
+    """The coordinator's, which it binds seconds after it was written into files."""
+    with held_ports(1) as (port,):
+        monkeypatch.setattr(loopback, "free_port", lambda: port)
+        yield
 
 
 def in_one_process(names, rows, seed, **terms):

@@ -18,8 +18,8 @@ from privet import Categorical, Numeric, Schema
 from privet.errors import MpcError, PrivetError
 from privet.mpc.certificates import make_certificate
 from privet.mpc.config import Config
-from privet.mpc.loopback import held_ports
 from privet.mpc.service import Server, share, train
+from privet.ports import held_ports
 
 SCHEMA = Schema(
     {"age": Numeric(0, 7, integer=True), "colour": Categorical(["r", "g", "b"], other=False)},

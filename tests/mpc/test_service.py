@@ -21,9 +21,9 @@ from privet.mpc.certificates import make_certificate
 from privet.mpc.channel import connect
 from privet.mpc.config import Config
 from privet.mpc.links import mpyc_name
-from privet.mpc.loopback import held_ports
 from privet.mpc.service import Server, share, train
 from privet.persistence import from_dict
+from privet.ports import held_ports
 from privet.privacy.cut import CutMechanisms
 
 SCHEMA = Schema(

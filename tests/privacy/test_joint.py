@@ -73,11 +73,12 @@ def many_choices(engine, mechanism, scores, scale, n, law):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_choices_with_coins_that_nobody_knows_have_the_exact_law(mechanism):
-    """Chi-square of 2,000 or 300 choices; false alarm 1e-7."""
+    """Chi-square of 2,000 or 300 choices; false alarm 1e-7 (of an outcome that is expected 14 times it is more than
+    the chi-square law says)."""
     scores, scale, n = np.array([3, 0, 3, 5]), 2.0, 2000 if mechanism != "exponential" else 300
     drawn = run_threads(many_choices, mechanism, scores, scale, n, "cut")[0]
     expected = np.exp(MECHANISMS[mechanism](scores, scale)) * n
-    assert chisquare(np.bincount(drawn, minlength=4), expected).pvalue > FALSE_ALARM
+    assert chisquare(np.bincount(drawn, minlength=4), expected).pvalue > FALSE_ALARM / 10
 
 
 def many_counts(engine, n, scale, law):

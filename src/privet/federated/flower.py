@@ -29,6 +29,7 @@ from privet.errors import FederatedError
 from privet.federated import superlink
 from privet.federated.config import CoordinatorConfig, PartyConfig
 from privet.federated.tasks import Unreachable, answer_messages
+from privet.ports import HERE, held_ports
 
 if TYPE_CHECKING:
     from privet.federated.run import Run
@@ -79,7 +80,10 @@ class SuperNode:
 
     def _serve(self) -> int:
         """One SuperNode's life: how often, at its end, the coordinator could not be reached."""
-        local = f"127.0.0.1:{_free_port()}"
+        with held_ports(1) as (port,):  # several parties on one machine would otherwise be given the same
+            return self._serve_at(f"{HERE}:{port}")
+
+    def _serve_at(self, local: str) -> int:
         self._process = self._start(local)
         over = threading.Event()
         answering = threading.Thread(target=answer_messages, args=(local, self._secret, self._handle, over))
@@ -277,10 +281,3 @@ def _once(progress: Callable[[str], None], told: str, said: str) -> str:
     if said != told:
         progress(said)
     return said
-
-
-def _free_port() -> int:
-    """A port for a SuperNode's messages, on this machine alone."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import multiprocessing
 import secrets
-import socket
-import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -24,9 +21,9 @@ from privet.mpc.engine import Engine
 from privet.mpc.links import Inbox, join, mpyc_name, server_name
 from privet.mpc.mesh import PARTIES, Mesh, Queues
 from privet.mpc.replicated import ReplicatedEngine
+from privet.ports import HERE, held_ports
 
 Program = Callable[..., Any]
-HERE = "127.0.0.1"
 
 
 def run_three(
@@ -118,25 +115,6 @@ def _serve_mpyc(party: int, folder: Path, pipe: Connection, program: Program, ar
         except Exception as error:
             answer = error
     pipe.send(answer)
-
-
-@contextmanager
-def held_ports(n: int) -> Iterator[list[int]]:
-    """Free ports of this machine, kept for servers that are told their numbers and bind them later.
-
-    Who keeps them does not listen and lets them be shared, so Linux gives them to a server that asks for them, and to
-    nobody who asks for any. Elsewhere a second socket would be refused, so there they are looked up and not kept.
-    """
-    with ExitStack() as held:
-        ports = []
-        for _ in range(n):
-            one = held.enter_context(socket.socket())
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            one.bind((HERE, 0))
-            ports.append(int(one.getsockname()[1]))
-        if sys.platform != "linux":
-            held.close()
-        yield ports
 
 
 def _serve(
