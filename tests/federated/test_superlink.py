@@ -19,6 +19,7 @@ from privet.federated import flower, run
 from privet.federated.superlink import HEADER, Gate, shown
 from privet.federated.tasks import ShowsSecret, client
 from privet.mpc.certificates import make_certificate
+from privet.ports import HERE, held_ports
 
 SECRET = b"s" * 32
 RIGHT = (HEADER.encode(), shown(SECRET).encode())
@@ -72,24 +73,24 @@ def test_nodes_and_tasks_come_through():
 def link(tmp_path_factory):
     """A real SuperLink, started as the coordinator starts it."""
     folder = tmp_path_factory.mktemp("link")
-    make_certificate("coordinator", folder, hosts=["127.0.0.1"])
-    port = flower._free_port()
-    config = SimpleNamespace(
-        address=("127.0.0.1", port), certificate=folder / "coordinator.crt", key=folder / "coordinator.key"
-    )
+    make_certificate("coordinator", folder, hosts=[HERE])
     (folder / "secret").write_bytes(SECRET)
-    process = flower.FlowerChannel._superlink(SimpleNamespace(_config=config), folder, None)
-    try:
-        end = time.monotonic() + flower.TO_START
-        while not flower._listens("127.0.0.1", port):
-            assert process.poll() is None, (folder / "flower.log").read_text()
-            assert time.monotonic() < end
-            time.sleep(0.2)
-        yield SimpleNamespace(
-            pid=process.pid, port=port, address=f"127.0.0.1:{port}", certificate=config.certificate.read_bytes()
+    with held_ports(1) as (port,):
+        config = SimpleNamespace(
+            address=(HERE, port), certificate=folder / "coordinator.crt", key=folder / "coordinator.key"
         )
-    finally:
-        flower._stop(process)
+        process = flower.FlowerChannel._superlink(SimpleNamespace(_config=config), folder, None)
+        try:
+            end = time.monotonic() + flower.TO_START
+            while not flower._listens(HERE, port):
+                assert process.poll() is None, (folder / "flower.log").read_text()
+                assert time.monotonic() < end
+                time.sleep(0.2)
+            yield SimpleNamespace(
+                pid=process.pid, port=port, address=f"{HERE}:{port}", certificate=config.certificate.read_bytes()
+            )
+        finally:
+            flower._stop(process)
 
 
 def test_a_stranger_cannot_use_a_real_superlink_and_the_coordinator_can(link):
