@@ -270,6 +270,15 @@ def test_what_a_server_has_spent_outlives_it(town, square):
         restarted.close()
 
 
+def test_a_server_whose_ledger_has_another_past_agrees_with_the_others(square):
+    """As one that was killed and started again: it numbers its runs anew."""
+    square.servers[1].ledger.root.copy("fit")
+    owners = square.owners()
+    assert from_dict(square.train()).privacy_.verify()
+    for done in (*square.serving, *owners):
+        done.result(300)
+
+
 def test_a_trainer_cannot_make_servers_draw_noise_that_it_knows(square):
     with pytest.raises(MpcError, match="noise that it knows"):
         square.train(seed=7)
