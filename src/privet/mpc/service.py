@@ -81,7 +81,7 @@ class Server:
     def serve(self, *, once: bool = False) -> None:
         while True:
             left, limit = show(self.ledger.remaining), show(self.ledger.total)
-            self._progress(f"waiting for a trainer; epsilon {left} of {limit} is left")
+            self._progress(f"waiting for a request; epsilon {left} of {limit} is left")
             with self._inbox.get(CLIENTS, None) as client:
                 try:
                     self._answer(client)
