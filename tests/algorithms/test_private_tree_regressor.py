@@ -57,9 +57,11 @@ def test_predictions_stay_inside_the_range_at_any_budget(epsilon, n, seed):
 
 
 def test_a_large_budget_finds_the_function():
-    model = PrivateTreeRegressor(SCHEMA, epsilon=10).fit(X, Y)
-    assert model.score(X, Y) > 0.9  # the noise leaves 0.97, and fits vary by less than 0.02
-    assert model.privacy_.epsilon <= 10
+    model = PrivateTreeRegressor(SCHEMA, epsilon=40).fit(X, Y)
+    # The noise of the targets leaves 0.97. Fits have 0.961 with a standard deviation of 0.002, and 0.939 with one of
+    # 0.005 where the noise is twice as large.
+    assert model.score(X, Y) > 0.9
+    assert model.privacy_.epsilon <= 40
     assert not model.privacy_.void
     assert {event.lemma.partition("(")[0] for event in model.privacy_.events} == {
         "tally", "quantile", "squared_error", "target_tally",
