@@ -50,10 +50,10 @@ def audit(
 ) -> Report:
     """Try to break an estimator's guarantee for a number of minutes.
 
-    ``epsilon`` and ``delta`` are what was promised, by default the estimator's own parameters; with a ``delta`` above
-    zero all bounds are counted. ``pairs`` are neighbours to try; without them small ones are searched for, over
-    ``schema`` or the estimator's own if it has one, else over random schemas. The data that are generated follow from
-    ``seed``; the noise never does. All bounds of the report hold together with ``confidence``.
+    ``epsilon`` and ``delta`` are what was promised, by default the estimator's own parameters. ``pairs`` are neighbours
+    to try; without them small ones are searched for, over ``schema`` or the estimator's own if it has one, else over
+    random schemas. The data that are generated follow from ``seed``; the noise never does. All bounds of the report
+    hold together with ``confidence``.
     """
     start = time.monotonic()
     check_confidence(confidence)
