@@ -222,6 +222,22 @@ def test_a_delta_is_taken_off_the_best_set_of_outputs():
         bound_of_laws(one, other, delta=-0.1)
 
 
+@pytest.mark.parametrize("n", [10, 20, 1000, 10**6])
+def test_to_tell_with_a_chance_of_exactly_delta_is_allowed(n):
+    """The difference of two equal numbers, one of them a logarithm's power, is not more than nothing."""
+    one = {"quiet": math.log1p(-1 / n), "tells": -math.log(n)}
+    assert bound_of_laws(one, {"quiet": 0.0}, delta=1 / n).epsilon <= 1e-9
+    assert bound_of_laws(one, {"quiet": 0.0}, delta=0.9 / n).epsilon == math.inf
+
+
+def test_draws_that_tell_with_a_chance_of_delta_are_no_violation():
+    def run(tells):
+        return lambda mechanisms: tells and mechanisms.draw(20) == 0
+
+    assert not exact_bound_of(run(True), run(False), delta=0.05, proven=1.0).violated
+    assert exact_bound_of(run(True), run(False), delta=0.04, proven=1.0).violated
+
+
 def test_what_follows_from_cut_answers_is_counted_against_a_finding_at_a_delta_too():
     """The second question is asked of what the first one's cut answer says: only what is certain is claimed."""
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.audit.bound import Bound, check_delta, check_proven, exceeds
+from privet.audit.bound import ROUNDING, Bound, check_delta, check_proven, exceeds
 from privet.audit.event import comparable
 from privet.audit.pair import Pair, fresh, pair_of
 from privet.audit.scripted import MOST, ScriptedMechanisms, TooManyTranscripts, Transcript, Window
@@ -61,6 +61,10 @@ def exact_bound(
     is more than ``proven``, it is computed again with a window twice as wide, if that can be done, and all that
     followed from a cut answer is then counted against the finding: taken off where the output is likely, added where it
     is not. What is reported as more than ``proven`` is so.
+
+    Numbers with wide noise are rounded to whole records, or to scales of Gaussian noise, before the algorithm sees
+    them. Whoever learns of the records through private answers alone, as all algorithms of this project do, must keep
+    the promise with rounded answers too, since rounding is post-processing: what is reported breaks the proof as well.
     """
     if proven is None:
         proven = getattr(estimator, "epsilon", None)
@@ -196,7 +200,12 @@ def _sure_loss(here: _Table, there: _Table, delta: float) -> float:
         return max((_log_ratio(p, q + beyond) for p, q in sure), default=-math.inf)
     sure.sort(key=lambda chances: -_log_ratio(*chances))
     ps, qs = np.cumsum(sure, axis=0).T if sure else np.zeros((2, 0))
-    return max((_log_ratio(p - delta, q + beyond) for p, q in zip(ps, qs)), default=-math.inf)
+    return max((_log_ratio(_beyond(p, delta), q + beyond) for p, q in zip(ps, qs)), default=-math.inf)
+
+
+def _beyond(p: float, delta: float) -> float:
+    """What delta does not explain; a difference that rounding may have made is none."""
+    return p - delta if p > delta * (1 + ROUNDING) else 0.0
 
 
 def _log_ratio(p: float, q: float) -> float:
@@ -275,7 +284,7 @@ def _bound_at(one: dict[Any, float], other: dict[Any, float], delta: float, prov
         log_p = np.logaddexp.accumulate([here[output] for output in outputs])
         log_q = np.logaddexp.accumulate([_at(there, output) for output in outputs])
         with np.errstate(divide="ignore", invalid="ignore"):
-            shown = np.log(np.maximum(np.exp(log_p) - delta, 0)) - log_q
+            shown = np.log([_beyond(p, delta) for p in np.exp(log_p)]) - log_q
         k = int(np.argmax(np.nan_to_num(shown, nan=-math.inf, posinf=math.inf, neginf=-math.inf)))
         if shown[k] > best.epsilon:
             p, q = (log_p[k], log_q[k]) if name == "one" else (log_q[k], log_p[k])
