@@ -58,15 +58,13 @@ def words(question, currency="epsilon"):
     return {**question, "currencies": [currency]}
 
 
-@pytest.mark.parametrize("by", ["missed", "ask"])
 @pytest.mark.parametrize("victim", [None, "party0"])
-def test_a_node_that_holds_nearly_all_of_one_party_and_nearly_nobody_of_the_others_cannot_be_read(by, victim):
+def test_a_node_that_holds_nearly_all_of_one_party_and_nearly_nobody_of_the_others_cannot_be_read(victim):
     liar = Liar()
     for name in liar.channel.parties:
-        about = {"told": splits([1, 2] if name in (victim, "party1") and victim else [2, 1])}
-        if by == "ask":
-            about |= {"roster": list(liar.channel.parties), "question": words(QUESTION)}
-        assert "refused" not in liar.send(name, by, 0, **about)[0]
+        told = splits([1, 2] if name in (victim, "party1") and victim else [2, 1])
+        about = {"told": told, "roster": list(liar.channel.parties), "question": words(QUESTION)}
+        assert "refused" not in liar.send(name, "ask", 0, **about)[0]
     numbers, _ = liar.ask(1, words(QUESTION))
     assert looks_random(unmasked(numbers)) == (victim is not None)
 
@@ -75,13 +73,14 @@ def test_a_node_that_holds_nearly_all_of_one_party_and_nearly_nobody_of_the_othe
 def test_nodes_of_another_currency_at_one_party_cannot_be_read(victim):
     """Its noise would be geometric and the others' Skellam: shares of no noise that anybody has proven anything of."""
     liar = Liar(limit=Fraction(5), delta=1e-6)
-    told = {"do": "root", "node": 1, "limit": "1/5"}
-    for name in liar.channel.parties:
-        currency = "epsilon" if name == victim else "rho"
-        grid = {"do": "grid", "features": grid_words(GRID)}
-        liar.send(name, "missed", 0, told=[{**told, "currency": currency}, grid])
+    roots = [{"do": "root", "node": node, "limit": "1/5", "currency": "rho"} for node in (0, 1)]
     question = words({**QUESTION, "budgets": ["1/10"]}, "rho")
-    about = {"roster": list(liar.channel.parties), "told": [], "question": question}
+    about = {"roster": list(liar.channel.parties), "question": {**question, "asked": tally_words({0: Tally(TABLES)})}}
+    for name in liar.channel.parties:
+        other = {"currency": "epsilon"} if name == victim else {}
+        told = [roots[0], {**roots[1], **other}, {"do": "grid", "features": grid_words(GRID)}]
+        assert "refused" not in liar.send(name, "ask", 0, told=told, **about)[0]
+    about |= {"told": [], "question": question}
     replies = {name: liar.send(name, "ask", 1, **about)[0] for name in liar.channel.parties}
     assert [name for name, said in replies.items() if "refused" in said] == ([victim] if victim else [])
     if victim:
@@ -90,8 +89,9 @@ def test_nodes_of_another_currency_at_one_party_cannot_be_read(victim):
 
 def test_where_drop_outs_are_tolerated_parties_with_different_histories_do_not_help_each_other():
     liar = Liar(dropouts=1)
+    about = {"roster": list(liar.channel.parties), "question": words(QUESTION)}
     for name in liar.channel.parties:
-        liar.send(name, "missed", 0, told=splits([1, 2] if name == "party0" else [2, 1]))
+        liar.send(name, "ask", 0, told=splits([1, 2] if name == "party0" else [2, 1]), **about)
     _, replies = liar.ask(1, words(QUESTION))
     names = list(liar.channel.parties)
     signatures = {name: liar.send(name, "confirm", 1, answered=names)[0]["signature"] for name in names}
@@ -106,11 +106,58 @@ def test_where_drop_outs_are_tolerated_parties_with_different_histories_do_not_h
     assert "from party0 is not" in said["refused"]
 
 
+class Missed(Liar):
+    """All but party1 have answered a first question, and signed that."""
+
+    def __init__(self):
+        super().__init__(dropouts=1)
+        self.others = [name for name in self.channel.parties if name != "party1"]
+        about = {"told": splits([1, 2]), "roster": list(self.channel.parties), "question": words(QUESTION)}
+        asked = {"do": "ask", "run": self.run, "number": 0, "keys": self.coordinator._keys, **about}
+        self.asked = pack(asked)
+        for name in self.others:
+            self.channel._parties[name].handle(self.asked)
+        self.signatures = self.confirm(self.others)
+
+    def confirm(self, listed):
+        said = {name: self.send(name, "confirm", 0, answered=listed)[0] for name in self.others}
+        return {name: each.get("signature") for name, each in said.items()}
+
+    def missed(self, asked=None, **proof):
+        about = {"do": "missed", "run": self.run, "number": 0, **proof}
+        return unpack(self.channel._parties["party1"].handle(pack(about, asked or self.asked)))[0]
+
+
 def test_who_missed_a_question_has_the_same_history_as_who_answered_it():
-    liar = Liar()
-    about = {"told": splits([1, 2]), "roster": list(liar.channel.parties), "question": words(QUESTION)}
-    liar.send("party0", "ask", 0, **about)
-    liar.send("party1", "missed", 0, told=about["told"])
+    liar = Missed()
+    assert liar.missed(answered=liar.others, signatures=liar.signatures) == {"behind": 1}
     parties = liar.channel._parties
-    assert parties["party0"]._member.history == parties["party1"]._member.history != liar.coordinator.terms.digest
-    assert history_after(b"", 0, [1]) != history_after(b"", 1, [1]) != history_after(b"", 1, [2])
+    history = parties["party0"]._member.history
+    assert parties["party1"]._member.history == history != liar.coordinator.terms.digest
+    parties["party1"]._member = None  # it starts again
+    assert parties["party1"]._open(liar.run).history == history
+    assert history_after(b"", b"one") != history_after(b"", b"two") != history_after(b"one", b"two")
+
+
+def test_that_a_sum_was_missed_is_believed_if_as_many_as_it_takes_have_signed_who_is_in_it():
+    """Who says so may want a party to forget what it has answered, and spent."""
+    liar = Missed()
+    few = dict(list(liar.signatures.items())[1:])
+    other = pack({**unpack(liar.asked)[0], "told": splits([2, 1])})
+    for proof, reason in (
+        ({}, "makes no sense"),
+        ({"answered": liar.others, "signatures": few}, "Too few parties have signed"),
+        ({"answered": list(liar.channel.parties), "signatures": liar.signatures}, "has answered this question"),
+        ({"answered": liar.others[:3], "signatures": liar.signatures}, "Too few"),
+        ({"asked": other, "answered": liar.others, "signatures": liar.signatures}, "was not signed"),
+        ({"asked": pack({**unpack(liar.asked)[0], "number": 1})}, "not the next question"),
+    ):
+        assert reason in liar.missed(**proof)["refused"]
+    assert liar.missed(answered=liar.others, signatures=liar.signatures) == {"behind": 1}
+
+
+def test_a_choice_that_was_missed_needs_no_list():
+    """It has none; nor is it added up with others."""
+    liar = Missed()
+    choice = pack({**unpack(liar.asked)[0], "question": {"do": "choose_each"}})
+    assert liar.missed(choice) == {"behind": 1}

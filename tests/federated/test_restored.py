@@ -13,6 +13,7 @@ from privet.curators.base import Tally
 from privet.errors import FederatedError
 from privet.federated.channel import InProcess
 from privet.federated.identity import Identity
+from privet.federated.masking import unmasked
 from privet.federated.party import Party
 from privet.federated.signed import SignedReceipt
 from privet.federated.wire import pack, unpack
@@ -89,6 +90,43 @@ def test_a_masked_answer_that_was_forgotten_comes_again_to_the_byte(tmp_path, n,
     with closed(owners.parties.values()):
         assert owners.parties["a"]._open(curator.coordinator.terms.run).next == 1
         assert owners.parties["a"].handle(question) == answer
+
+
+@pytest.mark.parametrize("dropouts", [0, 1])
+@pytest.mark.parametrize("way", ["missed", "cheap", "honest"])
+def test_a_party_that_has_forgotten_questions_is_not_led_past_them(tmp_path, way, dropouts):
+    """It would go on with others, which could be read, and spend anew what it has forgotten to have spent."""
+    owners = Owners(tmp_path, limit=4 * TENTH)
+    curator = owners.curator(tolerated_dropouts=dropouts)
+    root = curator.root(4 * TENTH)
+    curator.tally({root: Tally(TABLES)}, TENTH)
+    owners.back_up()
+    curator.tally({root: Tally(TABLES)}, TENTH)
+    owners.restore()
+    journal, party = curator.coordinator._journal, owners.parties["a"]
+    _, asked = unpack(journal.get("000001ask"))
+    words, _ = unpack(asked)
+    with closed(owners.parties.values()):
+        if way == "missed":
+            proof = unpack(journal.get("000001proof"))[0] if dropouts else {}
+            said, _ = unpack(party.handle(pack({"do": "missed", "run": words["run"], "number": 1, **proof}, asked)))
+            assert ("has answered this" if dropouts else "tolerate no drop-outs") in said["refused"]
+            return
+        cheap = {**words["question"], "budgets": ["1/1000000"]}
+        before = pack({**words, "question": cheap}) if way == "cheap" else asked
+        assert "said" in unpack(party.handle(before))[0]
+        question = pack({**words, "number": 2, "told": []})
+        replies = {name: unpack(each.handle(question)) for name, each in owners.parties.items()}
+        assert party._member.ledger.spent == (2 * TENTH + Fraction(1, 10**6) if way == "cheap" else 3 * TENTH)
+        if dropouts:
+            about = {"do": "confirm", "run": words["run"], "number": 2, "answered": list(NAMES[:4])}
+            signed = {name: unpack(each.handle(pack(about)))[0]["signature"] for name, each in owners.parties.items()}
+            shares = {name: replies[name][0]["shares"]["b"] for name in ("a", "c", "d")}
+            help = pack({**about, "do": "unmask", "shares": shares, "signatures": signed})
+            assert ("refused" in unpack(owners.parties["b"].handle(help))[0]) == (way == "cheap")
+        else:
+            total = unmasked({name: np.frombuffer(own, "<u8") for name, (_, own) in replies.items()})
+            assert (np.abs(total.astype(float)) > 2**32).all() == (way == "cheap")
 
 
 def test_of_other_records_the_same_question_gets_other_noise(tmp_path):

@@ -179,7 +179,7 @@ class Coordinator:
             result = settle(message, unpack(message)[0]["roster"])
             self._journal.put(f"{number:06}out", result)
             self._journal.put(f"{number:06}who", pack({"answered": self._heard}))
-        self._history = history_after(self._history, number, unpack(message)[0]["told"])
+        self._history = history_after(self._history, message)
         self._number, self._told = number + 1, []
         return result
 
@@ -222,6 +222,8 @@ class Coordinator:
         signed = self._exchange(dict.fromkeys(listed, pack({"do": "confirm", **about})), confirms)
         self._enough(signed, missing, listed)
         signatures = {name: said["signature"] for name, (said, _) in signed.items()}
+        if self._journal.get(proof := f"{self._number:06}proof") is None:
+            self._journal.put(proof, pack({"answered": listed, "signatures": signatures}))
         messages = {}
         for name in signed:
             shares = {other: replies[other][0]["shares"][name] for other in listed if other != name}
@@ -324,7 +326,9 @@ class Coordinator:
             check_signature(self._known, name, statement, signature)
 
     def _catch_up(self, name: str, number: Any, message: bytes) -> tuple[dict[str, Any], bytes] | None:
-        """Tell a party that was away what it missed, in order; it does not answer that any more."""
+        """Tell a party that was away what it missed, in order, and show who has signed that others answered it. It does
+        not answer that any more.
+        """
         while isinstance(number, int) and 0 <= number < self._number:
             who = self._journal.get(f"{number:06}who")
             if who is not None and name in unpack(who)[0]["answered"]:
@@ -332,9 +336,10 @@ class Coordinator:
                     f"{name} has answered question {number} and does not know it any more: what it keeps was lost, or "
                     "is an older copy. It has forgotten what it spent, so it must not go on."
                 )
-            words, _ = unpack(unpack(self._journal.get(f"{number:06}ask") or b"")[1])
-            missed: dict[str, Any] = {key: words[key] for key in ("run", "number", "told", "keys") if key in words}
-            reply = self._channel.ask({name: pack({"do": "missed", **missed})}).get(name)
+            _, asked = unpack(self._journal.get(f"{number:06}ask") or b"")
+            proof, _ = unpack(self._journal.get(f"{number:06}proof") or pack({}))
+            missed = {"do": "missed", "run": self.terms.run, "number": number, **proof}
+            reply = self._channel.ask({name: pack(missed, asked)}).get(name)
             said = None if reply is None else self._understood(name, reply)
             if said is None or said[0].get("behind") != number + 1:
                 return None

@@ -56,13 +56,13 @@ class Member:
 
     # -- what is told and asked --------------------------------------------------------------------------------------
 
-    def do(self, words: dict[str, Any]) -> None:
-        """Do what came along with a question; with the first one come the others' keys."""
+    def do(self, words: dict[str, Any], message: bytes) -> None:
+        """Do what came along with a question, this message; with the first one come the others' keys."""
         if self.next == 0:
             self._meet(words["keys"])
         for told in words["told"]:
             self.records.tell(**told)
-        self.history = history_after(self.history, self.next, words["told"])
+        self.history = history_after(self.history, message)
         self.next += 1
 
     def _meet(self, keys: dict[str, list[Any]]) -> None:
@@ -78,12 +78,13 @@ class Member:
             check_signature(self._known, name, join_statement(self.terms, public, heard), bytes.fromhex(signature))
             self._secrets[name] = pair_secret(self._key, public, self.terms.digest)
 
-    def count(self, words: dict[str, Any], context: bytes) -> tuple[Any, Any]:
+    def count(self, words: dict[str, Any], message: bytes) -> tuple[Any, Any]:
         """The private answer, paid for, with its noise and without masks: it must not leave like this.
 
         The same for the same question, where it is one of the sums that masks hide.
         """
-        self.do(words)
+        context = self.context(message)
+        self.do(words, message)
         self.records.tie(context)
         return self.records.answer(**words["question"])
 
@@ -99,17 +100,41 @@ class Member:
         if len(roster) < self.terms.threshold:
             raise FederatedError(f"Too few parties are asked: the terms need {self.terms.threshold}.")
         context = self.context(message)
-        said, numbers = self.count(words, context)
+        said, numbers = self.count(words, message)
         if self.terms.noise == "own" or words["question"]["do"] not in SUMS:
             return Entry(self._spent, message, pack({"said": said}, numbers.astype("<i8").tobytes()))
         reply, noted = self._masked(numbers, context, roster)
         return Entry({**self._spent, **noted}, message, reply)
 
     def miss(self, words: dict[str, Any], message: bytes) -> Entry:
-        """Do what came along with a question that others answered while this party was away, and no more."""
+        """Do what came along with a question that others answered while this party was away, and no more.
+
+        Where these are sums, the others' signatures have to show that this party is in none. It may have answered, and
+        have forgotten that and what it cost: but then either it is on the one list that was signed, or its answer can
+        never be read.
+        """
+        _, asked = unpack(message)
+        question, _ = unpack(asked)
+        if (question["do"], question["run"], question["number"]) != ("ask", self.terms.run, self.next):
+            raise FederatedError("What was missed is not the next question.")
+        if not self.terms.dropouts:
+            raise FederatedError("Nobody can have missed a question: these terms tolerate no drop-outs.")
+        if self.terms.double and question["question"]["do"] in SUMS:
+            listed = list(words["answered"])
+            if self._me in listed:
+                raise FederatedError(f"{self._me} has answered this question, others have signed.")
+            self._check_signed(listed, self.context(asked), dict(words["signatures"]))
         missed = pack({"missed": self.next})
-        self.do(words)
+        self.do(question, asked)
         return Entry(self._spent, message, missed)
+
+    def again(self, entry: Entry) -> None:
+        """Do again what an entry of the diary says, after a restart: charged, and thrown away, for that has left."""
+        words, asked = unpack(entry.asked)
+        if words["do"] == "ask":
+            self.count(words, entry.asked)
+        else:
+            self.do(unpack(asked)[0], asked)
 
     @property
     def _spent(self) -> dict[str, Any]:
@@ -156,9 +181,12 @@ class Member:
 
     def check_confirmed(self, listed: Sequence[str], entry: Entry, signatures: dict[str, str]) -> None:
         """Raise unless as many as it takes, all of them listed, have signed this list."""
+        self._check_signed(listed, entry.context, signatures)
+
+    def _check_signed(self, listed: Sequence[str], context: bytes, signatures: dict[str, str]) -> None:
         if len(signatures) < self.terms.threshold or not set(signatures) <= set(listed):
             raise FederatedError(f"Too few parties have signed this list: the terms need {self.terms.threshold}.")
-        statement = list_statement(entry.context, listed)
+        statement = list_statement(context, listed)
         for name, signature in signatures.items():
             check_signature(self._known, name, statement, bytes.fromhex(signature))
 

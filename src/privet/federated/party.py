@@ -231,9 +231,10 @@ class Party:
         number = int(words["number"])
         member = self._going_on(words["run"])
         if number == member.next:
+            entry = member.miss(words, message)
             if number == 0:
-                self._remember(member.terms, words["keys"])
-            self._diary(words["run"]).write(number, member.miss(words, message))
+                self._remember(member.terms, unpack(unpack(message)[1])[0]["keys"])
+            self._diary(words["run"]).write(number, entry)
         return pack({"behind": member.next})
 
     # -- one sum of those who answered -------------------------------------------------------------------------------
@@ -333,11 +334,7 @@ class Party:
         records = PartyRecords(*self._data, self.schema, ledger, terms.of, seed, Stream(key, b"privet parts"), tied)
         member = Member(terms, key, self._identity, self._known, records)
         for entry in diary.entries():
-            words, _ = unpack(entry.asked)
-            if words["do"] == "ask":  # charged again, and thrown away: what left is in the diary
-                member.count(words, member.context(entry.asked))
-            else:
-                member.do(words)
+            member.again(entry)
         ledger.root.limit = limit
         if self.limit < math.inf:
             ledger.withhold(self._spent_elsewhere(run))

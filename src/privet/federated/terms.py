@@ -23,7 +23,7 @@ from typing import Any
 from privet.errors import FederatedError
 from privet.federated.wire import pack
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Of the messages between coordinator and parties: who speaks another one does not join."""
 
 NOISE = ("shared", "own")
@@ -135,13 +135,14 @@ class Terms:
         )
 
 
-def history_after(history: bytes, number: int, told: Any) -> bytes:
-    """What a party has been told so far, in short: all that came along with questions 0 to ``number``, in order.
+def history_after(history: bytes, message: bytes) -> bytes:
+    """What a party was asked and told so far, in short: the very bytes of all questions, in order.
 
-    It begins with the digest of the terms. Who missed a question and was told later has the same history as who
-    answered it; who was told something else has not.
+    It begins with the digest of the terms. Who missed a question and heard of it later has the same history as who
+    answered it; who was asked or told something else has not. So who has forgotten a question cannot come after it by
+    another one in its place, which may cost less.
     """
-    return sha256(b"privet history|" + history + pack({"number": number, "told": told})).digest()
+    return sha256(b"privet history|" + history + sha256(message).digest()).digest()
 
 
 def question_context(history: bytes, message: bytes) -> bytes:
