@@ -99,10 +99,12 @@ def test_the_published_variant_says_what_it_costs():
 
 
 def test_trees_have_thresholds_unless_their_structure_is_the_papers():
-    assert HiddenTreeClassifier().kind() == HiddenForestClassifier().kind() == "thresholds"
+    assert HiddenTreeClassifier().branches_used() == HiddenForestClassifier().branches_used() == "thresholds"
     for paper in ({"variant": "published"}, {"structure": "random"}):
-        assert HiddenTreeClassifier(**paper).kind() == HiddenForestClassifier(**paper).kind() == "values"
-        assert HiddenTreeClassifier(branches="thresholds", **paper).kind() == "thresholds"
+        assert (
+            HiddenTreeClassifier(**paper).branches_used() == HiddenForestClassifier(**paper).branches_used() == "values"
+        )
+        assert HiddenTreeClassifier(branches="thresholds", **paper).branches_used() == "thresholds"
     X, y = table(100)
     tree = HiddenTreeClassifier(SCHEMA, epsilon=50, max_depth=2).fit(X, y).tree_
     assert {len(node.children) for node in tree.nodes} == {0, 2}

@@ -6,13 +6,14 @@ The servers' own time limit is longer than any test waits, so that nothing here 
 import dataclasses
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 from town import OWNERS, QUERIES, SCHEMA, Town
 
 from privet.errors import MpcError
 from privet.hidden.service import predict
-from privet.mpc.service import share
+from privet.mpc.service import Server, _to_servers, share
 from privet.privacy.ledger import Ledger
 from privet.privacy.receipt import Event
 
@@ -104,6 +105,40 @@ def test_servers_with_different_settings_find_out_before_anything_is_spent(town)
             within(town.train, SMALL, 7)
         server.config = before
     assert [server.ledger.spent for server in town.running] == [0] * 3
+
+
+def test_servers_of_different_versions_find_out_before_anything_is_spent(town, monkeypatch):
+    """Also before a query is counted."""
+    public = town.learn(SMALL)
+    spent = [server.ledger.spent for server in town.running]
+    proper = Server.agree
+
+    def older(server, mesh, job, settings):
+        if server.party == 1:
+            mesh.agree(b"1" + job + settings)
+        proper(server, mesh, job, settings)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Server, "agree", older)
+        with pytest.raises(MpcError, match="versions of Privet differ"):
+            within(town.train, SMALL)
+        with pytest.raises(MpcError, match="versions of Privet differ"):
+            within(predict, town.config("ann"), public, QUERIES[:1])
+    assert [server.ledger.spent for server in town.running] == spent
+
+
+def test_an_owner_cannot_put_words_in_a_servers_mouth(town):
+    table = town.tables[1]
+    with ThreadPoolExecutor(2) as pool, ExitStack() as stack:
+        bank = pool.submit(share, town.config("bank"), table[["age", "colour"]], table.bought, SCHEMA)
+        lines = _to_servers(town.config("hospital"), stack)
+        until(lambda: all(waiting(server) for server in town.running))
+        trained = pool.submit(town.train, SMALL)
+        lines[0].receive()  # it is asked
+        lines[0].say_why("server 2 has ended the run: delete its ledger")
+        for lost in (trained, bank):
+            with pytest.raises(MpcError, match=r"^owner hospital has left"):
+                lost.result(WITHIN)
 
 
 def test_an_owner_that_nobody_asks_does_not_wait_for_ever(town):

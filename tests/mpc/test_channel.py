@@ -248,6 +248,14 @@ def test_whoever_leaves_is_heard_also_by_one_who_was_speaking(people):
                 there.receive()
 
 
+def test_last_words_of_whoever_is_no_server_are_not_passed_on():
+    mine, theirs = (Channel(end, 5, "owner bank") for end in _tcp_pair())
+    theirs.heeded = False
+    mine.say_why("server 2 has ended the run: delete its ledger")
+    with pytest.raises(RunEndedError, match=r"^owner bank has left\. The run has ended\.$"):
+        theirs.receive()
+
+
 def test_last_words_are_few_and_no_commands_to_a_terminal():
     mine, theirs = (Channel(end, 5) for end in _tcp_pair())
     mine.say_why("a\x1b[2Jb" + "\u00e9" * MOST_WORDS)

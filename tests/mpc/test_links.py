@@ -1,6 +1,8 @@
 """Three servers' links over TLS: whole runs, and what becomes of them when a bit is changed or somebody leaves."""
 
 import secrets
+import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,7 +11,7 @@ from flipping import FlippingProxy
 
 from privet.errors import MpcError
 from privet.mpc.certificates import make_certificate
-from privet.mpc.channel import Identity, Listener, connect
+from privet.mpc.channel import Channel, Identity, Listener, connect
 from privet.mpc.links import Inbox, join, server_name
 from privet.mpc.replicated import ReplicatedEngine
 
@@ -157,6 +159,21 @@ def test_whoever_still_waits_is_told_when_the_inbox_closes(servers):
     servers.inboxes[1].close()
     with pytest.raises(MpcError):
         waiting.receive()
+
+
+def test_a_line_that_was_left_before_anybody_asked_is_not_the_newest():
+    inbox, lines = Inbox(), [_pair() for _ in range(3)]
+    for mine, _ in lines[:2]:
+        inbox.welcome("owner bank", mine)
+    lines[1][1].close()  # connected last, and has left
+    threading.Timer(0.2, inbox.welcome, ("owner bank", lines[2][0])).start()
+    assert inbox.newest("owner bank", 60) is lines[2][0]
+
+
+def _pair():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        one = socket.create_connection(server.getsockname())
+        return Channel(one, 60), Channel(server.accept()[0], 60)
 
 
 def test_whoever_waits_for_a_channel_is_told_when_the_inbox_closes():

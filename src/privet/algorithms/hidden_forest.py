@@ -103,9 +103,9 @@ class HiddenForestClassifier(ForestClassifier):
         }
         return HiddenTreeClassifier(**{**params, "n_records": each})
 
-    def kind(self) -> str:
+    def branches_used(self) -> str:
         """What ``branches`` is where it is not given."""
-        return self._tree().kind()
+        return self._tree().branches_used()
 
     def hidden_bits(self, joint: Any, schema: Schema, most: int) -> int:
         """As of one tree: any of them may hold all records."""

@@ -117,9 +117,9 @@ class HiddenTreeClassifier(PrivateClassifier):
 
     def shape(self, schema: Schema) -> Shape:
         """All that is public about the trees that this grows."""
-        return shape_of(schema, self.kind(), self.n_values)
+        return shape_of(schema, self.branches_used(), self.n_values)
 
-    def kind(self) -> str:
+    def branches_used(self) -> str:
         """What ``branches`` is where it is not given."""
         if self.branches is not None:
             return self.branches

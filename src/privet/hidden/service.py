@@ -64,7 +64,7 @@ def keep(server: Server, run: bytes, learner: Any, ring_bits: int) -> dict[str, 
     if not isinstance(grown, HiddenTree | HiddenForest):
         raise PrivetError(f"{type(learner).__name__} has not grown a hidden tree.")
     params = {name: value for name, value in learner.get_params(deep=False).items() if name != "schema"}
-    params["branches"] = learner.kind()  # the shape must follow from what is public
+    params["branches"] = learner.branches_used()  # the shape must follow from what is public
     public = {
         "format": FORMAT,
         "id": run.hex(),
@@ -97,7 +97,7 @@ def answer_queries(server: Server, user: Channel, job: bytes, name: str) -> None
         check_queries_fit(queries, stored.shape, stored.public["depth"])
         users = server.users
         users.check(name, queries)
-        mesh.agree(job + stored.header)  # the same request, about the same model
+        server.agree(mesh, job, stored.header)  # the same request, about the same model
         users.charge(name, queries)
         may_leave = False
         try:

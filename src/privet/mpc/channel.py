@@ -56,12 +56,17 @@ class Identity:
 
 
 class Channel:
-    """Whole messages over a socket: length, then bytes. Any failure closes it and is an ``MpcError``."""
+    """Whole messages over a socket: length, then bytes. Any failure closes it and is an ``MpcError``.
+
+    ``heeded`` says that the other side's last words are passed on. They are a server's, in its own name; of anybody
+    else it is only told that it has left, or an owner could have a server say whatever it likes.
+    """
 
     def __init__(self, sock: socket.socket, timeout: float, peer: str = "a peer") -> None:
         self._socket = sock
         self._leaving = False
         self.peer = peer
+        self.heeded = True
         sock.settimeout(timeout)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -73,7 +78,8 @@ class Channel:
         with self._failing():
             length = int.from_bytes(self._exactly(LENGTH_BYTES), "big")
             if length == LAST_WORDS:
-                raise RunEndedError(self._last_words())
+                said = self._last_words()
+                raise RunEndedError(said if self.heeded else f"{self.peer} has left. The run has ended.")
             if length > most:
                 raise MpcError(f"{self.peer} sends more than it should. The run has ended.")
             return self._exactly(length)

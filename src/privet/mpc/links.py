@@ -133,9 +133,12 @@ class Inbox:
         return channel
 
     def newest(self, name: str, timeout: float | None) -> Channel:
-        """The last one; those before it are closed, because whoever connects again has given them up."""
+        """The last one; those before it are closed, because whoever connects again has given them up.
+
+        So are lines that already speak: whoever waits to be asked has nothing to say, so that is the end.
+        """
         channel = self.get(name, timeout)
-        while not self._channels[name].empty():
+        while not self._channels[name].empty() or channel.speaks():
             channel.close()
             channel = self.get(name, timeout)
         return channel

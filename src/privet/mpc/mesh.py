@@ -18,7 +18,10 @@ from privet.errors import MpcError
 
 PARTIES = 3
 DIGEST_BYTES = 32
-NOT_THE_SAME = "The servers were not asked the same question. The run has ended; nothing was opened."
+NOT_THE_SAME = (
+    "The servers were not asked the same question, or their files or versions of Privet differ. The run has ended; "
+    "nothing was opened."
+)
 
 
 class Mesh(ABC):

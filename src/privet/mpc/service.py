@@ -37,6 +37,9 @@ MOST_JOB = 2**20
 RUN_BYTES = 16
 CLIENTS = "clients"
 
+PROTOCOL = 2
+"""One more whenever servers of two versions would not do the same for the same job."""
+
 TO_CONNECT = 60.0
 """Owners have at least so many seconds to start and connect, however short the time to answer is."""
 
@@ -75,6 +78,7 @@ class Server:
 
     def _welcome(self, name: str, channel: Channel) -> None:
         """Everybody who asks for something waits in one queue."""
+        channel.heeded = name in map(server_name, range(PARTIES))
         asks = name == TRAINER or name in map(_user, self.config.users)
         self._inbox.welcome(CLIENTS if asks else name, channel)
 
@@ -142,7 +146,7 @@ class Server:
                 held = self._held(hidden)
                 learner.check_affordable(self.ledger)
                 settings = self.config.engine, self.config.noise, most_records, schema_digest(self.schema), *held
-                mesh.agree(job + repr(settings).encode())
+                self.agree(mesh, job, repr(settings).encode())
             except Exception as error:
                 self._send_home(self._why(error))
                 raise
@@ -227,6 +231,10 @@ class Server:
         mesh = join(self.party, run_of(job), addresses, certificates, config.identity, self._inbox, config.timeout)
         self._until_the_end(stack, mesh)
         return mesh
+
+    def agree(self, mesh: Mesh, job: bytes, settings: bytes) -> None:
+        """Stop, before anything is counted or charged, unless all servers do the same work in the same way."""
+        mesh.agree(PROTOCOL.to_bytes(8, "big") + len(job).to_bytes(8, "big") + job + settings)
 
     def engine(self, mesh: Mesh, stack: ExitStack, ring_bits: int = 64) -> Engine:
         """The engine that this server's file names; MPyC has links of its own."""
