@@ -12,18 +12,51 @@ ENTRIES = [Entry({"spent": f"{i}/10", "currency": "epsilon"}, b"asked" * i, b"re
 
 def test_a_diary_that_is_opened_again_has_what_was_written(tmp_path):
     diary = Diary(tmp_path)
-    assert diary.begun is diary.closed is diary.last is None
+    assert diary.terms is diary.closed is diary.last is None
     diary.begin(TERMS, b"key", 0)
     for number, entry in enumerate(ENTRIES):
         assert diary.next == number
         diary.write(number, entry)
+    again = Diary(tmp_path)
+    assert (again.terms, again.key) == (TERMS, b"key")
     diary.close(b"statement", b"signature")
     again = Diary(tmp_path)
-    assert again.begun == (TERMS, b"key")
+    assert (again.terms, again.key) == (TERMS, b"")
     for entry, kept in zip(ENTRIES, again.entries(), strict=True):
         assert (kept.asked, kept.reply, kept.noted["spent"]) == (entry.asked, entry.reply, entry.noted["spent"])
     assert again.last.reply == ENTRIES[-1].reply
     assert again.closed == (b"statement", b"signature")
+
+
+@pytest.mark.parametrize("folder", [True, False])
+@pytest.mark.parametrize("stop", [None, 0, 1])
+def test_what_noise_and_masks_follow_from_is_dropped_in_the_end(tmp_path, monkeypatch, folder, stop):
+    """Also if the machine stops before that is done: then it is done when the diary is opened again."""
+    diary = Diary(tmp_path if folder else None)
+    diary.begin(TERMS, b"the key", 3)
+    diary.write(0, Entry({**ENTRIES[0].noted, "own_share": "5ec7e7", "context": "ab"}, b"asked", b"reply"))
+    (tmp_path / "run.entry.1234.part").write_bytes(b"the key" if folder else b"")  # writing was broken off
+    if stop is not None and folder:
+        replace = Diary._replace
+        left = iter([True] * stop)
+
+        def stops(self, name, entry):
+            if not next(left, False):
+                raise OSError("power cut")
+            replace(self, name, entry)
+
+        monkeypatch.setattr(Diary, "_replace", stops)
+        with pytest.raises(OSError, match="power cut"):
+            diary.close(b"statement", b"signature")
+        monkeypatch.undo()
+        diary = Diary(tmp_path)
+    else:
+        diary.close(b"statement", b"signature")
+    kept = b"".join(file.read_bytes() for file in tmp_path.iterdir()) + b"".join(diary._kept.values())
+    assert b"the key" not in kept
+    assert b"5ec7e7" not in kept
+    assert (diary.terms, diary.place, diary.closed) == (TERMS, 3, (b"statement", b"signature"))
+    assert (diary.last.asked, diary.last.reply, diary.last.noted["spent"]) == (b"asked", b"reply", "0/10")
 
 
 def test_what_was_written_stays():

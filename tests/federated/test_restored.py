@@ -202,6 +202,37 @@ def test_who_forgot_nothing_goes_on_after_restarts_and_with_several_runs(tmp_pat
         assert heard == [[second.coordinator.terms.run, False, ["b", "c", "d"]]]
 
 
+@pytest.mark.parametrize("dropouts", [0, 1])
+def test_a_closed_run_is_answered_as_before_without_its_key(tmp_path, dropouts):
+    """Also after a restart. Who would steal folder and key cannot draw its noise again."""
+    owners = Owners(tmp_path, limit=3 * TENTH)
+    curator = owners.curator(tolerated_dropouts=dropouts)
+    curator.tally({curator.root(TENTH): Tally(TABLES)}, TENTH)
+    run = tmp_path / "a" / curator.coordinator.terms.run
+    begun = (run / "run.entry").read_bytes()
+    _, key = unpack(begun)
+    assert len(key) == 32
+    curator.coordinator.sign(receipt_of(curator))
+    assert owners.parties["a"]._member is None
+    for _ in range(2):
+        kept = [file.read_bytes() for file in (tmp_path / "a").rglob("*") if file.is_file()]
+        assert not any(key in each or key.hex().encode() in each or b"own_share" in each for each in kept)
+        for message, reply in owners.sent:
+            said, _ = unpack(owners.parties["a"].handle(message))
+            if unpack(message)[0]["do"] in ("confirm", "unmask"):
+                assert "is closed" in said["refused"]
+            else:
+                assert said == unpack(reply)[0]
+        owners.back_up()
+        (tmp_path / "copy" / run.name / "run.entry").write_bytes(begun)  # it was stopped before it was dropped
+        owners.restore()  # nothing is forgotten: it starts again
+    with closed(owners.parties.values()):
+        second = owners.curator()
+        second.tally({second.root(2 * TENTH): Tally(TABLES)}, 2 * TENTH)
+        with pytest.raises(FederatedError, match="a refuses: "):
+            second.tally({second.root(TENTH): Tally(TABLES)}, TENTH)
+
+
 def test_every_party_keeps_the_receipt_with_all_signatures(tmp_path):
     owners = Owners(tmp_path)
     curator = owners.curator()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from privet.errors import FederatedError
@@ -28,19 +29,30 @@ class Entry:
 
 
 class Diary(Journal):
-    """The terms and this party's key for the run, then one entry for each question, and the receipt that ends it."""
+    """The terms and this party's key for the run, then one entry for each question, and the receipt that ends it.
+
+    In the end the key is dropped, with all else that noise or masks follow from: whoever has that and the party's own
+    key can tell a right guess of the exact counts from a wrong one.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        super().__init__(folder)
+        if self.closed is not None:  # the machine may have stopped between the end and this
+            self._drop_secrets()
 
     def begin(self, terms: Terms, key: bytes, place: int) -> None:
         """``place`` is that of this run among all that the party has joined."""
         self.put("run", pack({"terms": terms.words, "place": place}, key))
 
     @property
-    def begun(self) -> tuple[Terms, bytes] | None:
-        """The terms and the private key of a run that was joined."""
-        if (kept := self.get("run")) is None:
-            return None
-        words, key = unpack(kept)
-        return Terms.of_words(words["terms"]), key
+    def terms(self) -> Terms | None:
+        """The terms of a run that was joined."""
+        return None if (kept := self.get("run")) is None else Terms.of_words(unpack(kept)[0]["terms"])
+
+    @property
+    def key(self) -> bytes:
+        """The private key for the run; none if it is closed."""
+        return b"" if (kept := self.get("run")) is None else unpack(kept)[1]
 
     @property
     def place(self) -> int:
@@ -96,6 +108,18 @@ class Diary(Journal):
 
     def close(self, statement: bytes, reply: bytes) -> None:
         self.put("signed", pack({"statement": statement.hex()}, reply))
+        self._drop_secrets()
+
+    def _drop_secrets(self) -> None:
+        """What was spent, asked and said stays; what was left of writing that was broken off goes."""
+        for part in self._folder.glob("*.part") if self._folder is not None else ():
+            part.unlink()
+        if self.key:
+            self._replace("run", pack(unpack(self.get("run") or b"")[0]))
+        for number in range(self.next):
+            words, both = unpack(self.get(f"{number:06}") or b"")
+            if words.pop("own_share", None) is not None:
+                self._replace(f"{number:06}", pack(words, both))
 
     @property
     def closed(self) -> tuple[bytes, bytes] | None:
@@ -112,7 +136,7 @@ class Diary(Journal):
 
     def met(self) -> dict[str, bool]:
         """The parties that have signed that they joined this run, and whether they have closed it."""
-        if self.begun is None or not self.next:
+        if (terms := self.terms) is None or not self.next:
             return {}
         signers = () if (receipt := self.receipt) is None else receipt.signatures
-        return {name: name in signers for name in self.begun[0].parties}
+        return {name: name in signers for name in terms.parties}

@@ -26,7 +26,7 @@ class Journal:
         return self._kept.get(name)
 
     def put(self, name: str, entry: bytes) -> None:
-        """Keep an entry for good. What is kept is never changed."""
+        """Keep an entry for good. What was said is never changed."""
         if self._kept.get(name, entry) != entry:
             raise FederatedError(f"Entry {name} of the journal says something else, and is not changed.")
         if name in self._kept:
@@ -39,4 +39,10 @@ class Journal:
                     f"Entry {name} of the journal was written by another process meanwhile. One process at a time may "
                     "have a journal: stop the other one."
                 ) from None
+        self._kept[name] = entry
+
+    def _replace(self, name: str, entry: bytes) -> None:
+        """Keep this in the place of what was kept: there is always one of them, whole."""
+        if self._folder is not None:
+            write_whole(self._folder / f"{name}.entry", entry)
         self._kept[name] = entry

@@ -8,7 +8,7 @@ What a party promises, whatever the coordinator does:
 - an answer is stored before it is sent, and a repeated question gets the stored bytes: never fresh noise, never a mask
   twice. Another question under the same number is refused;
 - masks cancel only between parties that were asked the same and were told the same before (``terms.question_context``);
-- it signs one receipt, of at least what it has spent, and answers nothing more in that run;
+- it signs one receipt, of at least what it has spent, and answers nothing more in that run, whose key it drops;
 - if what it keeps is an older copy (a backup was restored), a masked answer that it gives again has the same bytes
   (``privacy/tied.py``), and it joins no run with a party that has met it in one that it has forgotten;
 - one process at a time has its state;
@@ -88,6 +88,7 @@ class Party:
         if state is not None:
             state.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock_file = lock(state / "party")
+            self._all()  # so that no closed run has its key any more, even if this was stopped at the end of one
 
     def close(self) -> None:
         """Let another process have the state; nothing is answered any more."""
@@ -140,14 +141,13 @@ class Party:
         terms = Terms.of_words(words["terms"])
         self._accept(terms)
         diary = self._diary(terms.run, new=True)
-        if diary.begun is None:
+        if diary.terms is None:
             place = 1 + max(each.place for each in self._all().values())
             diary.begin(terms, X25519PrivateKey.generate().private_bytes_raw(), place)
             self._log(f"joined run {terms.run[:8]} of {', '.join(terms.parties)}")
-        member = self._open(terms.run)
-        if member.terms != terms:
+        if self._terms(terms.run) != terms:
             raise FederatedError("This run was joined with other terms. A coordinator that changes them begins anew.")
-        return diary.once("join", lambda: self._joined(member))
+        return diary.once("join", lambda: self._joined(self._open(terms.run)))
 
     def _joined(self, member: Member) -> bytes:
         heard = self._heard(member.terms)
@@ -176,7 +176,7 @@ class Party:
             for run, closed, names in keys[other][2]:
                 if self.name not in names or other == self.name:
                     continue
-                if run not in known or known[run].begun is None or (closed and known[run].closed is None):
+                if run not in known or known[run].terms is None or (closed and known[run].closed is None):
                     raise FederatedError(
                         f"{other} has met {self.name} in a run that {self.name} {'closed' if closed else 'joined'} and "
                         f"does not know any more ({run[:8]!r}): what it keeps was lost, or is an older copy. It has "
@@ -204,7 +204,7 @@ class Party:
             if before.asked != message:
                 raise FederatedError(f"Question {number} was another one, and it is answered.")
             return before.reply
-        member = self._going_on(words["run"])
+        member = self._open(words["run"])
         if number != member.next:
             return pack({"behind": member.next})
         self._allow(words["question"]["do"], member)
@@ -229,7 +229,7 @@ class Party:
     def _missed(self, words: dict[str, Any], message: bytes) -> bytes:
         """Take note of a question that others answered while this party was away. It is never answered."""
         number = int(words["number"])
-        member = self._going_on(words["run"])
+        member = self._open(words["run"])
         if number == member.next:
             entry = member.miss(words, message)
             if number == 0:
@@ -269,27 +269,28 @@ class Party:
 
         One receipt for a run, and its end: nothing is answered in it afterwards that the receipt would not list.
         """
-        member, diary = self._open(words["run"]), self._diary(words["run"])
-        statement = receipt_statement(member.terms, self.name, words["receipt"])
+        terms, diary = self._terms(words["run"]), self._diary(words["run"])
+        statement = receipt_statement(terms, self.name, words["receipt"])
         if (closed := diary.closed) is not None:
             before, reply = closed
             if before != statement:
                 raise FederatedError(f"{self.name} has signed another receipt of this run, which is closed.")
             return reply
-        receipt = checked_receipt(words["receipt"], member.terms, member.ledger.events)
+        receipt = checked_receipt(words["receipt"], terms, self._open(terms.run).ledger.events)
         if self._seed is not None and not receipt.void:
             raise FederatedError(f"The noise of {self.name} can be reproduced: a receipt of this run is void.")
         reply = pack({"signature": self._identity.sign(statement).hex()})
+        self._member = None  # it has the key
         diary.close(statement, reply)
-        self._log(f"run {member.terms.run[:8]}: signed the receipt, epsilon {show(receipt.spent)}; the run is closed")
+        self._log(f"run {terms.run[:8]}: signed the receipt, epsilon {show(receipt.spent)}; the run is closed")
         return reply
 
     def _keep(self, words: dict[str, Any], message: bytes) -> bytes:
         """Keep the receipt with everybody's signatures."""
-        member, diary = self._open(words["run"]), self._diary(words["run"])
-        signed = SignedReceipt(member.terms, words["receipt"], dict(words["signatures"]))
+        terms, diary = self._terms(words["run"]), self._diary(words["run"])
+        signed = SignedReceipt(terms, words["receipt"], dict(words["signatures"]))
         signed.verify({**self._known, self.name: self._identity.public})
-        if diary.closed is None or diary.closed[0] != receipt_statement(member.terms, self.name, signed.receipt):
+        if diary.closed is None or diary.closed[0] != receipt_statement(terms, self.name, signed.receipt):
             raise FederatedError(f"{self.name} has not signed this receipt.")
         diary.once("receipt", lambda: signed.to_json().encode())
         return pack({"kept": True})
@@ -313,19 +314,20 @@ class Party:
                 self._diary(folder.name)
         return self._diaries
 
-    def _going_on(self, run: str) -> Member:
-        if self._diary(run).closed is not None:
-            raise FederatedError(f"{self.name} has signed the receipt of this run, which is closed.")
-        return self._open(run)
+    def _terms(self, run: str) -> Terms:
+        """The terms of a run that was joined."""
+        if (terms := self._diary(run).terms) is None:
+            raise FederatedError(_NOT_JOINED)
+        return terms
 
     def _open(self, run: str) -> Member:
-        """The run as its diary says: after a restart everything is done again but what leaves."""
+        """A run that goes on, as its diary says: after a restart everything is done again but what leaves."""
         if self._member is not None and self._member.terms.run == run:
             return self._member
-        diary = self._diary(run)
-        if diary.begun is None:
-            raise FederatedError(_NOT_JOINED)
-        terms, key = diary.begun
+        terms, diary = self._terms(run), self._diary(run)
+        if diary.closed is not None:
+            raise FederatedError(f"{self.name} has signed the receipt of this run, which is closed.")
+        key = diary.key
         self._accept(terms)  # again: the party's file may have changed since
         ledger = Ledger(self.limit, self.delta, whole_orders=True)
         limit, ledger.root.limit = ledger.root.limit, math.inf  # what was answered before was within it

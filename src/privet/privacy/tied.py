@@ -6,6 +6,9 @@ the noise itself. So the bytes that noise is drawn from follow from a secret, fr
 before it, and from the exact numbers that get the noise. Who does not know the secret cannot tell them from the
 operating system's (SHAKE256 and HMAC, taken as pseudorandom functions, as masks and TLS take others). The numbers are
 in it so that others, of records that have changed meanwhile, have noise that is independent.
+
+Who has the secret and an answer can test any guess of the exact numbers. It must be guarded like the records, and go
+when no question can come again (``federated/diary.py``).
 """
 
 from __future__ import annotations
