@@ -264,10 +264,11 @@ def views_of(output: Any) -> dict[str, Any]:
 
 
 _SAME = 64
+"""So many runs of two copies are compared; more, if they agree although outputs change."""
+
 _CHANGES = 8
 """So many changes together are no chance: an output that is drawn freshly with chance p comes up in both copies four
 times of 64, and never in one alone, with a chance of at most (64 p^2)^4 / 4! exp(-128 p), which is below 1e-7."""
-"""So many runs of two copies are compared; more, if they agree although outputs change."""
 
 
 def check_noise_is_fresh(release: Release, pair: Pair, runs: int = 16 * _SAME) -> None:
@@ -296,15 +297,18 @@ def check_noise_is_fresh(release: Release, pair: Pair, runs: int = 16 * _SAME) -
             "would start from the same state and repeat each other's runs. Draw from fresh randomness of the operating "
             "system in each call, such as np.random.default_rng(), or use n_jobs=1."
         )
-    for n in range(min(16 * _SAME, max(_SAME, runs // 8))):
+    enough = min(16 * _SAME, max(_SAME, runs // 8))
+    for n in range(4 * enough):
         output = run_once(one, table)
         if run_once(other, table) != output:
             return
         changes += n > 0 and output != last
         last = output
-        # Rare outputs may agree by chance a few times, so some changes are waited for. Where nothing changes, no more
-        # than an eighth of the runs is spent on waiting for it.
-        if (n + 1 >= _SAME and changes >= 2 * _CHANGES) or (changes == 0 and n + 1 >= min(_SAME, max(4, runs // 16))):
+        # Rare outputs may agree by chance a few times, so some changes are waited for, longer if there are a few. Where
+        # nothing changes, no more than an eighth of the runs is spent on waiting for it.
+        if changes >= (_CHANGES if n + 1 >= enough else 2 * _CHANGES) and n + 1 >= _SAME:
+            break
+        if changes == 0 and n + 1 >= min(_SAME, max(4, runs // 16)):
             break
     if changes >= _CHANGES:
         raise PrivetError(
