@@ -52,6 +52,34 @@ def test_what_earlier_versions_have_spent_still_counts(tmp_path):
             fit(InProcess(parties), Fraction(1, 4))
 
 
+def test_a_stray_folder_in_a_state_folder_stops_nothing(tmp_path):
+    """A disk of its own has one."""
+    identities = [Identity.fresh(name) for name in ("a", "b", "c")]
+    known = {identity.name: identity.public for identity in identities}
+    for stray in ("lost+found", "copy", "Z" * 32):
+        (tmp_path / "a" / stray).mkdir(parents=True)
+        (tmp_path / "a" / stray / "run.entry").write_bytes(b"of something else")
+    parties = [Party(own, *table(30), SCHEMA, known, limit=1, state=tmp_path / own.name) for own in identities]
+    with closed(parties):
+        fit(InProcess(parties), HALF)
+
+
+@pytest.mark.parametrize("damaged", ["run", "000000", "signed"])
+@pytest.mark.parametrize("left", [b"", b"1234", pack({})])
+def test_a_damaged_run_is_named_and_not_passed_over(tmp_path, damaged, left):
+    """What it has spent would be forgotten."""
+    run = tmp_path / ("0" * 32)
+    run.mkdir()
+    terms = Terms(run.name, ("a", "x", "y"), 1, 0, "shared", "schema")
+    (run / "run.entry").write_bytes(pack({"terms": terms.words}, b"key"))
+    (run / "000000.entry").write_bytes(pack({"spent": "3/4", "currency": "epsilon", "asked": 0}))
+    (run / f"{damaged}.entry").write_bytes(left)
+    with pytest.raises(FederatedError, match=f"{run.name} is damaged"):
+        Party(Identity.fresh("a"), *table(9), SCHEMA, {}, state=tmp_path)
+    (run / f"{damaged}.entry").unlink()
+    Party(Identity.fresh("a"), *table(9), SCHEMA, {}, state=tmp_path).close()
+
+
 def test_a_limit_with_a_delta_holds_over_all_runs_and_restarts(tmp_path):
     """In rho, so several runs cost less than the sum of their epsilons; a run without delta counts, too."""
     identities = [Identity.fresh(name) for name in ("a", "b", "c")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,16 @@ class Diary(Journal):
 
     def __init__(self, folder: Path | None = None) -> None:
         super().__init__(folder)
-        if self.closed is not None:  # the machine may have stopped between the end and this
-            self._drop_secrets()
+        try:
+            last = self.last
+            _ = self.terms, self.place, last and Fraction(last.noted["spent"])
+            if self.closed is not None:  # the machine may have stopped between the end and this
+                self._drop_secrets()
+        except (FederatedError, KeyError, TypeError, ValueError):
+            run = "a run" if folder is None else f"run {folder.name}"
+            raise FederatedError(
+                f"What is kept of {run} is damaged. It says what was spent, so nothing goes on without it: repair it."
+            ) from None
 
     def begin(self, terms: Terms, key: bytes, place: int) -> None:
         """``place`` is that of this run among all that the party has joined."""

@@ -36,7 +36,7 @@ from privet.federated.identity import Identity, Known
 from privet.federated.masking import Stream
 from privet.federated.member import Member
 from privet.federated.signed import SignedReceipt, checked_receipt
-from privet.federated.terms import PROTOCOL, Terms, join_statement, receipt_statement
+from privet.federated.terms import PROTOCOL, RUN, Terms, join_statement, receipt_statement
 from privet.federated.wire import pack, unpack
 from privet.privacy.kept import lock
 from privet.privacy.ledger import Amount, Ledger, show
@@ -88,7 +88,11 @@ class Party:
         if state is not None:
             state.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock_file = lock(state / "party")
-            self._all()  # so that no closed run has its key any more, even if this was stopped at the end of one
+            try:
+                self._all()  # so that no closed run has its key any more, even if this was stopped at the end of one
+            except BaseException:
+                self.close()
+                raise
 
     def close(self) -> None:
         """Let another process have the state; nothing is answered any more."""
@@ -299,7 +303,7 @@ class Party:
 
     def _diary(self, run: str, new: bool = False) -> Diary:
         """What is kept of a run; only one that is joined now gets a folder."""
-        if not (isinstance(run, str) and len(run) == 32 and run.isalnum()):
+        if not (isinstance(run, str) and RUN.fullmatch(run)):
             raise FederatedError("There is no such run.")
         if run not in self._diaries:
             if not new and (self._state is None or not (self._state / run).is_dir()):
@@ -308,9 +312,9 @@ class Party:
         return self._diaries[run]
 
     def _all(self) -> dict[str, Diary]:
-        """What is kept of all runs."""
+        """What is kept of all runs; other folders, such as a disk's lost+found, are none of this party's."""
         for folder in self._state.iterdir() if self._state is not None else ():
-            if folder.is_dir():
+            if RUN.fullmatch(folder.name) and folder.is_dir():
                 self._diary(folder.name)
         return self._diaries
 

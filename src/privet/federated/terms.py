@@ -29,6 +29,7 @@ PROTOCOL = 3
 NOISE = ("shared", "own")
 LEAST_PARTIES = 3
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+RUN = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Terms:
 
     def __post_init__(self) -> None:
         n = len(self.parties)
-        if not re.fullmatch(r"[0-9a-f]{32}", self.run):
+        if not RUN.fullmatch(self.run):
             raise FederatedError("A run is named by 16 bytes in hexadecimal digits.")
         if not all(NAME.fullmatch(name) for name in self.parties) or list(self.parties) != sorted(set(self.parties)):
             raise FederatedError(
