@@ -11,6 +11,7 @@ from privet.curators.base import Tally
 from privet.errors import BudgetError, FederatedError
 from privet.federated.channel import InProcess, in_process
 from privet.federated.identity import Identity
+from privet.federated.journal import Journal
 from privet.federated.party import Party
 from privet.federated.terms import PROTOCOL, Terms
 from privet.federated.wire import pack, unpack
@@ -157,6 +158,42 @@ def test_another_version_is_named_before_it_leads_to_nonsense(protocol):
     terms = fit(channel, HALF).coordinator.terms
     words, _ = unpack(channel._parties["party0"].handle(pack({"do": "join", "terms": terms.words, **protocol})))
     assert "another version of Privet" in words["refused"]
+
+
+@pytest.mark.parametrize("protocol", [{}, {"protocol": PROTOCOL - 1}])
+def test_a_run_that_another_version_began_is_left_to_it(tmp_path, protocol):
+    """Whatever is asked, and at the coordinator, too. What was signed in it stays signed."""
+    identities = [Identity.fresh(name) for name in ("a", "b", "c")]
+    known = {identity.name: identity.public for identity in identities}
+
+    def of_another_version(file, *entries):
+        words, rest = unpack(file.read_bytes())
+        file.write_bytes(pack({**{name: words[name] for name in entries}, **protocol}, rest))
+
+    def start():
+        return [Party(own, *table(30), SCHEMA, known, state=tmp_path / own.name) for own in identities]
+
+    parties = start()
+    with closed(parties):
+        curator, root = begun(InProcess(parties), HALF, limit=Fraction(9), journal=Journal(tmp_path / "journal"))
+    of_another_version(tmp_path / "a" / curator.coordinator.terms.run / "run.entry", "terms", "place")
+    parties = start()
+    with closed(parties):
+        curator.coordinator._channel = InProcess(parties)
+        message = "a refuses: This run was begun with another version of Privet: finish it with that one"
+        with pytest.raises(FederatedError, match=message):
+            curator.tally({root: Tally(TABLES)}, HALF)
+        with pytest.raises(FederatedError, match=message):
+            curator.coordinator.sign(receipt_of(curator))
+        words = {"run": curator.coordinator.terms.run, "number": 0, "answered": [], "receipt": "", "signatures": {}}
+        words |= {"protocol": PROTOCOL, "terms": curator.coordinator.terms.words}
+        for do in ("join", "missed", "confirm", "keep"):
+            assert "another version" in unpack(parties[0].handle(pack({"do": do, **words})))[0]["refused"]
+        parties[0]._diary(words["run"]).close(b"statement", b"signature")
+        assert "another receipt" in unpack(parties[0].handle(pack({"do": "sign", **words})))[0]["refused"]
+        of_another_version(tmp_path / "journal" / "keys.entry", "keys", "reproducible")
+        with pytest.raises(FederatedError, match="begun with another version of Privet"):
+            begun(InProcess(parties), HALF, limit=Fraction(9), journal=Journal(tmp_path / "journal"))
 
 
 def test_strangers_are_refused():

@@ -21,6 +21,7 @@ from privet.federated.identity import Known, check_signature
 from privet.federated.journal import Journal
 from privet.federated.masking import KEY_BYTES, SEED_BYTES, SHARE_BYTES, TAG_BYTES, join_seeds, unmasked
 from privet.federated.terms import (
+    OTHER_PROTOCOL,
     PROTOCOL,
     Terms,
     history_after,
@@ -102,9 +103,11 @@ class Coordinator:
                 )
             keys = {name: [said["key"], said["signature"], said["heard"]] for name, (said, _) in replies.items()}
             reproducible = any(said["reproducible"] for said, _ in replies.values())
-            kept = pack({"keys": keys, "reproducible": reproducible})
+            kept = pack({"keys": keys, "reproducible": reproducible, "protocol": PROTOCOL})
             self._journal.put("keys", kept)
         words, _ = unpack(kept)
+        if words.get("protocol") != PROTOCOL:
+            raise FederatedError(OTHER_PROTOCOL)
         self.reproducible: bool = words["reproducible"]
         return words["keys"]
 

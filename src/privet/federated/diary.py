@@ -11,7 +11,7 @@ from typing import Any
 from privet.errors import FederatedError
 from privet.federated.journal import Journal
 from privet.federated.signed import SignedReceipt
-from privet.federated.terms import Terms
+from privet.federated.terms import PROTOCOL, Terms
 from privet.federated.wire import pack, unpack
 
 
@@ -51,7 +51,7 @@ class Diary(Journal):
 
     def begin(self, terms: Terms, key: bytes, place: int) -> None:
         """``place`` is that of this run among all that the party has joined."""
-        self.put("run", pack({"terms": terms.words, "place": place}, key))
+        self.put("run", pack({"terms": terms.words, "place": place, "protocol": PROTOCOL}, key))
 
     @property
     def terms(self) -> Terms | None:
@@ -62,6 +62,11 @@ class Diary(Journal):
     def key(self) -> bytes:
         """The private key for the run; none if it is closed."""
         return b"" if (kept := self.get("run")) is None else unpack(kept)[1]
+
+    @property
+    def readable(self) -> bool:
+        """Whether it was begun with the protocol of this version; earlier ones did not say."""
+        return (kept := self.get("run")) is not None and unpack(kept)[0].get("protocol") == PROTOCOL
 
     @property
     def place(self) -> int:

@@ -36,7 +36,7 @@ from privet.federated.identity import Identity, Known
 from privet.federated.masking import Stream
 from privet.federated.member import Member
 from privet.federated.signed import SignedReceipt, checked_receipt
-from privet.federated.terms import PROTOCOL, RUN, Terms, join_statement, receipt_statement
+from privet.federated.terms import OTHER_PROTOCOL, PROTOCOL, RUN, Terms, join_statement, receipt_statement
 from privet.federated.wire import pack, unpack
 from privet.privacy.kept import lock
 from privet.privacy.ledger import Amount, Ledger, show
@@ -319,9 +319,12 @@ class Party:
         return self._diaries
 
     def _terms(self, run: str) -> Terms:
-        """The terms of a run that was joined."""
-        if (terms := self._diary(run).terms) is None:
+        """The terms of a run that was joined with this version, or is closed."""
+        diary = self._diary(run)
+        if (terms := diary.terms) is None:
             raise FederatedError(_NOT_JOINED)
+        if not diary.readable and diary.closed is None:
+            raise FederatedError(OTHER_PROTOCOL)
         return terms
 
     def _open(self, run: str) -> Member:

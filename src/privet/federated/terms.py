@@ -24,7 +24,11 @@ from privet.errors import FederatedError
 from privet.federated.wire import pack
 
 PROTOCOL = 3
-"""Of the messages between coordinator and parties: who speaks another one does not join."""
+"""Of the messages between coordinator and parties, and of what they keep: who speaks another one does not join, and a
+run stays with the one that it was begun with.
+"""
+
+OTHER_PROTOCOL = "This run was begun with another version of Privet: finish it with that one, or begin anew."
 
 NOISE = ("shared", "own")
 LEAST_PARTIES = 3
