@@ -1,8 +1,11 @@
 """Whoever reaches the coordinator's port can neither start nor stop a run there, nor let in nodes."""
 
 import asyncio
+import ssl
+import sys
 import time
 from contextlib import closing
+from http.client import HTTPSConnection
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -107,6 +110,62 @@ def test_a_stranger_cannot_use_a_real_superlink_and_the_coordinator_can(link):
         assert not coordinator.ListNodes(ListNodesRequest()).nodes_info
 
 
+def posted(link, path, **headers):
+    """The status that a real SuperLink answers this very path with: clients tidy up paths before they send them."""
+    context = ssl.create_default_context(cadata=link.certificate.decode())
+    with closing(HTTPSConnection(HERE, link.port, context=context, timeout=30)) as connection:
+        body = ListNodesRequest().SerializeToString()
+        connection.request("POST", path, body, {"Content-Type": "application/protobuf", **headers})
+        return connection.getresponse().status
+
+
+LIST_NODES = "v1/control/list-nodes"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/{LIST_NODES}",
+        f"/{LIST_NODES}/",
+        f"//{LIST_NODES}",
+        f"/./{LIST_NODES}",
+        "/v1//control/list-nodes",
+        "/V1/CONTROL/LIST-NODES",
+        "/v1/Control/list-nodes",
+        "/v1/%63ontrol/list-nodes",
+        "/v1%2fcontrol%2flist-nodes",
+        f"/%00{LIST_NODES}",
+        f"/{LIST_NODES}%00",
+        f"/{LIST_NODES}?/v1/fleet/",
+        f"/{LIST_NODES};/v1/fleet/",
+        f"https://{HERE}/{LIST_NODES}",
+        *(
+            f"/v1/{opened}/{up}"
+            for opened in ("fleet", "runtime")
+            for up in (
+                "../control/list-nodes",
+                "%2e%2e/control/list-nodes",
+                "%2E%2E%2Fcontrol%2Flist-nodes",
+                "..%2fcontrol/list-nodes",
+                "..%5ccontrol%5clist-nodes",
+                "%252e%252e/control/list-nodes",
+                f"../../{LIST_NODES}",
+                f"/{LIST_NODES}",
+                f"%00/../../../{LIST_NODES}",
+                "..;/control/list-nodes",
+            )
+        ),
+    ],
+)
+def test_no_way_of_writing_a_path_leads_a_stranger_to_control(link, path):
+    assert posted(link, path) in (401, 403, 404, 415)
+
+
+def test_the_coordinator_reaches_control_by_the_path_that_strangers_tried(link):
+    assert posted(link, f"/{LIST_NODES}", **{HEADER: shown(SECRET)}) == 200
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_a_superlink_has_one_port_and_no_other(link):
     """All that it serves is behind the gate."""
     sockets = {
@@ -117,14 +176,9 @@ def test_a_superlink_has_one_port_and_no_other(link):
     ports = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{link.pid}/net/{table}").read_text().splitlines()[1:]:
-            (
-                _,
-                local,
-                _,
-                state,
-                *_,
-            ) = line.split()
-            if state == "0A" and line.split()[9] in sockets:  # it listens
+            fields = line.split()
+            local, state, inode = fields[1], fields[3], fields[9]
+            if state == "0A" and inode in sockets:  # it listens
                 ports.add(int(local.rsplit(":", 1)[1], 16))
     assert ports == {link.port}
 
