@@ -346,6 +346,22 @@ def test_a_slow_party_that_missed_questions_catches_up_and_is_counted_again_in_a
     np.testing.assert_array_equal(ask(again, root), counts_of(range(5)))
 
 
+@pytest.mark.parametrize("noise", ["shared", "own"])
+def test_who_missed_choices_too_catches_up(noise):
+    """Nobody signs who has made a choice, nor who is in a sum that is not masked."""
+    inner, journal = in_process(tables(), SCHEMA), Journal()
+    terms = {"tolerated_dropouts": 1, "noise": noise}
+    curator = curator_of(Meddling(inner, dead("party2")), journal, **terms)
+    root = curator.root()
+    ask(curator, root)
+    assert len(curator.choose_each({root: _splits()}, _gini(), NO_NOISE)[root]) == 4
+    again = curator_of(inner, journal, **terms)
+    root = again.root()
+    ask(again, root)
+    assert len(again.choose_each({root: _splits()}, _gini(), NO_NOISE)[root]) == 4
+    np.testing.assert_array_equal(ask(again, root), counts_of(range(5)))
+
+
 # -- messages that come twice, or again ------------------------------------------------------------------------------
 
 
