@@ -10,7 +10,10 @@ import pandas
 import pytest
 
 from privet import Categorical, Ledger, MemoryCurator, Numeric, Schema, TopDownClassifier
-from privet.audit.exact import loss, transcripts
+from privet.audit import bound_of_laws
+from privet.audit.claims.privet import kinds
+from privet.audit.exact import loss, outputs, scripted_fits, transcripts
+from privet.curators import tallies
 
 AB = Categorical(["a", "b"], other=False)
 SCHEMAS = {
@@ -30,7 +33,7 @@ VALUES = {
 def worst_loss(case, most_records, window=(0, 1), **options):
     """The largest loss over all pairs of tables of at most ``most_records`` records that differ by one."""
     schema, tables = SCHEMAS[case], {}
-    kinds = list(product(*VALUES[case], schema.classes))
+    records = list(product(*VALUES[case], schema.classes))
     # So much is a record worth that a count of 1 is heavy, and so little a gain that none is too small.
     model = TopDownClassifier(**{"n_records": 1, "epsilon": 8.0, "error": 0.1, "min_gain": -1.0, **options})
 
@@ -48,8 +51,8 @@ def worst_loss(case, most_records, window=(0, 1), **options):
     return max(
         loss(law(table), law((*table, added)))
         for n in range(most_records)
-        for table in combinations_with_replacement(kinds, n)
-        for added in kinds
+        for table in combinations_with_replacement(records, n)
+        for added in records
     )
 
 
@@ -95,3 +98,21 @@ def test_the_search_would_catch_twice_the_budget():
         )
 
     assert loss(law([]), law(["n"])) > 4.2
+
+
+def at_delta(**options):
+    """What one split and its labels show at their delta, on a pair that a record of another kind tells apart."""
+    model = TopDownClassifier(epsilon=1.0, delta=1e-2, n_records=10**6, max_nodes=1, **options)
+    one, other = (outputs(fit, (0, 1)) for fit in scripted_fits(model, kinds(1, (2, 0, 0, 0), 3)))
+    return bound_of_laws(one, other, delta=1e-2).epsilon
+
+
+@pytest.mark.parametrize("options", [{"leaf_share": 0.9}, {"split": "noisy_counts"}], ids=["chosen", "counted"])
+def test_with_a_delta_no_set_of_outputs_shows_more_than_epsilon(options):
+    assert 0.2 < at_delta(**options) <= 1
+
+
+def test_a_quarter_of_the_gaussian_noise_is_caught_at_its_delta(monkeypatch):
+    proper = tallies.scale_for
+    monkeypatch.setattr(tallies, "scale_for", lambda sensitivity, ratio: proper(sensitivity, ratio) / 4)
+    assert at_delta(split="noisy_counts") > 1

@@ -93,6 +93,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "PrivateTreeClassifier-counts": ("PrivateTreeClassifier", {"leaves": "counts"}),
     "TopDownClassifier-small": ("TopDownClassifier", {"max_nodes": 1, "leaf_share": 0.9}),
     "TopDownClassifier-noisy_counts": ("TopDownClassifier", {"max_nodes": 1, "split": "noisy_counts"}),
+    "TopDownClassifier-delta": ("TopDownClassifier", {"max_nodes": 1, "split": "noisy_counts", "delta": 1e-2}),
     "TopDownClassifier-local_rnm": ("TopDownClassifier", {"max_nodes": 1, "split": "local_rnm"}),
     "HistogramTreeClassifier-small": ("HistogramTreeClassifier", _STUMP),
     "HistogramTreeClassifier-saving": ("HistogramTreeClassifier", _STUMP | {"save_budget": True}),
