@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from privet.persistence import model_class
+from privet.algorithms.registry import model_class
 from shared_data import PRIVATREE_SETS, available, load, printed
 
 EPSILON, DEPTH = 0.1, 4

@@ -34,7 +34,7 @@ import numpy as np
 import compiled_histogram_tree
 from owners import Owners
 from privet import HistogramTreeClassifier, Numeric, PrivateTreeClassifier, Schema, SplittingClass, TopDownClassifier
-from privet.tree.grid import even_cuts, public_grid
+from privet.questions.grid import even_cuts, public_grid
 
 RESULTS = Path(__file__).parent / "results" / "federated_accuracy.jsonl"
 DOCS = Path(__file__).parents[1] / "docs"

@@ -15,8 +15,8 @@ import time
 import numpy as np
 
 from privet import FederatedCurator, HistogramTreeClassifier, Ledger
+from privet.consortium.federated.channel import InProcess, in_process
 from privet.datasets import load_adult
-from privet.federated.channel import InProcess, in_process
 
 
 class Rounds:

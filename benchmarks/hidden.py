@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from privet import Categorical, HiddenTreeClassifier, Ledger, Schema
+from privet.consortium.net.loopback import run_three, run_three_mpyc
+from privet.curators.dealt import check_queries, check_rows
 from privet.curators.hidden import HiddenCurator
-from privet.hidden.dealt import check_queries, check_rows
-from privet.mpc.loopback import run_three, run_three_mpyc
 
 ROWS, ATTRIBUTES, VALUES = 32_651, 13, 7
 SCHEMA = Schema({f"a{i}": Categorical(range(VALUES), other=False) for i in range(ATTRIBUTES)}, classes=["no", "yes"])

@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from privet import MemoryCurator, Numeric, Schema
-from privet.tree.grid import public_grid
+from privet.questions.grid import public_grid
 from speed import best, report
 
 RECORDS = 1_000_000

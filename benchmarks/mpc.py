@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from privet.mpc.engine import Engine
-from privet.mpc.loopback import run_three, run_three_mpyc
+from privet.consortium.net.loopback import run_three, run_three_mpyc
+from privet.shares.engine import Engine
 
 
 def compare(engine: Engine, n: int) -> tuple[float, bool]:

@@ -14,8 +14,8 @@ from privet.curators.base import Budget, Node
 from privet.curators.statistics import owner_statistics
 from privet.privacy.mechanisms import SeededMechanisms
 from privet.privacy.sensitivity import Score
-from privet.tree.candidates import Candidates, Choice, Split
-from privet.tree.grid import Grid
+from privet.questions.candidates import Candidates, Choice, Split
+from privet.questions.grid import Grid
 
 
 class OwnersNoise(SeededMechanisms):

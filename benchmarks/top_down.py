@@ -30,7 +30,7 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # one process for each core
 import numpy as np
 
 from privet import Numeric, Schema, TopDownClassifier
-from privet.curators.table import read_table
+from privet.tables.table import read_table
 from shared_data import SHARED, available, load
 
 SETS = {"adult": 10, "bank_full": 10, "skin": 32, "kddcup99_10pct": 10, "mnist": 3}

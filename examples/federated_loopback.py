@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from privet.algorithms.model_file import load
 from privet.datasets import load_adult
-from privet.persistence import load
 
 HOSPITALS = ("general", "mercy", "north", "saint-anne", "university")
 PRIVET = [sys.executable, "-c", "from privet.cli import main; main()"]

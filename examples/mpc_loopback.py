@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from privet.algorithms.model_file import load
 from privet.datasets import load_adult
-from privet.persistence import load
 
 OWNERS = ("hospital", "bank")
 PRIVET = [sys.executable, "-c", "from privet.cli import main; main()"]

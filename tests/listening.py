@@ -7,7 +7,7 @@ import numpy as np
 from privet import Ledger, MemoryCurator
 from privet.audit.scripted import ScriptedMechanisms
 from privet.privacy.sensitivity import Score
-from privet.tree.candidates import Candidates
+from privet.questions.candidates import Candidates
 
 
 @dataclass(frozen=True)

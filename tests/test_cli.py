@@ -22,9 +22,9 @@ import pytest
 from typer.testing import CliRunner
 
 import privet
+from privet.algorithms.registry import MODELS, model_class
 from privet.cli import app
 from privet.cli.files import whole
-from privet.persistence import MODELS, model_class
 
 SCRIPT = Path(sys.executable).with_name("privet")
 PLAIN = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PRIVET_KERNELS": "numpy", "COLUMNS": "80"}
@@ -345,7 +345,7 @@ def test_wrong_options(folder, options):
     ],
 )
 def test_wrong_parameters_are_refused_before_a_record_is_read(folder, monkeypatch, options, message):
-    monkeypatch.setattr("privet.curators.table.read_file", lambda *args: 1 / 0)
+    monkeypatch.setattr("privet.tables.table.read_file", lambda *args: 1 / 0)
     wrong = fit(*options)
     assert wrong.exit_code == 2
     assert message in words(wrong.stderr)
@@ -529,7 +529,7 @@ def test_an_unexpected_exception_keeps_its_words_to_itself(folder, monkeypatch):
         secret_local = SECRET_NUMBER  # noqa: F841 - a traceback with locals would show it
         raise ValueError(f"could not convert {SECRET}")
 
-    monkeypatch.setattr("privet.curators.table.read_file", broken)
+    monkeypatch.setattr("privet.tables.table.read_file", broken)
     result = fit()
     assert result.exit_code == 3
     assert "unexpected ValueError" in result.stderr
@@ -593,7 +593,7 @@ def test_a_closed_pipe_is_no_error(model):
 
 def test_control_c_leaves_nothing(folder):
     code = (
-        "import sys, time, privet.curators.table as table, privet.cli as cli\n"
+        "import sys, time, privet.tables.table as table, privet.cli as cli\n"
         "def wait(*args, **kwargs):\n    print('reading', flush=True)\n    time.sleep(60)\n"
         "table.read_file = wait\n"
         "sys.argv = ['privet', 'fit', 'people.csv', '--schema', 'people.toml', '--epsilon', '1', '-o', 'm.json']\n"

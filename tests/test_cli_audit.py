@@ -8,12 +8,12 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from privet.algorithms.registry import MODELS, model_class
 from privet.audit import auditor
 from privet.audit import claims as registry
 from privet.audit.claims import claim, diffprivlib
 from privet.cli import app
 from privet.cli.audit import estimators
-from privet.persistence import MODELS, model_class
 
 FEW = tuple(map(claim, ("hidden-leaves-only", "hidden-sampling", "topdown-maximum")))
 
@@ -228,7 +228,8 @@ def test_every_registered_classifier_is_audited():
 
 @pytest.mark.usefixtures("eight_pairs")
 def test_all_of_them_in_one_go(monkeypatch):
-    monkeypatch.setattr("privet.persistence.MODELS", {"PrivateTreeClassifier": MODELS["PrivateTreeClassifier"]})
+    only = {"PrivateTreeClassifier": MODELS["PrivateTreeClassifier"]}
+    monkeypatch.setattr("privet.algorithms.registry.MODELS", only)
     result = run("--estimator", "all", "--epsilon", "1", "--minutes", "10", "--json", "--plot", "all.png")
     assert result.exit_code == 0, result.stderr
     assert set(json.loads(result.stdout)["estimators"]) == {"PrivateTreeClassifier", "PrivateTreeClassifier-counts"}

@@ -12,16 +12,16 @@ from typer.testing import CliRunner
 pytest.importorskip("cryptography")
 pytest.importorskip("flwr")
 
-from federated.owners import GRID, SCHEMA, TABLES, table
+from consortium.federated.owners import GRID, SCHEMA, TABLES, table
 from privet import FederatedCurator, Ledger
 from privet.cli import app
+from privet.consortium.federated.channel import InProcess
+from privet.consortium.federated.config import PartyConfig
+from privet.consortium.federated.identity import Identity, certified
+from privet.consortium.federated.party import Party
+from privet.consortium.federated.service import open_party, train
+from privet.consortium.federated.signed import SignedReceipt
 from privet.curators.base import Tally
-from privet.federated.channel import InProcess
-from privet.federated.config import PartyConfig
-from privet.federated.identity import Identity, certified
-from privet.federated.party import Party
-from privet.federated.service import open_party, train
-from privet.federated.signed import SignedReceipt
 from privet.privacy.receipt import Receipt
 
 NAMES = ("general", "mercy", "north")
@@ -100,7 +100,7 @@ def test_parties_as_their_files_say_train_a_model_and_keep_a_log(here, delta):
     import pyarrow.parquet as pq
 
     from privet import HistogramTreeClassifier, Schema
-    from privet.federated.config import CoordinatorConfig
+    from privet.consortium.federated.config import CoordinatorConfig
 
     schema = Schema(SCHEMA.features, classes=SCHEMA.classes, label="answer")
     schema.to_toml(here / "s.toml")

@@ -1,4 +1,4 @@
-"""``privet mpc``: keys, and what is refused before anybody is connected. Whole runs: tests/mpc/test_service.py."""
+"""``privet mpc``: keys, and what is refused before anybody is connected. Whole runs: consortium/mpc/test_service.py."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_help_says_what_has_to_be_trusted():
 
 
 def test_keygen_writes_a_key_and_a_certificate_once(here):
-    from privet.mpc.certificates import fingerprint
+    from privet.consortium.net.certificates import fingerprint
 
     result = run("keygen", "hospital", "-d", here / "keys")
     assert result.exit_code == 0

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from privet.algorithms.hidden_forest import HiddenForestClassifier
     from privet.algorithms.hidden_tree import HiddenTreeClassifier
     from privet.algorithms.histogram_tree import HistogramTreeClassifier, HistogramTreeRegressor
+    from privet.algorithms.model_file import load
     from privet.algorithms.private_forest import PrivateForestClassifier
     from privet.algorithms.private_forest_regressor import PrivateForestRegressor
     from privet.algorithms.private_tree import PrivateTreeClassifier
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from privet.curators.memory import MemoryCurator
     from privet.curators.mpc import MpcCurator
     from privet.errors import BudgetError, CapabilityError, LeakError, PrivetError, ReceiptError, SchemaError
-    from privet.persistence import load
     from privet.privacy.ledger import Ledger
     from privet.privacy.receipt import Receipt
     from privet.schema import Categorical, Numeric, Schema
@@ -79,7 +79,7 @@ _HOMES = {
     "SchemaError": "privet.errors",
     "SplittingClass": "privet.tree.splitting_class",
     "TopDownClassifier": "privet.algorithms.top_down",
-    "load": "privet.persistence",
+    "load": "privet.algorithms.model_file",
     "sample_size": "privet.algorithms.sample_size",
 }
 

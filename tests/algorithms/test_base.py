@@ -37,9 +37,9 @@ from privet import (
     Schema,
     SchemaError,
 )
+from privet.algorithms.registry import MODELS, model_class
 from privet.curators.base import Curator
 from privet.curators.federated import FederatedCurator
-from privet.persistence import MODELS, model_class
 from privet.tree.tree import Tree
 
 SCHEMA = Schema(
@@ -274,7 +274,7 @@ def test_fit_curator_says_what_does_not_fit():
 def test_a_receipt_is_void_if_exact_values_were_read():
     class Peeking(PrivateTreeClassifier):
         def _grow(self, curator, start, budget):
-            from privet.tree.grid import public_grid
+            from privet.questions.grid import public_grid
 
             curator.grid(public_grid(curator.schema))
             curator.peek([start])

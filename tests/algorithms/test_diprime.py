@@ -22,8 +22,8 @@ from privet import (
     Schema,
 )
 from privet.privacy.sensitivity import TARGET_ONE
+from privet.questions.grid import public_grid
 from privet.tree.forest import Forest
-from privet.tree.grid import public_grid
 from privet.tree.tree import Tree, TreeNode
 
 FEATURES = {

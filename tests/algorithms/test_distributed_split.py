@@ -18,7 +18,7 @@ from privet import (
     TopDownClassifier,
 )
 from privet.algorithms.distributed_split import printed_gains
-from privet.federated.channel import in_process
+from privet.consortium.federated.channel import in_process
 from privet.privacy.sensitivity import ONE
 
 SCHEMA = Schema({"x": Numeric(0, 1), "s": Categorical(["a", "b", "c"], other=False)}, classes=["n", "y"])

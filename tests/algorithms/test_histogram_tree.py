@@ -20,8 +20,8 @@ from privet import (
     Schema,
     load,
 )
-from privet.federated.channel import in_process
-from privet.tree.grid import even_grid
+from privet.consortium.federated.channel import in_process
+from privet.questions.grid import even_grid
 from privet.tree.histogram_search import Search
 from privet.tree.noisy_histograms import Found, feature_histograms
 

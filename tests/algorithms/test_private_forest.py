@@ -284,7 +284,7 @@ def test_a_model_is_saved_without_the_function_that_showed_its_progress(tmp_path
 def test_owners_who_keep_their_records_grow_trees_on_parts_and_boosting_is_refused_before_anything_is_asked():
     pytest.importorskip("cryptography")
     from privet import CapabilityError, FederatedCurator
-    from privet.federated.channel import in_process
+    from privet.consortium.federated.channel import in_process
 
     rng = np.random.default_rng(0)
     schema = Schema({"x": Numeric(0, 1), "z": Numeric(0, 1)}, classes=[0, 1])

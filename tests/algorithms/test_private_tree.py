@@ -27,9 +27,9 @@ from privet import (
     Schema,
     SchemaError,
 )
-from privet.persistence import to_dict
+from privet.algorithms.model_file import to_dict
 from privet.privacy.ledger import exact
-from privet.tree.grid import public_grid
+from privet.questions.grid import public_grid
 
 LEAVES = ["labels", "counts"]
 leaves = st.sampled_from(LEAVES)

@@ -24,13 +24,13 @@ from privet import (
     Schema,
     load,
 )
+from privet.algorithms.model_file import to_dict
 from privet.algorithms.privatree import _bins, weighted_gini, worst_label_error
 from privet.audit.claims import privatree as claims
-from privet.persistence import to_dict
 from privet.privacy.ledger import exact
 from privet.privacy.mechanisms import SeededMechanisms, mechanisms
-from privet.tree.candidates import Split
-from privet.tree.grid import Cells
+from privet.questions.candidates import Split
+from privet.questions.grid import Cells
 
 AB = Categorical(["a", "b"], other=False)
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -31,10 +31,10 @@ from privet.privacy.sensitivity import (
     RootGini,
     SquaredError,
 )
-from privet.tree.candidates import Candidates, Split, Splits
-from privet.tree.grid import Cells, Grid, public_grid
-from privet.tree.multiway import Multiway, each_cell
-from privet.tree.splits import public_splits
+from privet.questions.candidates import Candidates, Split, Splits
+from privet.questions.grid import Cells, Grid, public_grid
+from privet.questions.multiway import Multiway, each_cell
+from privet.tree.public_splits import public_splits
 
 UNLIMITED = Fraction(10**12)
 """So large a budget that noise rounds to nothing."""

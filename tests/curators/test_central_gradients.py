@@ -14,10 +14,10 @@ from privet.curators.base import Step, Tally
 from privet.privacy import sensitivity
 from privet.privacy.mechanisms import SeededMechanisms, mechanisms
 from privet.privacy.sensitivity import GRADIENT_ONE, GradientNorm, gradient_pairs
-from privet.tree.candidates import Candidates, Split
-from privet.tree.grid import public_grid
-from privet.tree.multiway import Multiway
-from privet.tree.splits import public_splits
+from privet.questions.candidates import Candidates, Split
+from privet.questions.grid import public_grid
+from privet.questions.multiway import Multiway
+from privet.tree.public_splits import public_splits
 
 UNLIMITED = Fraction(10**13)
 FEATURES = {"age": Numeric(0, 8, integer=True), "town": Categorical(["a", "b", "c"], other=False)}

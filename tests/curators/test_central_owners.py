@@ -11,9 +11,9 @@ from privet import BudgetError, Categorical, LeakError, Ledger, MemoryCurator, N
 from privet.audit.exact import loss, transcripts
 from privet.privacy.receipt import add_up
 from privet.privacy.sensitivity import ONE, Gini
-from privet.tree.candidates import Candidates, Split
-from privet.tree.grid import even_grid
-from privet.tree.splits import public_splits
+from privet.questions.candidates import Candidates, Split
+from privet.questions.grid import even_grid
+from privet.tree.public_splits import public_splits
 
 SCHEMA = Schema({"x": Numeric(0, 3, integer=True), "s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
 TABLES = (Split(0, bytes([0, 1, 2, 3])), Split(1, bytes([0, 1])))

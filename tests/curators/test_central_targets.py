@@ -14,9 +14,9 @@ from privet.curators.base import Tally
 from privet.privacy.laws import log_geometric
 from privet.privacy.mechanisms import mechanisms, selection_scale
 from privet.privacy.sensitivity import MEDIAN, TARGET_ONE, Gini, Quantile, SquaredError
-from privet.tree.candidates import Candidates
-from privet.tree.grid import public_grid
-from privet.tree.splits import public_splits
+from privet.questions.candidates import Candidates
+from privet.questions.grid import public_grid
+from privet.tree.public_splits import public_splits
 
 UNLIMITED = Fraction(10**13)
 ERROR = SquaredError(TARGET_ONE)

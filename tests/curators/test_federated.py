@@ -9,20 +9,20 @@ from scipy.stats import chi2
 
 pytest.importorskip("cryptography")
 
-from federated.owners import GRID, NO_NOISE, SCHEMA, TABLES, table, tables, together
+from consortium.federated.owners import GRID, NO_NOISE, SCHEMA, TABLES, table, tables, together
 from privet import Ledger, Numeric, Schema
+from privet.consortium.federated.channel import Overheard, in_process
+from privet.consortium.federated.wire import unpack
 from privet.curators.base import Tally
 from privet.curators.federated import FederatedCurator
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError
-from privet.federated.channel import Overheard, in_process
-from privet.federated.wire import unpack
 from privet.privacy.laws import log_geometric_shares, log_skellam
 from privet.privacy.receipt import Receipt, spending
 from privet.privacy.sensitivity import CorrectCount, Gini
 from privet.privacy.zcdp import rho_within
-from privet.tree.candidates import Candidates
-from privet.tree.multiway import attributes
-from privet.tree.splits import public_splits
+from privet.questions.candidates import Candidates
+from privet.questions.multiway import attributes
+from privet.tree.public_splits import public_splits
 
 TERMS = [
     {"tolerated_colluders": 0},

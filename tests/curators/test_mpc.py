@@ -12,20 +12,20 @@ from scipy.stats import chi2
 pytest.importorskip("cryptography")
 
 from privet import Categorical, Ledger, Numeric, PrivateTreeClassifier, Schema
+from privet.consortium.net.loopback import run_threads
 from privet.curators.base import Tally
 from privet.curators.memory import MemoryCurator
 from privet.curators.mpc import MpcCurator, Owners
-from privet.curators.owner import Owner
+from privet.curators.owners.mpc_owner import Owner
 from privet.errors import BudgetError, CapabilityError, LeakError, MpcError, SchemaError
-from privet.mpc.loopback import run_threads
-from privet.mpc.mesh import QueueLine, Queues
-from privet.privacy.cut import CutMechanisms
 from privet.privacy.joint import SeededCoins
 from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, Mixed
-from privet.tree.candidates import Candidates
-from privet.tree.grid import public_grid
-from privet.tree.multiway import attributes
-from privet.tree.splits import public_splits
+from privet.privacy.truncated_geometric import CutMechanisms
+from privet.questions.candidates import Candidates
+from privet.questions.grid import public_grid
+from privet.questions.multiway import attributes
+from privet.shares.mesh import QueueLine, Queues
+from privet.tree.public_splits import public_splits
 
 SCHEMA = Schema(
     features={"age": Numeric(0, 20, integer=True), "colour": Categorical(["r", "g", "b"]), "size": Numeric(0, 1)},

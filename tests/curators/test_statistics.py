@@ -6,8 +6,8 @@ import pytest
 from privet import Categorical, LeakError, Numeric, Schema
 from privet.curators.statistics import owner_statistics, statistic_sensitivity
 from privet.privacy.sensitivity import ONE, least_impurities
-from privet.tree.candidates import Split
-from privet.tree.grid import even_grid
+from privet.questions.candidates import Split
+from privet.questions.grid import even_grid
 
 SCHEMA = Schema({"x": Numeric(0, 3, integer=True), "s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
 

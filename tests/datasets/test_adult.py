@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import privet
-from privet.curators.table import read_labels, read_table
 from privet.datasets import Dataset, load_adult
 from privet.schema import Categorical
+from privet.tables.table import read_labels, read_table
 
 
 @pytest.fixture(scope="module")

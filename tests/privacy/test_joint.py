@@ -6,11 +6,11 @@ from scipy.stats import chi2, chisquare, nbinom
 
 pytest.importorskip("cryptography")
 
+from privet.consortium.net.loopback import run_threads
 from privet.errors import MpcError
-from privet.mpc.loopback import run_threads
-from privet.privacy.cut import CutMechanisms, tries
 from privet.privacy.joint import JointMechanisms, SeededCoins
 from privet.privacy.laws import log_exponential, log_geometric, log_permute_and_flip, log_report_noisy_max
+from privet.privacy.truncated_geometric import CutMechanisms, tries
 
 MECHANISMS = {
     "permute_and_flip": log_permute_and_flip,
@@ -54,7 +54,7 @@ def test_the_same_coins_make_the_same_noise_as_in_plain():
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_mpyc_chooses_alike(mechanism):
     pytest.importorskip("mpyc")
-    from privet.mpc.mpyc_engine import MpycEngine
+    from privet.shares.mpyc_engine import MpycEngine
 
     global SCORES, SCALES
     whole = SCORES, SCALES

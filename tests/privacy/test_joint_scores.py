@@ -7,11 +7,11 @@ import pytest
 
 pytest.importorskip("cryptography")
 
+from privet.consortium.net.loopback import run_threads
 from privet.errors import CapabilityError
-from privet.mpc.division import floor_divide
-from privet.mpc.loopback import run_threads
 from privet.privacy.joint_scores import joint_scores, score_range
 from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, Mixed, RootGini
+from privet.shares.division import floor_divide
 
 SCORES = [CorrectCount(), Gini(), Mixed(0), Mixed(77), Mixed(128), Mixed(256)]
 
@@ -44,7 +44,7 @@ def test_large_tables_score_alike(score, classes, n_children):
 
 def test_mpyc_scores_alike():
     pytest.importorskip("mpyc")
-    from privet.mpc.mpyc_engine import MpycEngine
+    from privet.shares.mpyc_engine import MpycEngine
 
     children = np.random.default_rng(0).integers(0, 50, (6, 2, 3))
     for score in SCORES:

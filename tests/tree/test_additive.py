@@ -7,9 +7,9 @@ import pytest
 
 from privet import Categorical, Numeric, Schema, SchemaError
 from privet.privacy.sensitivity import GRADIENT_ONE
+from privet.questions.candidates import Split
+from privet.questions.grid import public_grid
 from privet.tree.additive import Additive
-from privet.tree.candidates import Split
-from privet.tree.grid import public_grid
 
 SCHEMA = Schema({"age": Numeric(0, 3, integer=True, missing=True), "town": Categorical(["a", "b"])}, classes=[0, 1])
 

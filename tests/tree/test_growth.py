@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from listening import Listening
 from privet import Categorical, Numeric, Schema
 from privet.privacy.sensitivity import Gini
-from privet.tree.candidates import Split
-from privet.tree.grid import public_grid
+from privet.questions.candidates import Split
+from privet.questions.grid import public_grid
 from privet.tree.growth import branches, candidates_of, grow_level, grow_together, sprout
 from privet.tree.planning import Level
-from privet.tree.splits import public_splits
+from privet.tree.public_splits import public_splits
 from privet.tree.tree import Tree
 
 SCHEMA = Schema(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from privet import Categorical, Numeric, Schema
-from privet.tree.grid import even_grid
+from privet.questions.grid import even_grid
 from privet.tree.noisy_histograms import feature_histograms, one_hot_histograms
 
 SCHEMA = Schema(

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from privet import Categorical, FederatedCurator, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
 from privet.audit.exact import loss, transcripts
-from privet.federated.channel import in_process
+from privet.consortium.federated.channel import in_process
 from privet.privacy.receipt import add_up
 from privet.privacy.sensitivity import CorrectCount, Gini
-from privet.tree.candidates import Candidates, Split
-from privet.tree.grid import public_grid
+from privet.questions.candidates import Candidates, Split
+from privet.questions.grid import public_grid
 from privet.tree.proposals import agreed, choose, choose_by_proposals, common_tables, proposals
-from privet.tree.splits import public_splits
+from privet.tree.public_splits import public_splits
 
 SCHEMA = Schema({"x": Numeric(0, 9, integer=True), "s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
 PLENTY = Fraction(10**6)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privet import Categorical, Numeric, Schema
-from privet.tree.grid import public_grid
+from privet.questions.grid import public_grid
 from privet.tree.rounds import MOST_ROUNDS, partitions, pays_off, plan_rounds
 
 GRID = public_grid(

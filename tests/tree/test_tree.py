@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from privet import Categorical, Numeric, Schema, SchemaError
-from privet.report.text import rule_text, tree_text
-from privet.tree.grid import public_grid
-from privet.tree.splits import public_splits
+from privet.explain.text import rule_text, tree_text
+from privet.questions.grid import public_grid
+from privet.tree.public_splits import public_splits
 from privet.tree.tree import DEEPEST, Rule, Tree, TreeNode
 
 SCHEMA = Schema(

@@ -27,8 +27,8 @@ from privet.tree.tree import Tree, TreeNode
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from privet.draft import Task
     from privet.privacy.mechanisms import Mechanisms
+    from privet.tables.draft import Task
 
 
 VARIANTS = ("sound", "published")
@@ -69,7 +69,7 @@ class PrivateEstimator(BaseEstimator):
         Wrong input is refused before anything is spent.
         """
         from privet.curators.memory import MemoryCurator
-        from privet.curators.table import open_frame
+        from privet.tables.table import open_frame
 
         budget = self._budget()
         noise = self._mechanisms()
@@ -232,7 +232,7 @@ class PrivateEstimator(BaseEstimator):
         if isinstance(self.schema, str) and self.schema == "infer":
             import warnings
 
-            from privet.draft import infer
+            from privet.tables.draft import infer
 
             warnings.warn(
                 "schema='infer' reads ranges, categories and classes off the records: the receipt is void. "
@@ -258,7 +258,7 @@ class PrivateEstimator(BaseEstimator):
 
     def _columns(self, X: Any) -> tuple[dict[int, np.ndarray], int]:
         """A table as columns, numbers or codes of categories, by the number of their feature; and how many rows."""
-        from privet.curators.table import read_table
+        from privet.tables.table import read_table
 
         check_is_fitted(self, self._released)
         table = read_table(X, self.schema_, fitted_names=self._fitted_names)
@@ -272,7 +272,7 @@ class PrivateEstimator(BaseEstimator):
     @property
     def feature_importances_(self) -> np.ndarray:
         """How much of the gain comes from splits of each feature, by what was released alone: free."""
-        from privet.tree.importance import importances
+        from privet.explain.importance import importances
 
         check_is_fitted(self, self._released)
         return importances(self._trees(), self.n_features_in_)
@@ -282,7 +282,7 @@ class PrivateEstimator(BaseEstimator):
 
         The mean is over what the released weights say of the other features; no records are needed.
         """
-        from privet.curators.column import encode, open_column
+        from privet.tables.column import encode, open_column
 
         check_is_fitted(self, self._released)
         if feature not in self.schema_.features:
@@ -297,7 +297,7 @@ class PrivateEstimator(BaseEstimator):
         return curve[:, 0] if self.schema_.classes is None else curve[:, np.argsort(np.array(self.schema_.classes))]
 
     def _dependence(self, feature: int, column: np.ndarray) -> np.ndarray:
-        from privet.tree.importance import partial_dependence
+        from privet.explain.importance import partial_dependence
 
         return partial_dependence(self._trees(), feature, column)
 
@@ -309,14 +309,14 @@ class PrivateEstimator(BaseEstimator):
 
     def export_text(self) -> str:
         """The rules as indented text, tree by tree."""
-        from privet.report.text import rules_text
+        from privet.explain.text import rules_text
 
         check_is_fitted(self, self._released)
         return rules_text(getattr(self, self._released))
 
     def save(self, path: Any) -> None:
         """Write the fitted model as JSON: parameters, schema, trees and receipt, nothing that was not released."""
-        from privet.persistence import save
+        from privet.algorithms.model_file import save
 
         check_is_fitted(self, self._released)
         save(self, path)

@@ -34,12 +34,12 @@ from privet.curators.base import Curator, Node
 from privet.errors import PrivetError
 from privet.privacy.ledger import exact
 from privet.privacy.sensitivity import MEDIAN, TARGET_ONE, Gini, Score, SquaredError
+from privet.questions.candidates import Candidates, Split, Splits
+from privet.questions.grid import Grid, public_grid
+from privet.questions.multiway import Multiway
 from privet.schema import Numeric, Schema
-from privet.tree.candidates import Candidates, Split, Splits
 from privet.tree.forest import Forest
-from privet.tree.grid import Grid, public_grid
 from privet.tree.growth import Branch
-from privet.tree.multiway import Multiway
 from privet.tree.tree import Tree
 
 CELLS = 256

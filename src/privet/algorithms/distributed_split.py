@@ -17,8 +17,8 @@ from privet.curators.base import Curator, Node, Tally
 from privet.curators.choices import left_counts
 from privet.errors import SchemaError
 from privet.privacy.sensitivity import Gini
+from privet.questions.candidates import Candidates, Split, Splits
 from privet.tree.best_first import Leaf, Offer
-from privet.tree.candidates import Candidates, Split, Splits
 from privet.tree.criteria import CRITERIA, gain
 from privet.tree.proposals import proposals
 from privet.tree.tree import Tree

@@ -13,9 +13,9 @@ import numpy as np
 from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor, shares_of, values_of
 from privet.curators.base import Curator, Node, Tally
 from privet.privacy.sensitivity import TARGET_ONE
-from privet.tree.candidates import Split
+from privet.questions.candidates import Split
+from privet.questions.grid import Grid
 from privet.tree.forest import Forest
-from privet.tree.grid import Grid
 from privet.tree.growth import Branch, branches, sprout
 from privet.tree.means import set_means
 from privet.tree.tree import Tree

@@ -16,11 +16,11 @@ from privet.algorithms.base import check_choice, check_whole
 from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
 from privet.curators.base import Curator, Node
-from privet.hidden.forest import HiddenForest, trees_of
-from privet.hidden.growth import HiddenGrowth, OpenGrowth
 from privet.privacy.receipt import amplified
 from privet.schema import Schema
 from privet.tree.forest import Forest
+from privet.tree.hidden_forest import HiddenForest, trees_of
+from privet.tree.hidden_growth import HiddenGrowth, OpenGrowth
 
 
 class HiddenForestClassifier(ForestClassifier):

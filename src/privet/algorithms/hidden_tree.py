@@ -16,11 +16,11 @@ from typing import Any
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, public_generator
 from privet.curators.base import Curator, Node
 from privet.errors import PrivetError
-from privet.hidden.growth import HiddenGrowth, OpenGrowth, last_options
-from privet.hidden.shape import BRANCHES, Shape, shape_of
-from privet.hidden.size import check_training
+from privet.questions.multiway import MOST_CHILDREN
+from privet.questions.shape import BRANCHES, Shape, shape_of
 from privet.schema import Schema
-from privet.tree.multiway import MOST_CHILDREN
+from privet.tree.hidden_growth import HiddenGrowth, OpenGrowth, last_options
+from privet.tree.hidden_size import check_training
 from privet.tree.planning import MOST_LEVELS, Plan, plan_levels, plan_values
 from privet.tree.tree import Tree
 
@@ -180,7 +180,7 @@ class HiddenTreeClassifier(PrivateClassifier):
 
         An error if ``trees`` of that size, which grow together, would be too large.
         """
-        from privet.hidden.width import Width
+        from privet.tree.hidden_width import Width
 
         shape = self.shape(schema)
         n_classes = len(schema.classes or ())

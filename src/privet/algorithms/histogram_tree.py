@@ -30,9 +30,9 @@ from privet.errors import PrivetError
 from privet.privacy.ledger import exact
 from privet.privacy.sensitivity import ONE, TARGET_ONE, CorrectCount
 from privet.privacy.zcdp import ratio_for
+from privet.questions.candidates import Candidates, Split
+from privet.questions.grid import even_grid
 from privet.schema import Schema
-from privet.tree.candidates import Candidates, Split
-from privet.tree.grid import even_grid
 from privet.tree.growth import Branch, branches, sprout
 from privet.tree.histogram_search import Search
 from privet.tree.means import set_means

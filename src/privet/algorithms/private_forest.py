@@ -27,14 +27,14 @@ from privet.privacy.ledger import checked_delta, exact
 from privet.privacy.sensitivity import GRADIENT_ONE, GradientNorm
 from privet.privacy.zcdp import rho_of, rho_within
 from privet.progress import Progress
+from privet.questions.candidates import Candidates
+from privet.questions.grid import Grid, public_grid
 from privet.schema import Schema
 from privet.tree.additive import Additive
-from privet.tree.candidates import Candidates
 from privet.tree.forest import Forest
-from privet.tree.grid import Grid, public_grid
 from privet.tree.planning import COUNT_SHARE, plan_levels
+from privet.tree.public_splits import public_splits
 from privet.tree.rounds import CELLS, LARGEST_MOVE, RIDGE, partitions, pays_off, plan_rounds, signal
-from privet.tree.splits import public_splits
 
 METHODS = ("auto", "boosting", "trees")
 

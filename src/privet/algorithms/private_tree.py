@@ -17,13 +17,13 @@ from privet.algorithms.size import Size
 from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
 from privet.privacy.sensitivity import CorrectCount
+from privet.questions.candidates import Candidates, Choice, Splits
+from privet.questions.grid import Grid, public_grid
 from privet.schema import Schema
-from privet.tree.candidates import Candidates, Choice, Splits
-from privet.tree.grid import Grid, public_grid
 from privet.tree.growth import Branch, branches, candidates_of, grow_together, sprout
 from privet.tree.planning import COUNT_SHARE, SPLIT_WORTH, Plan, plan_levels
 from privet.tree.proposals import choose
-from privet.tree.splits import public_splits
+from privet.tree.public_splits import public_splits
 from privet.tree.tree import Tree, TreeNode
 
 

@@ -16,12 +16,12 @@ from typing import Any
 from privet.algorithms.base import PrivateRegressor, check_hint, check_whole
 from privet.algorithms.size import Size
 from privet.curators.base import Curator, Node, Tally
+from privet.questions.grid import public_grid
 from privet.schema import Schema
-from privet.tree.grid import public_grid
 from privet.tree.growth import Branch, grow_together, sprout
 from privet.tree.means import set_means
 from privet.tree.planning import FOCUS_SHARE, plan_means
-from privet.tree.splits import public_splits
+from privet.tree.public_splits import public_splits
 from privet.tree.tree import Tree
 
 TAIL, THIN_TAIL = Fraction(1, 4), Fraction(1, 10)

@@ -24,9 +24,9 @@ from privet.errors import PrivetError
 from privet.privacy.ledger import exact
 from privet.privacy.mechanisms import selection_scale
 from privet.privacy.sensitivity import CorrectCount
+from privet.questions.candidates import Candidates, Split
+from privet.questions.grid import Cells, Grid, even_grid, public_grid
 from privet.schema import Numeric, Schema
-from privet.tree.candidates import Candidates, Split
-from privet.tree.grid import Cells, Grid, even_grid, public_grid
 from privet.tree.tree import Rule, Tree
 
 BINS = ("quantile", "uniform", "exact")

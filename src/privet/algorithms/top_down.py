@@ -24,9 +24,9 @@ from privet.errors import PrivetError, SchemaError
 from privet.privacy.ledger import Scope, exact
 from privet.privacy.receipt import Receipt
 from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, RootGini, Score
+from privet.questions.candidates import Candidates, Split, Splits
 from privet.schema import Schema
 from privet.tree.best_first import Leaf, Offer, grow_best_first
-from privet.tree.candidates import Candidates, Split, Splits
 from privet.tree.criteria import CRITERIA, gain
 from privet.tree.planning import SIZE_SHARE
 from privet.tree.splitting_class import SplittingClass

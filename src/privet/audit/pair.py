@@ -187,7 +187,7 @@ def _arrow_type(feature: Any) -> Any:
 
 
 def _frame(X: Any) -> Any:
-    from privet.curators.table import open_frame
+    from privet.tables.table import open_frame
 
     return open_frame(X)
 

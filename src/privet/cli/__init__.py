@@ -134,7 +134,7 @@ def draft(
 
         privet schema draft people.csv --label income -o people.toml
     """
-    from privet.draft import draft_toml
+    from privet.tables.draft import draft_toml
 
     target = None if output is None else check_output(output, force, data, suffixes=(".toml",))
     with working("Reading the data"):
@@ -210,7 +210,7 @@ def fit(
         _refuse_void(public.unconfirmed, seed, params)
 
     with working("Loading"):
-        from privet.curators.table import read_file
+        from privet.tables.table import read_file
 
         learner = models.make(model, schema=public, epsilon=epsilon, random_state=seed, **params)
         learner._check_schema(public)
@@ -265,8 +265,8 @@ def predict(
     with working("Loading"):
         import pyarrow as pa
 
-        from privet.curators.table import read_file
         from privet.errors import PrivetError
+        from privet.tables.table import read_file
 
         tree = _load(model)
     with working("Predicting"):
@@ -291,8 +291,8 @@ def show(
 
         privet show model.json
     """
+    from privet.algorithms.model_file import to_dict
     from privet.cli.checks import check_model
-    from privet.persistence import to_dict
 
     tree = _load(model)
     if as_json:
@@ -405,7 +405,7 @@ def audit(
 
 
 def _load(path: Path) -> Any:
-    from privet.persistence import load
+    from privet.algorithms.model_file import load
 
     return load(path)
 

@@ -87,8 +87,8 @@ def audit_estimators(
 
 def estimators(name: str, epsilon: float, given: Sequence[str] = ()) -> dict[str, Any]:
     """Ours by name, all of ours, or a stranger's as ``package.module:Class``, made with ``epsilon`` and ``given``."""
+    from privet.algorithms.registry import MODELS
     from privet.audit.claims.privet import sound_estimators
-    from privet.persistence import MODELS
 
     params = models.settings(given)
     if name in MODELS:

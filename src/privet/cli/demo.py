@@ -61,8 +61,8 @@ def _not_private(X: Any, labels: np.ndarray, schema: Any, train: np.ndarray, tes
     """The test accuracy of scikit-learn's tree of the same depth, categories one-hot encoded."""
     from sklearn.tree import DecisionTreeClassifier
 
-    from privet.curators.table import read_table
     from privet.schema import Numeric
+    from privet.tables.table import read_table
 
     table = read_table(X, schema)
     columns = [

@@ -65,7 +65,7 @@ def keygen(
 
         privet federated keygen mercy
     """
-    from privet.mpc.certificates import fingerprint, make_certificate
+    from privet.consortium.net.certificates import fingerprint, make_certificate
 
     key, certificate = make_certificate(name, folder, hosts=host or (), days=days)
     say(f"Wrote {key} (keep it) and {certificate} (give it away).")
@@ -83,8 +83,8 @@ def party(config: ConfigPath, flower_log: FlowerLog = None) -> None:
 
         privet federated party mercy.toml
     """
-    from privet.federated.config import PartyConfig
-    from privet.federated.service import serve_party
+    from privet.consortium.federated.config import PartyConfig
+    from privet.consortium.federated.service import serve_party
 
     signal.signal(signal.SIGTERM, lambda *_: _stop())
     serve_party(PartyConfig.read(config), say, flower_log)
@@ -119,11 +119,11 @@ def coordinator(
 
         privet federated coordinator coordinator.toml --epsilon 1 -o model.json
     """
-    from privet.federated.channel import Channel, Overheard, wire_log
-    from privet.federated.config import CoordinatorConfig
-    from privet.federated.flower import FlowerChannel
-    from privet.federated.identity import certified
-    from privet.federated.service import train
+    from privet.consortium.federated.channel import Channel, Overheard, wire_log
+    from privet.consortium.federated.config import CoordinatorConfig
+    from privet.consortium.federated.flower import FlowerChannel
+    from privet.consortium.federated.identity import certified
+    from privet.consortium.federated.service import train
 
     signal.signal(signal.SIGTERM, lambda *_: _stop())
     target = check_output(output, force, config)
@@ -161,8 +161,8 @@ def verify(
 
         privet federated verify model.signed.json mercy.crt general.crt saint-anne.crt
     """
-    from privet.federated.identity import certified
-    from privet.federated.signed import SignedReceipt
+    from privet.consortium.federated.identity import certified
+    from privet.consortium.federated.signed import SignedReceipt
 
     known = {path.stem: certified(path.read_bytes()) for path in certificates}
     own = SignedReceipt.from_json(signed.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Models by name: every class in ``persistence.MODELS``, made with what ``--set name=value`` says."""
+"""Models by name: every class in ``registry.MODELS``, made with what ``--set name=value`` says."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def make(name: str, **params: Any) -> Any:
 
 def find(name: str) -> Any:
     """The class of that name."""
-    from privet.persistence import MODELS, model_class
+    from privet.algorithms.registry import MODELS, model_class
 
     if name not in MODELS:
         raise PrivetError(f"there is no model {name}: choose one of {', '.join(MODELS)}")
@@ -80,7 +80,7 @@ def parameters(kind: Any) -> Mapping[str, inspect.Parameter]:
 
 def show(name: str | None) -> None:
     """Every model with one line about it, or all about one."""
-    from privet.persistence import MODELS
+    from privet.algorithms.registry import MODELS
 
     if name is not None:
         kind = find(name)

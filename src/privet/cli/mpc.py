@@ -63,8 +63,8 @@ def keygen(
 
         privet mpc keygen server0 --server 0
     """
-    from privet.mpc.certificates import fingerprint, make_certificate
-    from privet.mpc.links import mpyc_name
+    from privet.consortium.net.certificates import fingerprint, make_certificate
+    from privet.consortium.net.links import mpyc_name
 
     subject = None if server is None else mpyc_name(server)
     key, certificate = make_certificate(name, folder, subject=subject, days=days)
@@ -86,8 +86,8 @@ def server(
 
         privet mpc server server0.toml
     """
-    from privet.mpc.config import Config
-    from privet.mpc.service import Server
+    from privet.consortium.servers.config import Config
+    from privet.consortium.servers.service import Server
 
     signal.signal(signal.SIGTERM, lambda *_: _stop())
     running = Server(Config.read(config), progress=say)
@@ -113,11 +113,11 @@ def share(
 
         privet mpc share hospital.toml patients.csv
     """
-    from privet.curators.owner import held_of
-    from privet.curators.table import read_file
-    from privet.mpc.config import Config
-    from privet.mpc.service import share as run
+    from privet.consortium.servers.config import Config
+    from privet.consortium.servers.service import share as run
+    from privet.curators.owners.mpc_owner import held_of
     from privet.schema import Schema
+    from privet.tables.table import read_file
 
     signal.signal(signal.SIGTERM, lambda *_: _stop())
     known = Config.read(config)
@@ -162,10 +162,10 @@ def train(
         privet mpc train trainer.toml --epsilon 0.5 -o model.json --set max_depth=4
         privet mpc train trainer.toml --epsilon 0.5 -o hidden.json --hidden
     """
+    from privet.algorithms.model_file import from_dict
     from privet.cli.models import make
-    from privet.mpc.config import Config
-    from privet.mpc.service import train as run
-    from privet.persistence import from_dict
+    from privet.consortium.servers.config import Config
+    from privet.consortium.servers.service import train as run
 
     target = check_output(output, force, config)
     params: dict[str, Any] = {"epsilon": epsilon, **settings(given or ())}
@@ -212,11 +212,11 @@ def predict(
     import pyarrow as pa
 
     from privet.cli.files import rows_to
-    from privet.curators.table import read_file
-    from privet.hidden.service import predict as run
-    from privet.hidden.store import read_public
-    from privet.mpc.config import Config
+    from privet.consortium.servers.config import Config
+    from privet.consortium.servers.hidden_service import predict as run
+    from privet.consortium.servers.store import read_public
     from privet.schema import Schema
+    from privet.tables.table import read_file
 
     target = None
     if output is not None:

@@ -25,9 +25,9 @@ import numpy as np
 from privet.errors import CapabilityError, LeakError
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.sensitivity import Score
+from privet.questions.candidates import Candidates, Choice, Split
+from privet.questions.grid import Grid
 from privet.schema import Schema
-from privet.tree.candidates import Candidates, Choice, Split
-from privet.tree.grid import Grid
 
 Budget = Fraction | Mapping["Node", Fraction]
 

@@ -25,8 +25,8 @@ from privet.privacy.sensitivity import (
     Score,
     SquaredError,
 )
-from privet.tree.candidates import Candidates, Choice, Splits
-from privet.tree.multiway import Multiway
+from privet.questions.candidates import Candidates, Choice, Splits
+from privet.questions.multiway import Multiway
 
 CLASS_SCORES = (CorrectCount, Gini, Mixed, Entropy, RootGini)
 """The scores whose proof is about the class counts of a candidate's children."""

@@ -14,9 +14,9 @@ from privet.errors import LeakError
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import Mechanisms
 from privet.privacy.zcdp import ratio_for
+from privet.questions.candidates import Split
+from privet.questions.grid import Grid
 from privet.schema import Schema
-from privet.tree.candidates import Split
-from privet.tree.grid import Grid
 
 LARGEST_STEP = 2**32
 """More than 2^26 such steps would have to add up before a score left 64 bits; a chance is 0 or 1 long before."""

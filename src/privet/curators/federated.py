@@ -15,12 +15,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from privet.consortium.federated.coordinator import Coordinator
+from privet.consortium.federated.journal import Journal
 from privet.curators.base import Budget, Node, Tally, budgets
 from privet.curators.memory import MOST_RECORDS
-from privet.curators.own import schema_digest
-from privet.curators.party import SHARES
+from privet.curators.owners.party_records import SHARES
+from privet.curators.owners.records_at_owner import schema_digest
 from privet.curators.remote import RemoteCurator
-from privet.curators.words import (
+from privet.errors import FederatedError
+from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.mechanisms import SecureMechanisms
+from privet.privacy.sensitivity import GRADIENT_ONE, ONE, TARGET_ONE, Score
+from privet.questions.candidates import Candidates, Choice, Split, Splits
+from privet.questions.codec import (
     budget_words,
     candidates_words,
     choice_of,
@@ -29,20 +36,13 @@ from privet.curators.words import (
     tally_words,
     words_digest,
 )
-from privet.errors import FederatedError
-from privet.federated.coordinator import Coordinator
-from privet.federated.journal import Journal
-from privet.privacy.ledger import Ledger, Scope
-from privet.privacy.mechanisms import SecureMechanisms
-from privet.privacy.sensitivity import GRADIENT_ONE, ONE, TARGET_ONE, Score
+from privet.questions.grid import Grid
+from privet.questions.multiway import Multiway
 from privet.schema import Schema
-from privet.tree.candidates import Candidates, Choice, Split, Splits
-from privet.tree.grid import Grid
-from privet.tree.multiway import Multiway
 
 if TYPE_CHECKING:
-    from privet.federated.channel import Channel
-    from privet.federated.identity import Known
+    from privet.consortium.federated.channel import Channel
+    from privet.consortium.federated.identity import Known
 
 TAIL = 1024
 """So many noise scales are never exceeded: the chance is exp(-1024)."""

@@ -25,19 +25,19 @@ import numpy as np
 from privet.curators.base import Budget, Node
 from privet.curators.choices import children_of, prior_points
 from privet.curators.mpc import MpcCurator
+from privet.curators.routing import child_of
 from privet.curators.row_owners import RowOwners
 from privet.curators.shared_rows import RowLevel, SharedRows
 from privet.errors import LeakError
-from privet.hidden.routing import child_of
-from privet.hidden.shape import Shape
-from privet.mpc.engine import Secret
 from privet.privacy.joint_scores import joint_scores
 from privet.privacy.ledger import Scope
 from privet.privacy.receipt import Event
 from privet.privacy.sensitivity import Score
-from privet.tree.candidates import Candidates, Choice, Split
-from privet.tree.grid import Grid
-from privet.tree.multiway import Multiway
+from privet.questions.candidates import Candidates, Choice, Split
+from privet.questions.grid import Grid
+from privet.questions.multiway import Multiway
+from privet.questions.shape import Shape
+from privet.shares.engine import Secret
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ from privet.privacy.sensitivity import (
     JointQuantiles,
     Quantile,
 )
+from privet.questions.grid import numeric_cuts
 from privet.schema import Categorical, Numeric
-from privet.tree.grid import numeric_cuts
 
 TARGET_CUTS = 1023
 """The points of a target's range that may be a quantile of it."""

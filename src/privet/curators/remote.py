@@ -16,13 +16,13 @@ import numpy as np
 
 from privet.curators.base import Node, Tally
 from privet.curators.central import CentralCurator
-from privet.curators.own import grid_words
+from privet.curators.owners.records_at_owner import grid_words
 from privet.errors import LeakError
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import Mechanisms
+from privet.questions.candidates import Split
+from privet.questions.grid import Grid
 from privet.schema import Schema
-from privet.tree.candidates import Split
-from privet.tree.grid import Grid
 
 
 class RemoteCurator(CentralCurator):

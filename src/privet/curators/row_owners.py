@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from privet.curators.dealt import check_parts, check_rows, check_samples
 from privet.curators.mpc import Owners
-from privet.curators.own import grid_words
+from privet.curators.owners.records_at_owner import grid_words
 from privet.errors import LeakError
-from privet.hidden.dealt import check_parts, check_rows, check_samples
-from privet.mpc.engine import Engine, Secret
-from privet.tree.grid import Grid
+from privet.questions.grid import Grid
+from privet.shares.engine import Engine, Secret
 
 
 class RowOwners(Owners):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from privet.hidden.routing import members_of_children
-from privet.mpc.engine import Engine, Secret
+from privet.curators.routing import members_of_children
+from privet.shares.engine import Engine, Secret
 
 ROWS_AT_ONCE = 2**26
 """So many products of rows are held at a time."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from privet.errors import LeakError
 from privet.privacy.sensitivity import least_impurities, least_impurity_sensitivity, least_spreads
-from privet.tree.candidates import Split
-from privet.tree.grid import Grid
+from privet.questions.candidates import Split
+from privet.questions.grid import Grid
 
 STATISTICS: dict[str, Callable[[int], int]] = {"least_impurity": least_impurity_sensitivity}
 """The statistics that ``owner_sum`` knows, each the name of its lemma, with the sensitivity of so many tables."""

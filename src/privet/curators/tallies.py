@@ -23,7 +23,7 @@ from privet.privacy.sensitivity import (
     tally_sensitivity,
     target_tally_sensitivity,
 )
-from privet.tree.candidates import Split
+from privet.questions.candidates import Split
 
 MEASURES = {
     "records": ("tally", tally_sensitivity),

@@ -1,8 +1,8 @@
 """Noise that nobody knows: drawn by three servers on secret shares, and choices made inside the computation.
 
-Programs over the share-array interface (``mpc/engine.py``); which engine runs them makes no difference to the law. What
+Programs over the share-array interface (``shares``); which engine runs them makes no difference to the law. What
 is opened is the private answer alone: the number of the winner, or a count with its noise. Laws and their deltas are in
-``cut.py``. Algorithms 12 and 13 of paper 003 (Laplace and exponential mechanism in MPC) are ``geometric`` and the
+``truncated_geometric``. Algorithms 12 and 13 of paper 003 (Laplace and exponential) are ``geometric`` and the
 exponential ``select``, with two repairs: no logarithm or exponential is computed in fixed point, whose rounding voids a
 proof, because geometric coins have the exact chances; and the printed scan of algorithm 13, which compares with the
 scores instead of the cumulated weights and returns the last candidate that fits, is a choice among tries
@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from privet.mpc.engine import Bits, Engine, Secret
-from privet.privacy.cut import (
+from privet.privacy.samplers import half_negative_binomial
+from privet.privacy.truncated_geometric import (
     SEED_BITS,
     CoinTable,
     Drawn,
@@ -30,7 +30,7 @@ from privet.privacy.cut import (
     generator_coins,
     seed_of,
 )
-from privet.privacy.samplers import half_negative_binomial
+from privet.shares.engine import Bits, Engine, Secret
 
 SERVERS = 3
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from privet.errors import CapabilityError
-from privet.mpc.division import floor_divide
-from privet.mpc.engine import Engine, Secret
 from privet.privacy.sensitivity import FRACTION_BITS, ONE, CorrectCount, Gini, Mixed, Score
+from privet.shares.division import floor_divide
+from privet.shares.engine import Engine, Secret
 
 JOINT_SCORES = (CorrectCount, Gini, Mixed)
 

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any
 
 from privet.errors import BudgetError, ReceiptError
-from privet.privacy.cut import Drawn
+from privet.privacy.truncated_geometric import Drawn
 from privet.privacy.zcdp import WHOLE, epsilon_at, rho_of
 
 Amount = Fraction | float  # a float only for infinity
@@ -62,7 +62,7 @@ class Event:
 
     ``sensitivity`` is the lemma's constant in the units of the noise (fixed-point scores are scaled
     integers); ``scale`` is the noise scale that was used, rounded up; 0 means no noise at all. Noise that was not drawn
-    exactly says how in ``drawn`` (``privacy/cut.py``), and what that adds is its ``delta``.
+    exactly says how in ``drawn`` (``privacy/truncated_geometric.py``), and what that adds is its ``delta``.
     """
 
     scope: str
@@ -271,7 +271,7 @@ class Receipt:
         return cls.from_dict(data)
 
     def __str__(self) -> str:
-        from privet.report.text import receipt_text
+        from privet.privacy.receipt_text import receipt_text
 
         return receipt_text(self)
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from privet.errors import SchemaError
 from privet.privacy.sensitivity import GRADIENT_ONE
+from privet.questions.candidates import Split
+from privet.questions.grid import Grid
 from privet.schema import Categorical, Schema
-from privet.tree.candidates import Split
-from privet.tree.grid import Grid
 
 LARGEST = 2**62
 

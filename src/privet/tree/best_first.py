@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from privet.curators.base import Curator, Node
-from privet.tree.candidates import Split
-from privet.tree.grid import Grid
+from privet.questions.candidates import Split
+from privet.questions.grid import Grid
 from privet.tree.growth import Branch, branches
 from privet.tree.tree import Tree
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from privet.curators.base import Curator, Node
-from privet.tree.candidates import Candidates, Split, Splits
-from privet.tree.grid import Grid
+from privet.questions.candidates import Candidates, Split, Splits
+from privet.questions.grid import Grid
 from privet.tree.planning import Level
 from privet.tree.proposals import choose
 from privet.tree.tree import Rule, Tree

@@ -16,7 +16,7 @@ import numpy as np
 
 from privet.curators.base import Budget, Curator, Node, Tally, budgets
 from privet.privacy.sensitivity import CorrectCount, Score
-from privet.tree.candidates import Candidates, Choice, Split
+from privet.questions.candidates import Candidates, Choice, Split
 
 MOST_PARTS = 255
 """A part's number is a byte."""

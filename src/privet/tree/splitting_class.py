@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from privet.errors import SchemaError
+from privet.questions.candidates import Splits
+from privet.questions.grid import MOST_CELLS, OCTAVES, Cells, Grid
 from privet.schema import Categorical, Numeric, Schema, Value
-from privet.tree.candidates import Splits
-from privet.tree.grid import MOST_CELLS, OCTAVES, Cells, Grid
 
 
 @dataclass(frozen=True, eq=False)

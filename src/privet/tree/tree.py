@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from privet.errors import SchemaError
+from privet.questions.candidates import Split
+from privet.questions.grid import Grid
 from privet.schema import Categorical, Schema
-from privet.tree.candidates import Split
-from privet.tree.grid import Grid
 
 DEEPEST = 1000
 """No tree in a file may be deeper: a chain of nodes would take quadratic time and space to print."""

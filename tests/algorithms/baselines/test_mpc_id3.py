@@ -10,7 +10,7 @@ import pytest
 
 from privet import Categorical, Ledger, MemoryCurator, Numeric, Schema
 from privet.algorithms.baselines.mpc_id3 import MPCID3Classifier, PMPCID3Classifier
-from privet.privacy.cut import CutMechanisms
+from privet.privacy.truncated_geometric import CutMechanisms
 
 SCHEMA = Schema(
     {"age": Numeric(0, 80), "colour": Categorical(["r", "g", "b"], other=False), "n": Numeric(0, 3, integer=True)},

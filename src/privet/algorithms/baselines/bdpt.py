@@ -17,11 +17,11 @@ from privet.algorithms.base import PrivateClassifier, check_whole
 from privet.algorithms.baselines.exact import exact_counts
 from privet.curators.base import Curator, Node, Tally
 from privet.privacy.sensitivity import Gini
+from privet.questions.candidates import Candidates, Splits
+from privet.questions.grid import Cells, Grid, even_grid
 from privet.schema import Schema
-from privet.tree.candidates import Candidates, Splits
-from privet.tree.grid import Cells, Grid, even_grid
 from privet.tree.growth import Branch, branches, candidates_of, sprout
-from privet.tree.splits import single_splits
+from privet.tree.public_splits import single_splits
 from privet.tree.tree import Tree
 
 MOST_DEPTH = 16

@@ -12,12 +12,12 @@ from privet.algorithms.base import check_choice, check_whole
 from privet.algorithms.baselines.id3 import ID3Classifier
 from privet.curators.base import Curator, Node
 from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, Score
+from privet.questions.candidates import Candidates, Split
+from privet.questions.grid import Grid, even_grid
+from privet.questions.multiway import MOST_CHILDREN, Multiway, attributes
 from privet.schema import Numeric, Schema
-from privet.tree.candidates import Candidates, Split
-from privet.tree.grid import Grid, even_grid
 from privet.tree.growth import Branch
-from privet.tree.multiway import MOST_CHILDREN, Multiway, attributes
-from privet.tree.splits import thresholds
+from privet.tree.public_splits import thresholds
 
 FINE = 256
 """Thresholds are chosen among the edges of so many bins of one width, which stand for the whole range."""

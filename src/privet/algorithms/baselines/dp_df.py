@@ -20,9 +20,9 @@ from privet.algorithms.baselines.exact import exact_counts
 from privet.algorithms.forest import ForestClassifier, Shoot, split_shoots, sprouts
 from privet.curators.base import Curator, Node, Tally
 from privet.privacy.sensitivity import Gini
-from privet.tree.candidates import Candidates
+from privet.questions.candidates import Candidates
+from privet.questions.grid import Grid, even_grid
 from privet.tree.forest import Forest
-from privet.tree.grid import Grid, even_grid
 from privet.tree.tree import Tree
 
 Counts = dict[tuple[int, int], np.ndarray]  # of a node, by the numbers of its tree and of itself

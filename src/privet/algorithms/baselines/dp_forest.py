@@ -29,11 +29,11 @@ from privet.algorithms.forest import (
 )
 from privet.curators.base import Curator, Node
 from privet.privacy.sensitivity import TARGET_ONE, Gini, Score, SquaredError
+from privet.questions.candidates import Candidates
+from privet.questions.grid import Cells, Grid, even_grid
+from privet.questions.multiway import MOST_CHILDREN, Multiway, each_cell
 from privet.schema import Numeric, Schema
-from privet.tree.candidates import Candidates
 from privet.tree.forest import Forest
-from privet.tree.grid import Cells, Grid, even_grid
-from privet.tree.multiway import MOST_CHILDREN, Multiway, each_cell
 from privet.tree.tree import Tree
 
 

@@ -16,12 +16,12 @@ from privet.algorithms.baselines.exact import exact_counts
 from privet.curators.base import Curator, Node
 from privet.errors import PrivetError
 from privet.privacy.sensitivity import CorrectCount, Gini
+from privet.questions.candidates import Choice, Splits
+from privet.questions.grid import even_grid
 from privet.schema import Categorical, Schema
-from privet.tree.candidates import Choice, Splits
-from privet.tree.grid import even_grid
 from privet.tree.growth import Branch, branches, candidates_of, grow_level, sprout
 from privet.tree.planning import Level
-from privet.tree.splits import single_splits
+from privet.tree.public_splits import single_splits
 from privet.tree.tree import Tree
 
 MOST_DEPTH = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from privet.curators.base import Curator, Node
-from privet.tree.grid import Grid
+from privet.questions.grid import Grid
 
 
 def exact_counts(curator: Curator, nodes: Iterable[Node], grid: Grid) -> dict[Node, tuple[int, ...]]:

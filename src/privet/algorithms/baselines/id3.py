@@ -14,9 +14,9 @@ from typing import Any
 
 from privet.algorithms.base import PrivateClassifier
 from privet.curators.base import Curator, Node, Tally
+from privet.questions.candidates import Split
+from privet.questions.grid import Grid
 from privet.schema import Schema
-from privet.tree.candidates import Split
-from privet.tree.grid import Grid
 from privet.tree.growth import Branch, branches, sprout
 from privet.tree.tree import Tree
 

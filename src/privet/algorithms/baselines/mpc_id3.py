@@ -15,13 +15,13 @@ from typing import Any
 from privet.algorithms.base import PrivateClassifier, check_choice, check_whole
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
 from privet.curators.base import Curator, Node
-from privet.hidden.growth import OpenGrowth
-from privet.hidden.shape import Shape, shape_of
 from privet.privacy.ledger import Scope
 from privet.privacy.receipt import Receipt
 from privet.privacy.sensitivity import CorrectCount
+from privet.questions.multiway import MOST_CHILDREN
+from privet.questions.shape import Shape, shape_of
 from privet.schema import Schema
-from privet.tree.multiway import MOST_CHILDREN
+from privet.tree.hidden_growth import OpenGrowth
 from privet.tree.tree import Tree
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from privet.algorithms.base import PrivateClassifier, check_choice, check_whole, public_generator
 from privet.curators.base import Curator, Node
 from privet.privacy.sensitivity import CorrectCount
+from privet.questions.candidates import Candidates, Split
+from privet.questions.grid import Cells, Grid
 from privet.schema import Categorical, Numeric, Schema
-from privet.tree.candidates import Candidates, Split
-from privet.tree.grid import Cells, Grid
 from privet.tree.tree import Rule, Tree
 
 DEEPEST = 16

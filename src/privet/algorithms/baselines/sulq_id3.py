@@ -11,11 +11,11 @@ import numpy as np
 from privet.algorithms.base import check_whole
 from privet.algorithms.baselines.id3 import ID3Classifier
 from privet.curators.base import Curator, Node, Tally
+from privet.questions.candidates import Split
+from privet.questions.grid import Grid, even_grid
+from privet.questions.multiway import MOST_CHILDREN, attributes
 from privet.schema import Schema
-from privet.tree.candidates import Split
-from privet.tree.grid import Grid, even_grid
 from privet.tree.growth import Branch
-from privet.tree.multiway import MOST_CHILDREN, attributes
 
 
 class SuLQID3Classifier(ID3Classifier):

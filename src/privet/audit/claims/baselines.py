@@ -84,14 +84,14 @@ def two_features() -> Pair:
 
 def published(name: str, **options: Any) -> Any:
     """The published variant of a baseline."""
-    from privet.persistence import model_class
+    from privet.algorithms.registry import model_class
 
     return model_class(name)(epsilon=1.0, variant="published", max_depth=1, **options)
 
 
 def forest(name: str, **options: Any) -> Any:
     """One tree of one level of a forest of the baselines."""
-    from privet.persistence import model_class
+    from privet.algorithms.registry import model_class
 
     return model_class(name)(epsilon=1.0, n_trees=1, max_depth=1, structure=0, **options)
 

@@ -128,7 +128,7 @@ def forest(**options: Any) -> Any:
 
 def means(name: str = "DiPriMeForestRegressor", **options: Any) -> Any:
     """One tree of one level that predicts numbers, epsilon 1; ``name`` is its class."""
-    from privet.persistence import model_class
+    from privet.algorithms.registry import model_class
 
     plain: dict[str, Any] = {"epsilon": 1.0, "n_trees": 1, "max_depth": 1, "structure": 0}
     return model_class(name)(**plain | options)

@@ -16,8 +16,8 @@ from privet.audit.pair import Pair
 from privet.privacy.laws import log_geometric_shares, log_skellam
 from privet.privacy.ledger import exact
 from privet.privacy.mechanisms import scale_for
+from privet.privacy.noise_shares import geometric_shares, skellam_shares
 from privet.privacy.sensitivity import ONE, least_impurities
-from privet.privacy.shares import geometric_shares, skellam_shares
 from privet.privacy.zcdp import ratio_for, rho_within
 from privet.schema import Numeric, Schema
 

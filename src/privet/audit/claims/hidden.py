@@ -11,10 +11,10 @@ import numpy as np
 from privet.audit.claims.law import Law, LogLaw, joined, yes_or_no
 from privet.audit.exact import outputs
 from privet.audit.pair import Pair
-from privet.privacy.cut import CutMechanisms
 from privet.privacy.laws import log_exponential, log_geometric_tail, log_permute_and_flip, log_report_noisy_max
 from privet.privacy.mechanisms import SeededMechanisms
 from privet.privacy.samplers import half_negative_binomial
+from privet.privacy.truncated_geometric import CutMechanisms
 from privet.schema import Categorical, Schema
 
 
@@ -105,7 +105,7 @@ class PoissonSample(Law):
 class JointLabel(Law):
     """A label chosen by correct counts inside the computation: our own, by the plain reference of its coins.
 
-    The exact law leaves out the cut of the noise, which moves it by less than 2^-60 (``privacy/cut.py``).
+    The exact law leaves out that the noise is cut, which moves it by less than 2^-60.
     """
 
     mechanism: str = "permute_and_flip"

@@ -123,7 +123,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def sound_estimators(epsilon: float) -> dict[str, Any]:
     """Every estimator of the project that promises ``epsilon``, by the name that ``privet audit`` knows."""
-    from privet.persistence import MODELS, model_class
+    from privet.algorithms.registry import MODELS, model_class
 
     registered: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in MODELS}  # sound as they come
     asked = registered | {name: made for name, made in VARIANTS.items() if made[0] in MODELS}

@@ -357,7 +357,7 @@ CLAIMS: tuple[Claim, ...] = (
             proven=1.0,
             subject=partial(hidden.JointLabel, mechanism),
             witness=hidden.ten_zeros,
-            why="The same law as in plain, drawn by coins that no server knows; delta below 2^-60 (privacy/cut.py).",
+            why="The same law as in plain, drawn by coins that no server knows; delta below 2^-60.",
         )
         for mechanism in ("permute_and_flip", "exponential", "report_noisy_max")
     ),
@@ -369,7 +369,7 @@ CLAIMS: tuple[Claim, ...] = (
         proven=1.0,
         subject=hidden.JointCount,
         witness=hidden.nobody,
-        why="Two-sided geometric noise, drawn by coins that no server knows; delta below 2^-60 (privacy/cut.py).",
+        why="Two-sided geometric noise, drawn by coins that no server knows; delta below 2^-60.",
     ),
     Claim(
         key="privet-mpc-dealt-count",

@@ -1,0 +1,132 @@
+"""The files of a federated run: one for each party, one for the coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from privet.consortium.config_file import ConfigFile
+from privet.consortium.federated.terms import NAME, NOISE
+from privet.curators.owners.party_records import QUESTIONS
+from privet.errors import BudgetError
+from privet.privacy.ledger import checked_delta, exact
+
+
+@dataclass(frozen=True)
+class PartyConfig:
+    """What a party knows. ``epsilon``, with ``delta`` if given, is the most that all runs may spend of its records.
+
+    ``tolerated_colluders`` is the least that it asks of terms; ``state`` remembers what was answered. ``address`` and
+    ``certificate`` are the coordinator's.
+    """
+
+    name: str
+    key: Path
+    schema: Path
+    data: Path
+    state: Path
+    epsilon: Fraction
+    delta: Fraction | None
+    address: tuple[str, int]
+    certificate: Path
+    parties: Mapping[str, bytes]
+    questions: tuple[str, ...]
+    tolerated_colluders: int
+    seed: int | None
+
+    @classmethod
+    def read(cls, path: Path) -> PartyConfig:
+        file = ConfigFile(path)
+        data = file.data
+        known = {"name", "key", "schema", "data", "state", "epsilon", "delta", "questions", "tolerated_colluders"}
+        file.allow(known | {"seed", "coordinator", "parties"})
+        if "epsilon" not in data:
+            raise file.wrong("it needs epsilon: the most that all runs together may spend")
+        questions = data.get("questions", list(QUESTIONS))
+        if not isinstance(questions, list) or not all(question in QUESTIONS for question in questions):
+            raise file.wrong(f"questions is a list of {', '.join(QUESTIONS)}")
+        coordinator = file.need(data, "coordinator", dict)
+        return cls(
+            name=_name(file, data),
+            key=file.file(data, "key"),
+            schema=file.file(data, "schema"),
+            data=file.file(data, "data"),
+            state=path.parent / (file.need(data, "state", str) if "state" in data else "state"),
+            epsilon=_amount(file, "epsilon", exact),
+            delta=_amount(file, "delta", checked_delta) if "delta" in data else None,
+            address=file.address(coordinator),
+            certificate=file.file(coordinator, "certificate"),
+            parties=_parties(file),
+            questions=tuple(questions),
+            tolerated_colluders=file.number("tolerated_colluders", 1, least=0, whole=True),
+            seed=file.number("seed", None, least=0, whole=True) if "seed" in data else None,
+        )
+
+
+@dataclass(frozen=True)
+class CoordinatorConfig:
+    """What the coordinator knows: where it listens, who the parties are, and what terms they are asked to sign.
+
+    ``wait`` is how many seconds it waits for all parties to come, ``timeout`` how many a party has to answer.
+    """
+
+    key: Path
+    certificate: Path
+    address: tuple[str, int]
+    schema: Path
+    parties: Mapping[str, bytes]
+    tolerated_colluders: int
+    tolerated_dropouts: int
+    noise: str
+    wait: float
+    timeout: float
+
+    @classmethod
+    def read(cls, path: Path) -> CoordinatorConfig:
+        file = ConfigFile(path)
+        data = file.data
+        known = {"key", "certificate", "address", "schema", "parties", "noise", "wait", "timeout"}
+        file.allow(known | {"tolerated_colluders", "tolerated_dropouts"})
+        if data.get("noise", NOISE[0]) not in NOISE:
+            raise file.wrong(f"noise is one of {', '.join(NOISE)}")
+        return cls(
+            key=file.file(data, "key"),
+            certificate=file.file(data, "certificate"),
+            address=file.address(data),
+            schema=file.file(data, "schema"),
+            parties=_parties(file),
+            tolerated_colluders=file.number("tolerated_colluders", 1, least=0, whole=True),
+            tolerated_dropouts=file.number("tolerated_dropouts", 0, least=0, whole=True),
+            noise=data.get("noise", NOISE[0]),
+            wait=file.number("wait", 300.0),
+            timeout=file.number("timeout", 120.0),
+        )
+
+
+def _amount(file: ConfigFile, name: str, read: Callable[[float], Fraction]) -> Fraction:
+    try:
+        return read(file.number(name, None))
+    except BudgetError as error:
+        raise file.wrong(str(error).rstrip(".")) from None
+
+
+def _parties(file: ConfigFile) -> dict[str, bytes]:
+    parties = file.certificates("parties")
+    if not parties:
+        raise file.wrong("it needs [[parties]], each with its name and its certificate")
+    for name in parties:
+        _check_name(file, name)
+    return parties
+
+
+def _name(file: ConfigFile, entry: Any) -> str:
+    return _check_name(file, file.need(entry, "name", str))
+
+
+def _check_name(file: ConfigFile, name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise file.wrong("a party's name has small letters, digits and - _ . alone")
+    return name

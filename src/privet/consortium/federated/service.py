@@ -1,0 +1,102 @@
+"""The two programs of a federated training: a party that answers, and a coordinator that asks for a model."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privet.consortium.federated.config import CoordinatorConfig, PartyConfig
+from privet.consortium.federated.identity import Identity, certified
+from privet.consortium.federated.journal import Journal
+from privet.consortium.federated.party import Party
+from privet.consortium.federated.signed import SignedReceipt
+from privet.errors import FederatedError
+from privet.privacy.ledger import Ledger
+from privet.schema import Schema
+
+if TYPE_CHECKING:
+    from privet.consortium.federated.channel import Channel
+
+Progress = Callable[[str], None]
+
+LOG = "questions.log"
+
+
+def open_party(config: PartyConfig, progress: Progress = lambda said: None) -> Party:
+    """A party as its file says, with its records read and its log in its state's folder."""
+    from privet.tables.table import read_file
+
+    schema = Schema.from_toml(config.schema)
+    X, y = read_file(config.data, schema)
+    config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def log(said: str) -> None:
+        progress(said)
+        with open(config.state / LOG, "a", encoding="utf-8") as file:
+            file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {said}\n")
+
+    identity = Identity.read(config.name, config.key)
+    known = {name: certified(certificate) for name, certificate in config.parties.items()}
+    if known.get(config.name, identity.public) != identity.public:
+        raise FederatedError(f"The certificate of {config.name} in its own list of parties is not of its key.")
+    return Party(
+        identity,
+        X,
+        y,
+        schema,
+        known,
+        limit=config.epsilon,
+        delta=config.delta,
+        allowed=config.questions,
+        least_colluders=config.tolerated_colluders,
+        state=config.state,
+        seed=config.seed,
+        log=log,
+    )
+
+
+def serve_party(config: PartyConfig, progress: Progress = lambda said: None, flower_log: Path | None = None) -> None:
+    """Answer a coordinator until interrupted."""
+    from privet.consortium.federated.flower import SuperNode
+
+    with (
+        closing(open_party(config, progress)) as party,
+        closing(SuperNode(config, party.handle, flower_log)) as node,
+    ):
+        progress(f"{party.name} is ready: {config.address[0]}:{config.address[1]} may ask")
+        node.run(progress)
+
+
+def train(
+    config: CoordinatorConfig,
+    model: Any,
+    *,
+    channel: Channel,
+    journal: Path | None = None,
+    progress: Progress = lambda said: None,
+) -> SignedReceipt:
+    """Fit ``model``, an estimator, with the parties of a channel; the receipt with their signatures.
+
+    With a journal a run that was broken off is taken up where it stopped: what was answered is not asked again.
+    """
+    from privet.curators.federated import FederatedCurator
+
+    curator = FederatedCurator(
+        Schema.from_toml(config.schema),
+        channel,
+        tolerated_colluders=config.tolerated_colluders,
+        tolerated_dropouts=config.tolerated_dropouts,
+        noise=config.noise,
+        ledger=Ledger(math.inf, getattr(model, "delta", None), whole_orders=True),
+        known={name: certified(certificate) for name, certificate in config.parties.items()},
+        journal=Journal(journal),
+        progress=progress,
+    )
+    model.fit_curator(curator)
+    progress("asking all parties to sign the receipt")
+    receipt = model.privacy_.to_json()
+    return SignedReceipt(curator.coordinator.terms, receipt, curator.coordinator.sign(receipt))

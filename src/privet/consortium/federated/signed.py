@@ -1,0 +1,95 @@
+"""A receipt that all parties have signed: that they answered what it says, under these terms, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from privet.consortium.federated.identity import Known, check_signature
+from privet.consortium.federated.terms import Terms, receipt_statement
+from privet.errors import FederatedError, ReceiptError
+from privet.privacy.receipt import Event, Receipt, spending
+
+FORMAT = "privet-signed-receipt-1"
+
+
+@dataclass(frozen=True)
+class SignedReceipt:
+    """``receipt`` is the text that was signed; ``signatures`` are by party, in hexadecimal digits."""
+
+    terms: Terms
+    receipt: str
+    signatures: Mapping[str, str]
+
+    def verify(self, known: Known) -> Receipt:
+        """The receipt, if it adds up and all parties have signed it but those who may drop out; raises otherwise."""
+        receipt = Receipt.from_json(self.receipt)
+        receipt.verify()
+        if receipt.trust != self.terms.trust:
+            raise ReceiptError("The receipt says something else about trust than the terms.")
+        if len(self.missing) > self.terms.dropouts:
+            raise ReceiptError(f"{', '.join(self.missing)} has not signed this receipt.")
+        for name in self.terms.parties:
+            if name in self.missing:
+                continue
+            try:
+                signature = bytes.fromhex(self.signatures[name])
+            except ValueError:
+                raise ReceiptError(f"The signature of {name} is none.") from None
+            check_signature(known, name, receipt_statement(self.terms, name, self.receipt), signature)
+        return receipt
+
+    @property
+    def missing(self) -> list[str]:
+        """Parties that have not signed: they dropped out."""
+        return [name for name in self.terms.parties if name not in self.signatures]
+
+    def to_json(self) -> str:
+        words = {"format": FORMAT, "terms": self.terms.words, "receipt": self.receipt}
+        return json.dumps({**words, "signatures": dict(self.signatures)}, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> SignedReceipt:
+        try:
+            words = json.loads(text)
+            if words["format"] != FORMAT:
+                raise ReceiptError(f"This is not a {FORMAT}.")
+            signatures = {str(name): str(signature) for name, signature in words["signatures"].items()}
+            return cls(Terms.of_words(words["terms"]), str(words["receipt"]), signatures)
+        except (FederatedError, ReceiptError):
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise ReceiptError("This is not a signed receipt.") from None
+
+
+def checked_receipt(text: str, terms: Terms, own: list[Event]) -> Receipt:
+    """A receipt that a party may sign whose ``own`` ledger has these events; raises for one that says less."""
+    receipt = Receipt.from_json(text)
+    receipt.verify()
+    if not lists_all(receipt.events, own) or receipt.spent < spending(own, receipt.at_delta):
+        raise FederatedError("This receipt does not list all that was asked here.")
+    if receipt.trust != terms.trust:
+        raise FederatedError("This receipt says something else about trust than the terms.")
+    return receipt
+
+
+def lists_all(events: Sequence[Event], own: Sequence[Event]) -> bool:
+    """Whether ``events`` has all of a party's ``own``, each of its roots under a root of its own.
+
+    A root has another number in another ledger, but roots come in the same order. So each is sought, in order, behind
+    the one that the last was found under: two that were paid for one after the other are never taken for one.
+    """
+    listed = iter(_by_root(events))
+    return all(any(mine <= theirs for theirs in listed) for mine in _by_root(own))
+
+
+def _by_root(events: Sequence[Event]) -> list[Counter[Event]]:
+    """The events of each root, roots in the order of their numbers and left out of the events' paths."""
+    roots: dict[int, Counter[Event]] = {}
+    for event in events:
+        top, _, rest = event.scope.removeprefix("/").partition("/")
+        number = int("".join(filter(str.isdecimal, top.partition(":")[0])) or -1)
+        roots.setdefault(number, Counter())[replace(event, scope=rest)] += 1
+    return [roots[number] for number in sorted(roots)]

@@ -1,0 +1,1 @@
+"""Certificates, channels and links between machines."""

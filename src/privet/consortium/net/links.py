@@ -1,0 +1,210 @@
+"""The mesh over TLS: for every two servers one connection in each direction, each written by one side only.
+
+(On a connection that both sides write at once, TLS can wait for itself.) Short messages are written at once: servers
+are never more than two rounds apart, so they fit into the sockets' buffers. Long ones are written by a thread, so that
+three servers that all send before they receive do not wait for each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+
+from privet.consortium.net.channel import Channel, Identity, RunEndedError, connect
+from privet.errors import MpcError
+from privet.shares.mesh import PARTIES, Mesh
+
+SHORT = 2**15
+
+
+class Links(Mesh):
+    """``to`` and ``from_`` hold a channel for each of the two other servers."""
+
+    def __init__(self, party: int, to: dict[int, Channel], from_: dict[int, Channel]) -> None:
+        super().__init__(party)
+        self._to = {other: _Outgoing(channel) for other, channel in to.items()}
+        self._from = from_
+
+    def _put(self, to: int, message: bytes) -> None:
+        try:
+            self._to[to].put(message)
+        except MpcError:
+            self._hear_why(to)
+            raise
+
+    def _hear_why(self, other: int) -> None:
+        """Raise what a server that reads no more has said last, or that it is lost; earlier messages are skipped."""
+        while True:
+            self._from[other].receive()
+
+    def _get(self, sender: int, n_bytes: int) -> bytes:
+        return self._from[sender].receive(n_bytes)
+
+    def close(self) -> None:
+        self._end(None)
+
+    def leave(self, why: str) -> None:
+        self._end(why)
+
+    def _end(self, why: str | None) -> None:
+        for outgoing in self._to.values():
+            outgoing.end(why)
+        for outgoing in self._to.values():
+            outgoing.close()
+        for channel in self._from.values():
+            channel.close()
+
+
+class _Outgoing:
+    """Writes to one channel, in order."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._why: str | None = None
+        self._waiting = 0
+        self._lock = threading.Lock()
+        self._failed = False
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def put(self, message: bytes) -> None:
+        if self._failed:
+            raise RunEndedError(f"The link to {self._channel.peer} broke. The run has ended.")
+        with self._lock:
+            idle = self._waiting == 0
+            if not idle or len(message) > SHORT:
+                self._waiting += 1
+                self._queue.put(message)
+                return
+        self._channel.send(message)
+
+    def _write(self) -> None:
+        while (message := self._queue.get()) is not None:
+            try:
+                self._channel.send(message)
+            except MpcError:
+                self._failed = True
+                return
+            with self._lock:
+                self._waiting -= 1
+        if self._why is not None:
+            with contextlib.suppress(MpcError):
+                self._channel.say_why(self._why)
+
+    def end(self, why: str | None = None) -> None:
+        """What was put is still written, so that a server that is done does not cut the others off; then why it leaves,
+        if it has not come to the end."""
+        self._why = why
+        self._queue.put(None)
+
+    def close(self) -> None:
+        self._thread.join(timeout=5)
+        self._channel.close()
+
+
+class Inbox:
+    """Incoming channels by the name of who opened them, until somebody asks for them."""
+
+    def __init__(self) -> None:
+        self._channels: dict[str, queue.SimpleQueue[Channel | None]] = defaultdict(queue.SimpleQueue)
+        self._closed = False
+
+    def welcome(self, name: str, channel: Channel) -> None:
+        if self._closed:
+            channel.close()
+        else:
+            self._channels[name].put(channel)
+
+    def get(self, name: str, timeout: float | None) -> Channel:
+        """The next channel that ``name`` opens or has opened."""
+        channels = self._channels[name]
+        try:
+            channel = None if self._closed else channels.get(timeout=timeout)
+        except queue.Empty:
+            raise MpcError(
+                f"{name} has not connected in time. Is it running, and does its file name this server?"
+            ) from None
+        if channel is None:
+            raise MpcError("This server has been closed.")
+        return channel
+
+    def newest(self, name: str, timeout: float | None) -> Channel:
+        """The last one; those before it are closed, because whoever connects again has given them up.
+
+        So are lines that already speak: whoever waits to be asked has nothing to say, so that is the end.
+        """
+        channel = self.get(name, timeout)
+        while not self._channels[name].empty() or channel.speaks():
+            channel.close()
+            channel = self.get(name, timeout)
+        return channel
+
+    def waiting(self, name: str) -> list[Channel]:
+        """Those that ``name`` has opened and nobody has asked for."""
+        found = []
+        with contextlib.suppress(queue.Empty):
+            while (channel := self._channels[name].get_nowait()) is not None:
+                found.append(channel)
+        return found
+
+    def close(self) -> None:
+        """Whoever waits, here or at the other end, is told that nobody will come."""
+        self._closed = True
+        for channels in list(self._channels.values()):
+            while not channels.empty():
+                if (channel := channels.get()) is not None:
+                    channel.close()
+            channels.put(None)
+
+
+def join(
+    party: int,
+    run: bytes,
+    addresses: Sequence[tuple[str, int]],
+    certificates: Sequence[bytes],
+    identity: Identity,
+    inbox: Inbox,
+    timeout: float,
+) -> Links:
+    """Open the links of one run: connect to both others, and wait for their connections in ``inbox``.
+
+    ``run`` is fresh for each run; what is left from another is dropped.
+    """
+    others = [other for other in range(PARTIES) if other != party]
+    to, from_ = {}, {}
+    try:
+        for other in others:
+            to[other] = connect(
+                addresses[other], identity, certificates[other], peer=server_name(other), timeout=timeout
+            )
+            to[other].send(run)
+        for other in others:
+            from_[other] = _of_this_run(run, server_name(other), inbox, timeout)
+    except MpcError:
+        for channel in (*to.values(), *from_.values()):
+            channel.close()
+        raise
+    return Links(party, to, from_)
+
+
+def _of_this_run(run: bytes, name: str, inbox: Inbox, timeout: float) -> Channel:
+    """The channel that ``name`` opened for this run; those that it opened for others, or gave up, are dropped."""
+    while True:
+        channel = inbox.get(name, timeout)
+        with contextlib.suppress(MpcError):
+            if channel.receive(len(run)) == run:
+                return channel
+        channel.close()
+
+
+def server_name(party: int) -> str:
+    return f"server {party}"
+
+
+def mpyc_name(party: int) -> str:
+    """The common name that MPyC asks of a server's certificate."""
+    return f"MPyC party {party}"

@@ -1,0 +1,149 @@
+"""Three servers as three processes on this machine, TLS between them: for tests, benchmarks and a first look.
+
+In real use each server runs elsewhere and belongs to somebody else (``privet mpc server``); here one person sees all.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import secrets
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from privet.consortium.net.certificates import make_certificate
+from privet.consortium.net.channel import Identity, Listener
+from privet.consortium.net.links import Inbox, join, mpyc_name, server_name
+from privet.consortium.net.ports import HERE, held_ports
+from privet.errors import MpcError
+from privet.shares.engine import Engine
+from privet.shares.mesh import PARTIES, Mesh, Queues
+from privet.shares.replicated import ReplicatedEngine
+
+Program = Callable[..., Any]
+
+
+def run_three(
+    program: Program, *args: Any, timeout: float = 60.0, longest: float = 600.0, ring_bits: int = 64
+) -> list[Any]:
+    """What ``program(engine, *args)``, a function of a module, returns on each server of our own engine.
+
+    An error on one server ends all three and is raised here.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        return start_three(_serve, (program, args, secrets.token_bytes(16), timeout, ring_bits), Path(folder), longest)
+
+
+def run_three_mpyc(program: Program, *args: Any, longest: float = 600.0) -> list[Any]:
+    """The same on MPyC, with MPyC's own TLS."""
+    with tempfile.TemporaryDirectory() as folder:
+        return start_three(_serve_mpyc, (program, args), Path(folder), longest)
+
+
+def run_threads(program: Program, *args: Any, meshes: Sequence[Mesh] | None = None, ring_bits: int = 64) -> list[Any]:
+    """The same with three threads and queues instead of processes and TLS: for tests of the logic only."""
+    meshes = meshes or Queues.three()
+
+    def serve(mesh: Mesh) -> Any:
+        try:
+            engine = ReplicatedEngine(mesh, ring_bits)
+            answer = program(engine, *args)
+            engine.finish()
+            return answer
+        except BaseException:
+            mesh.close()
+            raise
+
+    with ThreadPoolExecutor(PARTIES) as pool:
+        return [future.result() for future in [pool.submit(serve, mesh) for mesh in meshes]]
+
+
+def start_three(serve: Callable[..., Any], args: tuple[Any, ...], folder: Path, longest: float) -> list[Any]:
+    """Start ``serve(party, folder, pipe, *args)`` three times; exchange the addresses that each one sends first."""
+    for party in range(PARTIES):
+        make_certificate(server_name(party), folder, subject=mpyc_name(party))
+    context = multiprocessing.get_context("spawn")
+    pipes, processes = [], []
+    for party in range(PARTIES):
+        here, there = context.Pipe()
+        process = context.Process(target=serve, args=(party, folder, there, *args), daemon=True)
+        process.start()
+        there.close()
+        pipes.append(here)
+        processes.append(process)
+    try:
+        addresses = [_next(pipe, longest) for pipe in pipes]
+        for pipe in pipes:
+            pipe.send(addresses)
+        results = [_next(pipe, longest) for pipe in pipes]
+    finally:
+        for process in processes:
+            process.join(timeout=10)
+            if process.is_alive():
+                process.terminate()
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results
+
+
+def _next(pipe: Connection, longest: float) -> Any:
+    try:
+        if not pipe.poll(longest):
+            raise MpcError("The servers have not finished in time.")
+        return pipe.recv()
+    except EOFError:
+        return MpcError("A server process has ended without an answer.")
+
+
+def _serve_mpyc(party: int, folder: Path, pipe: Connection, program: Program, args: tuple[Any, ...]) -> None:
+    from privet.shares.mpyc_engine import MpycEngine, prepare_tls
+
+    own = folder / str(party)
+    identity = Identity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
+    prepare_tls(party, own, identity, [(folder / f"{server_name(i)}.crt").read_bytes() for i in range(PARTIES)])
+    answer: Any
+    with held_ports(1) as (port,):
+        pipe.send((HERE, port))
+        try:
+            engine = MpycEngine.start(party, pipe.recv(), own)
+            answer = program(engine, *args)
+            engine.finish()
+        except Exception as error:
+            answer = error
+    pipe.send(answer)
+
+
+def _serve(
+    party: int,
+    folder: Path,
+    pipe: Connection,
+    program: Program,
+    args: tuple[Any, ...],
+    run: bytes,
+    timeout: float,
+    ring_bits: int,
+) -> None:
+    certificates = [(folder / f"{server_name(i)}.crt").read_bytes() for i in range(PARTIES)]
+    identity = Identity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
+    inbox = Inbox()
+    known = {server_name(i): certificates[i] for i in range(PARTIES) if i != party}
+    listener = Listener((HERE, 0), identity, known, inbox.welcome, timeout)
+    pipe.send(listener.address)
+    answer: Any
+    try:
+        mesh = join(party, run, pipe.recv(), certificates, identity, inbox, timeout)
+        try:
+            engine: Engine = ReplicatedEngine(mesh, ring_bits)
+            answer = program(engine, *args)
+            engine.finish()
+        finally:
+            mesh.close()
+    except Exception as error:
+        answer = error
+    finally:
+        listener.close()
+    pipe.send(answer)

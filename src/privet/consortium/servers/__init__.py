@@ -1,0 +1,1 @@
+"""Three servers: joint computation and hidden trees as services."""

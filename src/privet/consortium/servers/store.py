@@ -1,0 +1,168 @@
+"""A server's shares of hidden models, on its disk: encrypted and authenticated with a key of its own.
+
+The key is in a file that only the server's user may read, and that can be on another device. A file is what it says it
+is or an error: the public part (shape, schema, receipt) is authenticated with the shares.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from privet.disk import write_whole
+from privet.errors import PrivetError
+from privet.questions.shape import Shape, shape_of
+from privet.schema import Schema
+from privet.shares.engine import Engine, Secret
+from privet.tree.hidden_forest import HiddenForest
+from privet.tree.hidden_tree import HiddenTree
+
+FORMAT = "privet-hidden-1"
+KEY_BYTES, NONCE_BYTES, LENGTH_BYTES = 32, 12, 8
+_NAME = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """What is in a file: the public part, also as its bytes, and this server's shares of the levels and the labels."""
+
+    public: dict[str, Any]
+    header: bytes
+    tables: tuple[np.ndarray, ...]
+
+    @property
+    def ring_bits(self) -> int:
+        return int(self.public["ring_bits"])
+
+    @property
+    def schema(self) -> Schema:
+        return Schema.from_dict(self.public["schema"])
+
+    @property
+    def shape(self) -> Shape:
+        return public_shape(self.public)
+
+    def model(self, engine: Engine) -> HiddenTree | HiddenForest:
+        """The model, on an engine of the same ring: shares are the same whichever run uses them."""
+        each = self.public["depth"] + 1
+        trees = [self._tree(engine, start, start + each) for start in range(0, len(self.tables), each)]
+        return HiddenForest(self.schema, tuple(trees)) if "n_trees" in self.public["params"] else trees[0]
+
+    def _tree(self, engine: Engine, start: int, end: int) -> HiddenTree:
+        *levels, labels = (Secret(engine, table) for table in self.tables[start:end])
+        return HiddenTree(self.schema, self.shape, tuple(levels), labels)
+
+
+def public_shape(public: dict[str, Any]) -> Shape:
+    return shape_of(Schema.from_dict(public["schema"]), public["params"]["branches"], public["params"]["n_values"])
+
+
+def read_public(path: Path) -> dict[str, Any]:
+    """What is public about a hidden model, as ``privet mpc train --hidden`` wrote it; or an error."""
+    try:
+        public = json.loads(path.read_text(encoding="utf-8"))
+        if public["format"] != FORMAT or public["ring_bits"] not in (32, 64) or not _NAME.fullmatch(public["id"]):
+            raise ValueError
+        public_shape(public)
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise PrivetError(f"{path} is not a hidden model of Privet.") from None
+    return public
+
+
+class Store:
+    """A folder of hidden models, one file for each; ``key`` is made where there is none."""
+
+    def __init__(self, folder: Path, key: Path) -> None:
+        self._folder = folder
+        self._cipher = ChaCha20Poly1305(_key(key))
+
+    def save(self, name: str, public: dict[str, Any], model: HiddenTree | HiddenForest) -> None:
+        """Write a model, whole or not at all, and never over another."""
+        trees = model.trees if isinstance(model, HiddenForest) else (model,)
+        tables = [np.ascontiguousarray(table.parts) for tree in trees for table in (*tree.levels, tree.labels)]
+        # In the order as it is: that of a schema's features counts.
+        header = json.dumps({**public, "format": FORMAT, "shapes": [table.shape for table in tables]}).encode()
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        sealed = self._cipher.encrypt(nonce, b"".join(table.tobytes() for table in tables), _bound(name, header))
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            write_whole(self._path(name), len(header).to_bytes(LENGTH_BYTES, "big") + header + nonce + sealed, new=True)
+        except FileExistsError:
+            raise _taken() from None
+
+    def check_free(self, name: str) -> None:
+        """Refuse a name that a model here has, and a folder that cannot be written to."""
+        if self._path(name).exists():
+            raise _taken()
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            tempfile.TemporaryFile(dir=self._folder).close()
+        except OSError as error:
+            raise PrivetError(f"Hidden models cannot be kept in {self._folder} ({error.strerror}).") from None
+
+    def load(self, name: str) -> Stored:
+        """Read a model that ``save`` wrote under this name."""
+        path = self._path(name)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            raise PrivetError("This server has no such hidden model.") from None
+        start = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "big")
+        header, nonce, sealed = data[LENGTH_BYTES:start], data[start : start + NONCE_BYTES], data[start + NONCE_BYTES :]
+        try:
+            opened = self._cipher.decrypt(nonce, sealed, _bound(name, header))
+        except (InvalidTag, ValueError):
+            raise PrivetError(
+                f"{path} cannot be opened: it was changed, or written with another key. Train the model again."
+            ) from None
+        public = json.loads(header)
+        kind = np.dtype(f"u{public['ring_bits'] // 8}")
+        ends = np.cumsum([int(np.prod(shape)) for shape in public["shapes"]])
+        flat = np.split(np.frombuffer(opened, dtype=kind), ends[:-1])
+        return Stored(public, header, tuple(part.reshape(shape) for part, shape in zip(flat, public["shapes"])))
+
+    def _path(self, name: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise PrivetError("A hidden model's name is 32 hexadecimal digits.")
+        return self._folder / f"{name}.shares"
+
+
+def _taken() -> PrivetError:
+    return PrivetError(
+        "This server already has a hidden model of this name, which stays as it is. Train under a new one."
+    )
+
+
+def _bound(name: str, header: bytes) -> bytes:
+    """What is authenticated beside the shares: a file that was renamed does not open."""
+    return name.encode() + b"\0" + header
+
+
+def _key(path: Path) -> bytes:
+    """The key in a file; a fresh one, readable by its owner alone, where there is none."""
+    try:
+        if not path.exists():
+            with suppress(FileExistsError):  # another process has made it meanwhile
+                write_whole(path, secrets.token_bytes(KEY_BYTES), new=True)
+        key, mode = path.read_bytes(), path.stat().st_mode
+    except OSError as error:
+        raise PrivetError(f"The storage key {path} cannot be used ({error.strerror}).") from None
+    if len(key) != KEY_BYTES:
+        raise PrivetError(f"{path} is not a key of {KEY_BYTES} bytes.")
+    if os.name == "posix" and mode & 0o077:
+        raise PrivetError(
+            f"Others than its owner may read or change the storage key {path}. If nobody has, chmod 600 {path}; "
+            "otherwise move it and the models away and train again."
+        )
+    return key

@@ -1,0 +1,1 @@
+"""The owner's side of federated, joint and hidden training."""

@@ -1,0 +1,61 @@
+"""Routing rows through a level that nobody sees: on share arrays of any engine, all nodes and rows at once.
+
+A row is in one node of a level, so the split of its node is one sum over the nodes, and its child one sum over the
+splits. What is computed depends on public sizes alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privet.questions.candidates import Splits
+from privet.questions.shape import Shape
+from privet.shares.engine import Engine, Secret
+
+
+def children_map(shape: Shape) -> np.ndarray:
+    """For every child but the last, which flat cells each split sends there: 0 or 1, (width - 1, splits, cells)."""
+    offsets = shape.grid.offsets
+    sends = np.zeros((shape.width - 1, len(shape.splits), shape.grid.n_cells), dtype=np.int64)
+    for s in range(len(shape.splits)):
+        split = shape.splits.split(s)
+        part = np.frombuffer(split.part, dtype=np.uint8)
+        cells = offsets[split.feature] + np.arange(len(part))
+        for child in range(shape.width - 1):
+            sends[child, s, cells] = part == child
+    return sends
+
+
+def child_of(engine: Engine, shape: Shape, choices: Secret, members: Secret, cells: Secret) -> Secret:
+    """For every child but the last, whether a row goes there: 0 or 1, (width - 1, rows). Two multiplications.
+
+    ``choices``: one 1 among the splits for each node, (nodes, splits); all zeros send a node's rows to the last child.
+    ``members``: the rows of each node, (nodes, rows). ``cells``: the rows themselves, one 1 for each feature, (flat
+    cells, rows).
+    """
+    sends = children_map(shape)
+    rows = cells.shape[1]
+    if isinstance(shape.splits, Splits):
+        # Cells that go left at each node, then at each row's own node, then whether the row is in one of them.
+        left = engine.linear(choices.transpose(1, 0), lambda table: sends[0].T @ table)
+        return engine.dot(left @ members, cells, 0).reshape(1, rows)
+    # An attribute's cells are its own: first the attribute of each row's node, then the row's value of it.
+    attribute = choices.transpose(1, 0) @ members
+    of_cell = sends.sum(axis=0)  # every cell is of one attribute, or goes to the last child
+    own = np.flatnonzero(of_cell.any(axis=0))
+    which = of_cell[:, own].argmax(axis=0)
+    part = sends[:, which, own].argmax(axis=0)
+    found = []
+    for child in range(shape.width - 1):
+        mine = part == child
+        found.append(engine.dot(attribute[which[mine]], cells[own[mine]], 0).reshape(1, rows))
+    return engine.concatenate(found) if len(found) > 1 else found[0]
+
+
+def members_of_children(engine: Engine, members: Secret, goes: Secret) -> Secret:
+    """The rows of every child of every node, (nodes * width, rows). One multiplication; the last child has the rest."""
+    nodes, rows = members.shape
+    ways = goes.shape[0]
+    first = members.reshape(nodes, 1, rows) * goes.reshape(1, ways, rows)
+    last = members - first.sum(1)
+    return engine.concatenate([first, last.reshape(nodes, 1, rows)], axis=1).reshape(nodes * (ways + 1), rows)

@@ -1,0 +1,1 @@
+"""What a released model says: its rules as text, importances, dependence."""

@@ -1,5 +1,0 @@
-"""Training between owners who keep their records: masked sums, shares of noise, and the programs that exchange them.
-
-Nothing here sees a record or an exact count: ``curators/party.py`` does, and hands over what carries noise already. See
-docs/federated.md.
-"""

@@ -1,1 +1,0 @@
-"""Trees that nobody sees whole: structure and labels on secret shares (paper 003)."""

@@ -1,0 +1,1 @@
+"""The words that cross the curtain, and nothing else."""

@@ -1,0 +1,1 @@
+"""Reading records against a schema: the other room, beside the curators, that sees values."""

@@ -1,0 +1,348 @@
+"""Where records come in and are checked against the schema.
+
+Errors here are for whoever holds the data: they name the column and the rule, never a value, and they
+are outside the privacy guarantee.
+"""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privet.errors import SchemaError
+from privet.schema import Categorical, Numeric, Schema, kind_of, nearest
+from privet.tables.column import (
+    Codes,
+    Floats,
+    attempt,
+    encode,
+    from_list,
+    has_missing,
+    numbers,
+    open_column,
+)
+
+
+class Table:
+    """Checked access to the records' columns, one at a time; nothing is converted before it is asked for.
+
+    Attributes:
+        n_rows: The exact number of records: private.
+        matrix: The array itself when it is all numbers and so is the schema, else None. It is not
+            checked yet: whoever bins it looks for NaN and infinity in the same pass.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        n_rows: int,
+        column: Callable[[str], Any],
+        matrix: npt.NDArray[Any] | None = None,
+    ) -> None:
+        self.schema = schema
+        self.n_rows = n_rows
+        self.matrix = matrix
+        self._column = column
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def numeric(self, name: str) -> Floats:
+        """A numeric feature as float64, unclamped; NaN only where the schema says ``missing``."""
+        feature = self.schema.features[name]
+        if not isinstance(feature, Numeric):
+            raise SchemaError(f"column {name!r} is categorical in the schema; ask for its codes")
+        columns = [self._numbers(column, feature.missing) for column in feature.mean_of or (name,)]
+        if len(columns) == 1:
+            return columns[0]
+        mean = np.zeros(self.n_rows)
+        for values in columns:
+            mean += values / len(columns)  # divided first: a sum of large numbers could overflow
+        return mean
+
+    def _numbers(self, column: str, missing: bool) -> Floats:
+        where = f"column {column!r}"
+        values = numbers(open_column(self._column(column), where), where)
+        _check_finite(values, where, missing=missing, instead="fill them, or set missing = true")
+        return values
+
+    def codes(self, name: str) -> Codes:
+        """A categorical feature as indices into ``values``; ``len(values)`` is `other`."""
+        feature, where = self.schema.features[name], f"column {name!r}"
+        if not isinstance(feature, Categorical):
+            raise SchemaError(f"{where} is numeric in the schema; ask for its numbers")
+        codes = encode(open_column(self._column(name), where), feature.values, where)
+        if not feature.other and (codes == len(feature.values)).any():
+            raise SchemaError(f"{where} has missing or unlisted values; list them, or set other = true")
+        return codes
+
+
+def read_table(X: Any, schema: Schema, *, fitted_names: Sequence[str] | None = None) -> Table:
+    """Open records: a pandas, polars or PyArrow table by column names, anything else by position.
+
+    Columns may come in any order and there may be more than the schema has. With ``fitted_names``, the
+    columns of the table that an inferred schema came from, scikit-learn's stricter rule holds: exactly
+    these, in this order.
+    """
+    frame = open_frame(X)
+    if frame is not None:
+        if fitted_names is not None:
+            _check_fitted_names(list(frame.columns), list(fitted_names))
+        check_columns(frame.columns, schema.columns)
+        return Table(schema, len(frame), frame.get_column)
+    array = open_array(X)
+    if array.shape[1] != len(schema.columns):
+        raise SchemaError(
+            f"X has {array.shape[1]} features, but Schema is expecting {len(schema.columns)} features as input"
+        )
+    position = {name: index for index, name in enumerate(schema.columns)}
+    numeric = all(isinstance(feature, Numeric) and not feature.mean_of for feature in schema.features.values())
+    fast = numeric and (array.dtype in (np.float64, np.float32) or array.dtype.kind in "iu")
+    return Table(schema, len(array), lambda name: array[:, position[name]], array if fast else None)
+
+
+def read_labels(y: Any, schema: Schema) -> Codes:
+    """Classes as indices into ``schema.classes``; a missing or unlisted one is an error."""
+    if schema.classes is None:
+        raise SchemaError("the schema has no classes, so these labels cannot be read; give it some")
+    column = open_column(one_dimensional(y), "the label")
+    codes = encode(column, schema.classes, "the label")
+    if (codes == len(schema.classes)).any():
+        if has_missing(column):
+            raise SchemaError("the label has missing values (NaN); leave these records out")
+        raise SchemaError("the label has values that the schema does not list among its classes")
+    return codes
+
+
+def read_targets(y: Any, schema: Schema) -> Floats:
+    """Regression targets, clamped to ``schema.target``; NaN and infinity are errors."""
+    if schema.target is None:
+        raise SchemaError("the schema has no target range, so these targets cannot be read; give it one")
+    targets = numbers(open_column(one_dimensional(y), "the target"), "the target")
+    _check_finite(targets, "the target", missing=False, instead="leave these records out, or fill them")
+    return np.clip(targets, *schema.target)
+
+
+def check_lengths(X: Table, y: Codes | Floats) -> None:
+    """Refuse features and labels that cannot belong to the same records."""
+    if X.n_rows != len(y):
+        raise SchemaError("X and y have inconsistent numbers of samples; give one label per record")
+
+
+def read_file(path: str | Path, schema: Schema, *, with_label: bool = True) -> tuple[Any, Any]:
+    """Read a CSV or Parquet file as an Arrow table of the features, and the label's column or None.
+
+    CSV fields are parsed by the schema: a text category "001" stays text, an empty field is missing
+    (unless the empty text is a listed category). Only columns that the schema names are read.
+    """
+    path = Path(path)
+    names = list(schema.columns)
+    if with_label:
+        if schema.label is None:
+            raise SchemaError("the schema does not name the label's column; set label, or name in [label]")
+        names.append(schema.label)
+    table = _read_parquet(path, names) if is_parquet(path) else _read_csv(path, schema, names)
+    return table.select(list(schema.columns)), table.column(schema.label) if with_label else None
+
+
+def open_frame(X: Any) -> Any:
+    """A narwhals data frame over a table whose columns have names; None if it is something else."""
+    if isinstance(X, np.ndarray | list | tuple):
+        return None
+    import narwhals.stable.v1 as nw
+    import pyarrow as pa
+
+    if isinstance(X, pa.RecordBatch):
+        X = pa.Table.from_batches([X])
+    if hasattr(X, "iloc") and X.ndim == 2 and not X.columns.is_unique:  # pandas, before narwhals objects
+        raise SchemaError("X has several columns of the same name; rename them")
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise SchemaError("X is a lazy data frame; call its collect() first")
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    if len(set(frame.columns)) < len(frame.columns):
+        raise SchemaError("X has several columns of the same name; rename them")
+    named = sum(isinstance(name, str) for name in frame.columns)
+    if 0 < named < len(frame.columns):
+        raise SchemaError("X has names for some columns and numbers for others; give all of them names")
+    # Numbered columns are positions, not names: pandas gives them to an array without names.
+    return frame if named == len(frame.columns) else None
+
+
+def open_array(X: Any) -> npt.NDArray[Any]:
+    """A two-dimensional array over an array-like, without a copy where it is one already."""
+    if hasattr(X, "tocsr") or type(X).__module__.startswith("sparse."):
+        raise SchemaError("X is a sparse matrix, which is not supported; use X.toarray()")
+    if isinstance(X, np.ma.MaskedArray):
+        raise SchemaError("X is a masked array, which is not supported; use X.filled(np.nan)")
+    array = np.asarray(X) if isinstance(X, np.ndarray) or hasattr(X, "__array__") else from_list(X, "X")
+    if array.dtype.kind == "c":
+        raise SchemaError("Complex data not supported: X must hold real numbers")
+    if array.ndim != 2:
+        raise SchemaError(
+            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data using X.reshape(-1, 1) "
+            "if it has a single feature or X.reshape(1, -1) if it is a single record."
+        )
+    return array
+
+
+def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse a table that lacks columns, naming them and what they may be called there."""
+    missing = [name for name in wanted if name not in set(present)]
+    if not missing:
+        return
+    if len(missing) == len(wanted):
+        # Probably no header at all, and then a hint would quote the first record.
+        raise SchemaError(f"none of the schema's columns is there, such as {missing[0]!r}; is there a header?")
+    hints = ", ".join(f"{name!r}{nearest(name, set(present) - set(wanted))}" for name in missing)
+    raise SchemaError(f"columns that the schema names are missing: {hints}")
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether it is a Parquet file rather than CSV, by its suffix; any other file is an error."""
+    if path.suffix.lower() not in (".csv", ".parquet", ".pq"):
+        raise SchemaError(f"{path} must be a .csv or a .parquet file; convert it first")
+    if not path.is_file():
+        raise SchemaError(f"{path}: no such file")
+    return path.suffix.lower() != ".csv"
+
+
+def csv_header(path: Path) -> list[str]:
+    """The column names of a CSV file."""
+
+    def first_line() -> list[str]:
+        # A wrong byte further down is some column's problem, and reported as such.
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            return next(csv.reader(file), [])
+
+    names = attempt(first_line)
+    if not names:
+        raise SchemaError(f"{path} has no header line")
+    if len(set(names)) < len(names):
+        raise SchemaError(f"{path} has several columns of the same name, or no header; rename them")
+    return list(names)
+
+
+def csv_columns(path: Path, types: dict[str, Any]) -> Any:
+    """Columns of a CSV file as the given Arrow types. Text is kept as it is, empty fields included."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    parse = pc.ParseOptions(newlines_in_values=True)
+
+    def read(types: dict[str, Any]) -> Any:
+        convert = pc.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False)
+        return pc.read_csv(path, parse_options=parse, convert_options=convert)
+
+    table = attempt(read, types)
+    if table is not None:
+        return table
+    # Arrow's message has the value and not always the name; finding the name is slow but happens once.
+    for name, kind in types.items():
+        if attempt(read, {name: kind}) is None and attempt(read, {name: pa.binary()}) is not None:
+            wanted = {pa.string(): "UTF-8 text", pa.bool_(): "true or false"}.get(kind, "a number")
+            raise SchemaError(f"column {name!r} of {path} has fields that are not {wanted}; mend them")
+    raise SchemaError(f"{path} is not valid CSV: some lines have more or fewer fields than the header")
+
+
+def parquet_columns(path: Path, names: Sequence[str] | None = None) -> Any:
+    """Columns of a Parquet file, all by default."""
+    import pyarrow.parquet as pq
+
+    table = attempt(lambda: pq.read_table(path, columns=None if names is None else list(names)))
+    if table is None:
+        raise SchemaError(f"{path} is not a readable Parquet file")
+    return table
+
+
+def _read_parquet(path: Path, names: list[str]) -> Any:
+    import pyarrow.parquet as pq
+
+    arrow = attempt(pq.read_schema, path)
+    if arrow is None:
+        raise SchemaError(f"{path} is not a readable Parquet file")
+    check_columns(arrow.names, names)
+    return parquet_columns(path, names)
+
+
+def _read_csv(path: Path, schema: Schema, names: list[str]) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    check_columns(csv_header(path), names)
+    listed = {name: f.values for name, f in schema.features.items() if isinstance(f, Categorical)}
+    if schema.label is not None and schema.classes is not None:
+        listed[schema.label] = schema.classes
+    types = {}
+    for name in names:
+        kind = kind_of(listed[name]) if name in listed else "numbers"
+        large = name in listed and any(isinstance(v, int) and abs(v) > 2**53 for v in listed[name])
+        # Integers are read as floats, so that 1.0 is 1, unless that would round them.
+        numeric = pa.int64() if large else pa.float64()
+        types[name] = {"text": pa.string(), "booleans": pa.bool_(), "numbers": numeric}[kind]
+    table = csv_columns(path, types)
+    for name, values in listed.items():
+        if name in types and types[name] == pa.string() and "" not in values:
+            column = table.column(name)
+            kept = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+            table = table.set_column(table.schema.get_field_index(name), name, kept)
+    return table
+
+
+def _check_finite(values: Floats, where: str, *, missing: bool, instead: str) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # one pass and no temporary: nearly always all it takes
+            return
+    if not missing and np.isnan(values).any():
+        raise SchemaError(f"{where} contains NaN or missing values; {instead}")
+    if np.isinf(values).any():
+        raise SchemaError(f"{where} contains infinity; replace it by a number")
+
+
+def one_dimensional(y: Any) -> Any:
+    """Labels as one column; a single column of a table is accepted with scikit-learn's warning."""
+    if y is None:
+        raise SchemaError("y cannot be None: this requires y to be passed, but the target y is None")
+    frame = open_frame(y)
+    shape = (len(frame), len(frame.columns)) if frame is not None else getattr(y, "shape", None)
+    if frame is None and shape is None and isinstance(y, list | tuple):
+        y = from_list(y, "y")
+        shape = y.shape
+    if shape is None or len(shape) == 1:
+        return y
+    if len(shape) != 2 or shape[1] != 1:
+        raise SchemaError("y should be a 1d array with one label per record")
+    from sklearn.exceptions import DataConversionWarning
+
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
+        "(n_samples, ), for example using ravel().",
+        DataConversionWarning,
+        stacklevel=3,
+    )
+    return frame.get_column(frame.columns[0]) if frame is not None else np.asarray(y)[:, 0]
+
+
+def _check_fitted_names(present: list[str], fitted: list[str]) -> None:
+    if present == fitted:
+        return
+
+    def listed(names: set[str]) -> str:
+        return "".join(f"- {name}\n" for name in sorted(names)[:5]) + ("- ...\n" if len(names) > 5 else "")
+
+    message = "The feature names should match those that were passed during fit.\n"
+    unseen, gone = set(present) - set(fitted), set(fitted) - set(present)
+    if unseen:
+        message += "Feature names unseen at fit time:\n" + listed(unseen)
+    if gone:
+        message += "Feature names seen at fit time, yet now missing:\n" + listed(gone)
+    if not unseen and not gone:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    raise SchemaError(message)

@@ -1,0 +1,245 @@
+"""Growing a tree of a fixed shape, level by level: in the open, or on secret shares where nobody sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privet.curators.base import Curator, Node, Tally
+from privet.errors import SchemaError
+from privet.privacy.sensitivity import CorrectCount, Score
+from privet.questions.candidates import Candidates, Split
+from privet.questions.multiway import Multiway
+from privet.questions.shape import Shape
+from privet.tree.planning import SPLIT_WORTH
+from privet.tree.tree import Rule, Tree
+
+if TYPE_CHECKING:
+    from privet.shares.engine import Secret
+    from privet.tree.hidden_tree import HiddenTree
+
+NEVER = -709.0
+"""The log-weight of an attribute that was used: with a score that is never above the others', it is not chosen."""
+
+
+@dataclass(frozen=True, eq=False)
+class _End:
+    """A growing end: its number, the flat cells that can reach it, and the features used above it."""
+
+    number: int
+    reachable: np.ndarray
+    used: frozenset[int] = frozenset()
+
+
+class OpenGrowth:
+    """Grows a ``Tree`` that everybody may see, by the law of a hidden one.
+
+    ``complete`` asks about all nodes of the shape, also those that no record can reach, and about all splits, as hidden
+    growth must: with the same coins both are the same tree. Otherwise such nodes and used attributes are left out, and
+    no probability changes.
+    """
+
+    def __init__(self, curator: Curator, start: Node, shape: Shape, *, complete: bool = False) -> None:
+        self.shape = shape
+        self._curator = curator
+        self._complete = complete
+        self._n_classes = len(curator.schema.classes or ())
+        self.tree = Tree(curator.schema)
+        self._ends = {start: _End(0, np.ones(shape.grid.n_cells, dtype=bool))}
+
+    def choose(self, budget: Fraction, score: Score, mechanism: str = "permute_and_flip") -> None:
+        """A level, each node's split by a private choice."""
+        options = {node: self._options(end) for node, end in self._ends.items()}
+        ready = {node: own for node, own in options.items() if len(own)}
+        chosen = self._curator.choose(ready, score, budget, mechanism=mechanism)
+        self._split({node: choice.split for node, choice in chosen.items() if choice.split is not None})
+
+    def choose_exactly(self) -> None:
+        """A level as if a choice that is hidden were private: by the exact counts, at the price of infinity."""
+        chosen = {}
+        for node, histogram in self._curator.peek(list(self._ends)).items():
+            options = self._options(self._ends[node])
+            scores = CorrectCount().of(_children(self.shape, histogram))[options.indices]
+            scores = np.where(options.log_prior[: len(scores)] > NEVER, scores, -1)
+            chosen[node] = self.shape.splits.split(int(options.indices[np.argmax(scores)]))
+        self._split(chosen)
+
+    def draw(self, generator: np.random.Generator) -> None:
+        """A level at random: free."""
+        chosen = {}
+        for node, end in self._ends.items():
+            allowed = np.flatnonzero(self.shape.unused(end.used))
+            if len(allowed):
+                chosen[node] = self.shape.splits.split(int(generator.choice(allowed)))
+        self._split(chosen)
+
+    def choose_last(self, budget: Fraction) -> None:
+        """The last level: each split with the labels of its children, or one label."""
+        options = dict.fromkeys(self._ends, last_options(self.shape, self._n_classes, budget))
+        for node, choice in self._curator.choose(options, CorrectCount(), budget).items():
+            assert choice.labels is not None
+            number = self._ends[node].number
+            if choice.split is None:
+                self.tree.nodes[number].label = choice.labels[0]
+                continue
+            children = self.tree.grow(number, Rule.of(choice.split, self.shape.grid), choice.split.n_children)
+            for child, label in zip(children, choice.labels):
+                self.tree.nodes[child].label = label
+        self._ends = {}
+
+    def label(self, budget: Fraction, mechanism: str) -> None:
+        """A label for every end."""
+        options = Candidates(None, self._n_classes, labelled=True, stop=True)
+        answers = self._curator.choose(dict.fromkeys(self._ends, options), CorrectCount(), budget, mechanism=mechanism)
+        for node, choice in answers.items():
+            assert choice.labels is not None
+            self.tree.nodes[self._ends[node].number].label = choice.labels[0]
+
+    def count(self, budget: Fraction) -> None:
+        """Noisy class counts for every end, whose largest is its label."""
+        for node, counts in self._curator.tally(dict.fromkeys(self._ends, Tally()), budget).items():
+            self.tree.nodes[self._ends[node].number].counts = tuple(int(count) for count in counts[0])
+
+    def label_exactly(self) -> None:
+        """The largest class of every end, the first of several: at the price of infinity."""
+        first = self.shape.grid.offsets[1]
+        for node, histogram in self._curator.peek(list(self._ends)).items():
+            self.tree.nodes[self._ends[node].number].label = int(histogram[:first].sum(axis=0).argmax())
+
+    def finished(self) -> Tree:
+        for node in self.tree.nodes:  # ends that nothing can reach
+            if node.is_leaf and node.label is None and node.counts is None:
+                node.label = 0
+        return self.tree.simplified()
+
+    def _options(self, end: _End) -> Candidates:
+        if not end.used:
+            return Candidates(self.shape.splits, self._n_classes)
+        if not self._complete:
+            return Candidates(self.shape.splits, self._n_classes, self.shape.unused(end.used))
+        assert isinstance(self.shape.splits, Multiway)
+        return Candidates(_without(self.shape.splits, end.used), self._n_classes)
+
+    def _split(self, chosen: Mapping[Node, Split]) -> None:
+        grid, ends = self.shape.grid, dict[Node, _End]()
+        children = self._curator.split(chosen)
+        for node, end in self._ends.items():
+            if node not in chosen:
+                ends[node] = end
+                continue
+            split = chosen[node]
+            cells = slice(grid.offsets[split.feature], grid.offsets[split.feature + 1])
+            part = np.frombuffer(split.part, dtype=np.uint8)
+            numbers = self.tree.grow(end.number, Rule.of(split, grid), split.n_children)
+            for i, (child, number) in enumerate(zip(children[node], numbers)):
+                reachable = end.reachable.copy()
+                reachable[cells] &= part == i
+                if self._complete or reachable[cells].any():
+                    used = end.used | {split.feature} if self.shape.once else end.used
+                    ends[child] = _End(number, reachable, used)
+        self._ends = ends
+
+
+@lru_cache(maxsize=4096)
+def _without(splits: Multiway, used: frozenset[int]) -> Multiway:
+    return Multiway(splits.grid, splits.splits, np.where([own.feature in used for own in splits.splits], NEVER, 0.0))
+
+
+def _children(shape: Shape, histogram: np.ndarray) -> np.ndarray:
+    from privet.curators.choices import children_of
+
+    totals = histogram[: shape.grid.offsets[1]].sum(axis=0)
+    return children_of(Candidates(shape.splits, histogram.shape[1]), histogram, totals)
+
+
+class HiddenGrowth:
+    """Grows a ``HiddenTree`` on a curator that holds rows on secret shares: the same steps, and nobody sees them.
+
+    From several disjoint roots, those of a whole level, as many trees grow together; their tables follow each other.
+    """
+
+    def __init__(self, curator: Curator, roots: Sequence[Node], shape: Shape) -> None:
+        if not len(shape.splits):
+            raise SchemaError("No feature of this schema has two values or a range: there is no tree to hide.")
+        self.shape = shape
+        self._curator = curator
+        self._n_classes = len(curator.schema.classes or ())
+        self._splits = Candidates(shape.splits, self._n_classes)
+        self._frontier: list[Node] = list(roots)
+        self._levels: list[Secret] = []
+        self._labels: Secret | None = None
+
+    def choose(self, budget: Fraction, score: Score, mechanism: str = "permute_and_flip") -> None:
+        self._split(self._ask(self._splits, score, budget, mechanism))
+
+    def choose_exactly(self) -> None:
+        self.choose(Fraction(1), CorrectCount(), "exact")
+
+    def choose_last(self, budget: Fraction) -> None:
+        options = last_options(self.shape, self._n_classes, budget)
+        chosen = _table(self._ask(options, CorrectCount(), budget, "permute_and_flip"))
+        splits, labels = last_level(options)
+        by_candidate = chosen.transpose(1, 0)
+        nodes = chosen.shape[0]
+        self._levels.append(chosen.engine.linear(by_candidate, lambda table: splits @ table).transpose(1, 0))
+        said = chosen.engine.linear(by_candidate, lambda table: labels @ table)  # (children * classes, nodes)
+        self._labels = said.transpose(1, 0).reshape(nodes * self.shape.width, self._n_classes)
+
+    def label(self, budget: Fraction, mechanism: str) -> None:
+        options = Candidates(None, self._n_classes, labelled=True, stop=True)
+        self._labels = _table(self._ask(options, CorrectCount(), budget, mechanism))
+
+    def label_exactly(self) -> None:
+        self.label(Fraction(1), "exact")
+
+    def draw(self, generator: np.random.Generator) -> None:
+        """A level at random, drawn by all servers together and known to none; ``generator`` is not theirs."""
+        self._split(self._curator.draw_hidden(self._frontier, self._splits))  # type: ignore[attr-defined]
+
+    def _ask(self, options: Candidates, score: Score, budget: Fraction, mechanism: str) -> dict[Node, Any]:
+        asked = dict.fromkeys(self._frontier, options)
+        return self._curator.choose(asked, score, budget, mechanism=mechanism, hidden=True)
+
+    def _split(self, chosen: Mapping[Node, Any]) -> None:
+        children = self._curator.split(chosen)
+        self._frontier = [child for node in self._frontier for child in children[node]]
+        self._levels.append(_table(chosen))
+
+    def finished(self) -> HiddenTree:
+        from privet.tree.hidden_tree import HiddenTree
+
+        assert self._labels is not None
+        return HiddenTree(self._curator.schema, self.shape, tuple(self._levels), self._labels)
+
+
+def last_options(shape: Shape, n_classes: int, budget: Fraction) -> Candidates:
+    """Every split with every labelling of its children, and one label for all, which counts as a few records more."""
+    return Candidates(
+        shape.splits, n_classes, labelled=True, stop=True, stop_log_prior=min(SPLIT_WORTH * float(budget), 500.0)
+    )
+
+
+def last_level(options: Candidates) -> tuple[np.ndarray, np.ndarray]:
+    """What each candidate of a last level says, as tables of 0 and 1: its split, (splits, candidates), and the label
+    of each child, (children * classes, candidates). Not splitting has no split and one label for all children.
+    """
+    assert options.splits is not None
+    n_splits, width = len(options.splits), int(options.splits.n_children.max())
+    labellings = options.labellings(width)
+    n = n_splits * labellings.shape[1]
+    splits = np.zeros((n_splits, len(options)), dtype=np.int64)
+    splits[np.repeat(np.arange(n_splits), labellings.shape[1]), np.arange(n)] = 1
+    labels = np.zeros((width, options.n_classes, len(options)), dtype=np.int64)
+    each = np.concatenate([np.tile(labellings, n_splits), np.tile(np.arange(options.n_classes), (width, 1))], axis=1)
+    for child in range(width):
+        labels[child, each[child], np.arange(len(options))] = 1
+    return splits, labels.reshape(width * options.n_classes, len(options))
+
+
+def _table(chosen: Mapping[Node, Any]) -> Secret:
+    return next(iter(chosen.values())).table

@@ -1,0 +1,80 @@
+"""A hidden tree: one server's shares of the choices and labels of a tree whose shape is public."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from privet.curators.routing import child_of, members_of_children
+from privet.errors import PrivetError
+from privet.questions.shape import Shape
+from privet.schema import Schema
+from privet.shares.engine import Engine, Secret
+from privet.tree.tree import Rule, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenTree:
+    """``levels``: for every level one 1 among the splits for each node, (nodes, splits), all zeros where a node's rows
+    go to the last child. ``labels``: one 1 among the classes for each leaf, (leaves, classes).
+    """
+
+    schema: Schema
+    shape: Shape
+    levels: tuple[Secret, ...]
+    labels: Secret
+
+    @property
+    def depth(self) -> int:
+        return len(self.levels)
+
+    def predict(self, engine: Engine, cells: Secret) -> Secret:
+        """Shares of each query's class, (queries, classes): Algorithm 4, all queries at once.
+
+        ``cells``: one 1 for each feature, (flat cells, queries). Three multiplications for each level but the last,
+        which has four; what they are depends on the shape and the number of queries alone.
+        """
+        queries, classes = cells.shape[1], self.labels.shape[1]
+        members = engine.constant(np.ones((1, queries), dtype=np.int64))
+        for choices in self.levels[:-1]:
+            members = members_of_children(engine, members, child_of(engine, self.shape, choices, members, cells))
+        goes = child_of(engine, self.shape, self.levels[-1], members, cells)
+        # The last level's leaves are not built: first what each child of a query's node says, then which child it is.
+        ways = self.shape.width
+        says = self.labels.reshape(members.shape[0], ways * classes).transpose(1, 0) @ members
+        says = says.reshape(ways, classes, queries)
+        last = says[ways - 1]
+        first = says[: ways - 1] - last.reshape(1, classes, queries)
+        return (engine.dot(first, goes.reshape(ways - 1, 1, queries), 0) + last).transpose(1, 0)
+
+    def apply(self, *args: Any) -> NoReturn:
+        raise PrivetError("This tree is hidden: it is asked on the servers that hold it (privet mpc predict).")
+
+    to_dict = apply
+
+    def opened(self, engine: Engine) -> Tree:
+        """The tree in the open, for tests; no command opens one."""
+        return opened_tree(
+            self.schema, self.shape, [engine.open(level) for level in self.levels], engine.open(self.labels)
+        )
+
+
+def opened_tree(schema: Schema, shape: Shape, levels: Sequence[np.ndarray], labels: np.ndarray) -> Tree:
+    """A ``Tree`` from the tables of 0 and 1 that a hidden tree is made of."""
+    tree = Tree(schema)
+    frontier: list[int] = [0]
+    for table in levels:
+        below: list[int] = []
+        for number, row in zip(frontier, table):
+            if row.any():
+                split = shape.splits.split(int(row.argmax()))
+                below += tree.grow(number, Rule.of(split, shape.grid), split.n_children)
+            else:
+                below += [number] * shape.width  # all its rows go to the last child, whose label comes last
+        frontier = below
+    for number, row in zip(frontier, labels):
+        tree.nodes[number].label = int(row.argmax())
+    return tree.simplified()

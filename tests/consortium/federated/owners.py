@@ -1,0 +1,73 @@
+"""Small tables of several owners, and curators of them."""
+
+import math
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from privet import Categorical, FederatedCurator, Ledger, Numeric, Schema
+from privet.curators.base import Tally
+from privet.curators.memory import MemoryCurator
+from privet.privacy.receipt import Receipt, add_up
+from privet.questions.candidates import Split
+from privet.questions.grid import public_grid
+
+SCHEMA = Schema(
+    features={"age": Numeric(0, 20, integer=True), "colour": Categorical(["r", "g", "b"]), "size": Numeric(0, 1)},
+    classes=["no", "yes", "perhaps"],
+)
+GRID = public_grid(SCHEMA)
+NO_NOISE = Fraction(10**9)
+TABLES = (Split(0, bytes(range(GRID.features[0].n_cells))), Split(1, bytes([0, 1, 0, 1])))
+
+
+def table(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.empty((n, 3), dtype=object)
+    X[:, 0] = rng.integers(0, 21, n)
+    X[:, 1] = rng.choice(["r", "g", "b", "other"], n)
+    X[:, 2] = rng.random(n)
+    y = np.where(X[:, 0].astype(int) > 12, "yes", np.where(X[:, 1] == "r", "perhaps", "no"))
+    return X, np.where(rng.random(n) < 0.1, "no", y)
+
+
+def tables(n_owners=5, n=40):
+    return [table(n, seed) for seed in range(n_owners)]
+
+
+def together(owners, schema=SCHEMA):
+    """A curator that has all owners' records in one place."""
+    X, y = (np.concatenate(parts) for parts in zip(*owners))
+    return MemoryCurator(X, y, schema, ledger=Ledger(math.inf))
+
+
+@contextmanager
+def closed(parties):
+    """Parties of a process that ends: others may have their folders afterwards."""
+    try:
+        yield
+    finally:
+        for party in parties:
+            party.close()
+
+
+def fit(channel, budget, limit=None, **terms):
+    """One root and one tally; what was asked of all parties."""
+    return begun(channel, budget, limit, **terms)[0]
+
+
+def begun(channel, budget, limit=None, **terms):
+    curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(math.inf), **terms)
+    curator.grid(GRID)
+    root = curator.root(limit or budget)
+    curator.tally({root: Tally(TABLES)}, budget)
+    return curator, root
+
+
+def receipt_of(curator, events=None, **changes):
+    """A receipt that adds up, of these events."""
+    events = tuple(curator.ledger.events if events is None else events)
+    spent = add_up(events)
+    return replace(Receipt(spent, spent, Fraction(0), (), curator.trust, events), **changes).to_json()

@@ -1,0 +1,219 @@
+"""Five parties and a coordinator as six real processes, over TLS with node authentication."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flwr")
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+
+import federated_loopback as loopback
+
+from privet import FederatedCurator, HistogramTreeClassifier, Ledger, load
+from privet.consortium.federated.channel import InProcess
+from privet.consortium.federated.identity import Identity, certified
+from privet.consortium.federated.party import Party
+from privet.consortium.federated.signed import SignedReceipt
+from privet.consortium.net.ports import held_ports
+from privet.datasets import load_adult
+from privet.errors import ReceiptError
+
+MODEL = ["--model", "HistogramTreeClassifier", "--set", "max_depth=2"]
+
+
+@pytest.fixture(autouse=True)
+def port(monkeypatch):
+    """The coordinator's, which it binds seconds after it was written into files."""
+    with held_ports(1) as (port,):
+        monkeypatch.setattr(loopback, "free_port", lambda: port)
+        yield
+
+
+def in_one_process(names, rows, seed, **terms):
+    """What the same parties with the same seeds learn on the in-process channel."""
+    _, _, schema = load_adult()
+    identities = {name: Identity.fresh(name) for name in names}
+    known = {name: own.public for name, own in identities.items()}
+    parties = [
+        Party(
+            identities[name], table.select(list(schema.columns)), table.column(schema.label), schema, known, seed=seed
+        )
+        for name, table in loopback.dealt(names, rows).items()
+    ]
+    curator = FederatedCurator(schema, InProcess(parties), ledger=Ledger(math.inf), **terms)
+    return HistogramTreeClassifier(epsilon=1.0, max_depth=2).fit_curator(curator)
+
+
+def start_coordinator(folder, *options):
+    command = [*loopback.PRIVET, "federated", "coordinator", str(folder / "coordinator" / "coordinator.toml")]
+    command += ["--epsilon", "1", "-o", str(folder / "coordinator" / "model.json"), *MODEL, *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def wait_for(file, text, seconds=400):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if file.exists() and text in file.read_text():
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"{text!r} did not come")
+
+
+def programs_below(process):
+    """The command lines of all that a process has started, and they have, as Linux tells them."""
+    below, found = [process.pid], []
+    for pid in below:
+        for task in Path(f"/proc/{pid}/task").glob("*/children"):
+            below += map(int, task.read_text().split())
+        found += [Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")] if pid != process.pid else []
+    return found
+
+
+def test_six_processes_learn_the_tree_of_the_in_process_channel_and_show_masked_numbers_only(tmp_path):
+    loopback.lay_out(tmp_path, rows=6000, seed=3, timeout=180)
+    parties = [loopback.start_party(tmp_path, name) for name in loopback.HOSPITALS]
+    wire = tmp_path / "wire.jsonl"
+    coordinator = start_coordinator(tmp_path, "--wire-log", str(wire))
+    started = {}
+    try:
+        wait_for(tmp_path / "general" / "state" / "questions.log", "question 1")
+        if Path("/proc/self/task").exists():
+            started = {process.pid: programs_below(process) for process in (*parties, coordinator)}
+        said, _ = coordinator.communicate(timeout=500)
+    finally:
+        coordinator.kill()
+        loopback.stop(parties)
+    assert coordinator.returncode == 0, said
+    model = load(tmp_path / "coordinator" / "model.json")
+
+    # A SuperNode or a SuperLink each, and nothing that these would have started for what was sent to them.
+    for pid, programs in started.items():
+        name = "privet.consortium.federated.superlink" if pid == coordinator.pid else "flower-supernode"
+        assert len(programs) == 1, programs
+        assert name in programs[0]
+
+    assert model.tree_.to_dict() == in_one_process(loopback.HOSPITALS, 6000, 3).tree_.to_dict()
+    assert model.privacy_.void == ("random_state: the noise can be reproduced",)
+
+    signed = SignedReceipt.from_json((tmp_path / "coordinator" / "model.signed.json").read_text())
+    known = {name: certified((tmp_path / "coordinator" / f"{name}.crt").read_bytes()) for name in loopback.HOSPITALS}
+    assert signed.verify(known).spent == model.privacy_.spent
+    with pytest.raises(ReceiptError):
+        SignedReceipt(signed.terms, signed.receipt, {}).verify(known)
+
+    lines = [json.loads(line) for line in wire.read_text().splitlines()]
+    answers = [line["answered"] for line in lines if line["asked"]["words"]["do"] == "ask"]
+    assert len(answers) >= 15
+    assert all(answer["words"] == {"said": None} for answer in answers)
+    numbers = np.frombuffer(b"".join(bytes.fromhex(answer["numbers"]) for answer in answers), dtype="<u8")
+    assert len(np.unique(numbers)) == len(numbers) > 1000
+    ones = np.unpackbits(numbers.view(np.uint8)).mean()
+    assert abs(ones - 0.5) < 6 * 0.5 / math.sqrt(64 * len(numbers))
+    for line in lines:
+        if line["asked"]["words"]["do"] != "ask":
+            assert line["answered"]["numbers"] == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["killed", "halted"])
+def test_a_party_killed_or_too_slow_in_the_middle_is_done_without(what, tmp_path):
+    names = ("north", "south", "east", "west")
+    loopback.lay_out(tmp_path, names, rows=3000, dropouts=1, timeout=45)
+    parties = {name: loopback.start_party(tmp_path, name) for name in names}
+    coordinator = start_coordinator(tmp_path)
+    try:
+        wait_for(tmp_path / "south" / "state" / "questions.log", "question 0")
+        os.kill(parties["south"].pid, signal.SIGKILL if what == "killed" else signal.SIGSTOP)
+        said, _ = coordinator.communicate(timeout=500)
+    finally:
+        coordinator.kill()
+        if what == "halted":
+            os.kill(parties["south"].pid, signal.SIGCONT)
+        loopback.stop(list(parties.values()))
+    assert coordinator.returncode == 0, said
+    assert "going on without south" in said
+    assert load(tmp_path / "coordinator" / "model.json").privacy_.verify()
+
+
+@pytest.mark.slow
+def test_where_nobody_may_be_missing_a_run_stops_and_goes_on_when_the_party_is_back(tmp_path):
+    names = ("north", "south", "east")
+    loopback.lay_out(tmp_path, names, rows=3000, seed=1, timeout=30)
+    parties = {name: loopback.start_party(tmp_path, name) for name in names}
+    coordinator = start_coordinator(tmp_path)
+    try:
+        wait_for(tmp_path / "south" / "state" / "questions.log", "question 0")
+        parties["south"].kill()
+        said, _ = coordinator.communicate(timeout=500)
+        assert coordinator.returncode == 1, said
+        assert "south did not answer, and the terms tolerate 0 missing. Nothing is lost" in said
+        parties["south"] = loopback.start_party(tmp_path, "south")
+        coordinator = start_coordinator(tmp_path)
+        said, _ = coordinator.communicate(timeout=500)
+    finally:
+        coordinator.kill()
+        loopback.stop(list(parties.values()))
+    assert coordinator.returncode == 0, said
+    assert (
+        load(tmp_path / "coordinator" / "model.json").tree_.to_dict() == in_one_process(names, 3000, 1).tree_.to_dict()
+    )
+    for name in names:
+        log = (tmp_path / name / "state" / "questions.log").read_text()
+        assert log.count("question 0") == log.count("question 1") == 1
+        assert "spent epsilon 1 of 1" in log
+
+
+@pytest.mark.slow
+def test_a_coordinator_killed_in_the_middle_goes_on_where_it_was(tmp_path):
+    names = ("north", "south", "east")
+    loopback.lay_out(tmp_path, names, rows=3000, seed=1, timeout=120)
+    parties = [loopback.start_party(tmp_path, name) for name in names]
+    coordinator = start_coordinator(tmp_path)
+    try:
+        wait_for(tmp_path / "south" / "state" / "questions.log", "question 1")
+        coordinator.terminate()
+        coordinator.wait(timeout=60)
+        again = start_coordinator(tmp_path)
+        said, _ = again.communicate(timeout=500)
+    finally:
+        coordinator.kill()
+        loopback.stop(parties)
+    assert again.returncode == 0, said
+    assert "question 0" not in said
+    model = load(tmp_path / "coordinator" / "model.json")
+    assert model.tree_.to_dict() == in_one_process(names, 3000, 1).tree_.to_dict()
+    for name in names:
+        log = (tmp_path / name / "state" / "questions.log").read_text()
+        assert log.count("question 0") == log.count("question 1") == 1
+        assert "spent epsilon 1 of 1" in log
+
+
+@pytest.mark.slow
+def test_a_party_that_holds_another_certificate_of_the_coordinator_does_not_talk_to_it(tmp_path):
+    """And a SuperNode whose key was not registered is not let in: the run says who did not come."""
+    names = ("north", "south", "east")
+    loopback.lay_out(tmp_path, names, rows=300, wait=60, timeout=60)
+    (tmp_path / "other").mkdir()
+    keygen = [*loopback.PRIVET, "federated", "keygen"]
+    subprocess.run([*keygen, "coordinator", "-d", str(tmp_path / "other"), "--host", "127.0.0.1"], check=True)
+    subprocess.run([*keygen, "east", "-d", str(tmp_path / "other")], check=True)
+    (tmp_path / "other" / "coordinator.crt").replace(tmp_path / "south" / "coordinator.crt")
+    (tmp_path / "other" / "east.key").replace(tmp_path / "east" / "east.key")
+    parties = [loopback.start_party(tmp_path, name) for name in names]
+    coordinator = start_coordinator(tmp_path)
+    try:
+        said, _ = coordinator.communicate(timeout=500)
+    finally:
+        coordinator.kill()
+        loopback.stop(parties)
+    assert coordinator.returncode == 1
+    assert "east, south did not join" in said
+    assert "no entry at" in (tmp_path / "south" / "party.log").read_text()

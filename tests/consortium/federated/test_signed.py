@@ -1,0 +1,121 @@
+"""A receipt that all parties sign has all that each of them was asked."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from consortium.federated.owners import GRID, SCHEMA, TABLES, closed, fit, receipt_of, table, tables
+from privet import FederatedCurator, Ledger
+from privet.consortium.federated.channel import InProcess, in_process
+from privet.consortium.federated.identity import Identity
+from privet.consortium.federated.party import Party
+from privet.consortium.federated.signed import SignedReceipt, lists_all
+from privet.curators.base import Tally
+from privet.errors import FederatedError
+from privet.privacy.receipt import Event, Receipt, add_up
+
+HALF = Fraction(1, 2)
+
+
+def signed(change=lambda receipt: receipt, **terms):
+    channel = in_process(tables(3), SCHEMA)
+    curator = fit(channel, HALF, **terms)
+    events = tuple(curator.ledger.events)
+    receipt = change(Receipt(HALF, HALF, Fraction(0), (), curator.trust, events)).to_json()
+    known = {name: party._identity.public for name, party in channel._parties.items()}
+    return SignedReceipt(curator.coordinator.terms, receipt, curator.coordinator.sign(receipt)), known
+
+
+def test_all_parties_sign_the_receipt_and_a_stranger_can_check_them():
+    own, known = signed()
+    again = SignedReceipt.from_json(own.to_json())
+    assert again.verify(known).spent == HALF
+    assert "any 1 colluding owners" in again.verify(known).trust
+    for name in known:
+        with pytest.raises(FederatedError, match=f"in the name of {name}"):
+            again.verify({**known, name: Identity.fresh(name).public})
+    without = SignedReceipt(own.terms, own.receipt, dict(list(own.signatures.items())[:2]))
+    with pytest.raises(Exception, match="party2 has not signed"):
+        without.verify(known)
+    changed = SignedReceipt(own.terms, own.receipt.replace('"claimed": "1/2"', '"claimed": "3/4"'), own.signatures)
+    with pytest.raises(FederatedError, match="was not signed"):
+        changed.verify(known)
+
+
+def test_a_party_does_not_sign_what_it_was_not_asked():
+    def without_events(receipt):
+        return replace(receipt, events=(), spent=Fraction(0))
+
+    def more_trusting(receipt):
+        return replace(receipt, trust="Nobody had to be trusted with anything.")
+
+    def of_another_question(receipt):
+        return replace(receipt, events=tuple(replace(event, question="another") for event in receipt.events))
+
+    for change, message in (
+        (without_events, "does not list"),
+        (of_another_question, "does not list"),
+        (more_trusting, "trust"),
+    ):
+        with pytest.raises(FederatedError, match=message):
+            signed(change)
+
+
+def test_two_roots_that_were_paid_one_after_the_other_are_not_signed_as_one():
+    """Written as halves of one root's records they would add up to half of what was spent."""
+    curator = FederatedCurator(SCHEMA, in_process(tables(3), SCHEMA, limit=1), ledger=Ledger(math.inf))
+    curator.grid(GRID)
+    for side in (0, 1):
+        root = curator.root(HALF)
+        curator.tally({curator.split({root: TABLES[1]})[root][side]: Tally(TABLES)}, HALF)
+    events = curator.ledger.events
+    merged = [replace(event, scope=event.scope.replace("fit1", "fit0")) for event in events]
+    assert [add_up(events), add_up(merged)] == [1, HALF]
+    with pytest.raises(FederatedError, match="does not list all"):
+        curator.coordinator.sign(receipt_of(curator, merged))
+    assert len(curator.coordinator.sign(receipt_of(curator))) == 3
+
+
+def test_roots_are_matched_one_to_one_and_in_order():
+    def event(root, below, charged=HALF):
+        return replace(Event.example(charged), scope=f"/fit{root}:0{below}")
+
+    own = [event(0, ""), event(1, "/split0:0")]
+    assert lists_all([event(3, ""), event(7, "/split0:0"), event(8, "")], own)
+    assert lists_all([event(2, ""), event(3, ""), event(10, "/split0:0")], own)  # 10 comes after 3
+    assert not lists_all([event(0, ""), event(0, "/split0:0")], own)
+    assert not lists_all([event(0, "/split0:0"), event(1, "")], own)
+    assert not lists_all([event(0, ""), event(1, "/split0:1")], own)
+    assert not lists_all([event(0, ""), event(1, "/split0:0")], [*own, event(1, "/split0:0")])
+
+
+def test_a_receipt_is_signed_once_and_closes_the_run(tmp_path):
+    """Otherwise one that was signed in the middle of a run would go on to say less than what was spent."""
+    identities = [Identity.fresh(name) for name in ("a", "b", "c")]
+    known = {identity.name: identity.public for identity in identities}
+    parties = [Party(own, *table(30), SCHEMA, known, limit=1, state=tmp_path / own.name) for own in identities]
+    with closed(parties):
+        curator = FederatedCurator(SCHEMA, InProcess(parties), ledger=Ledger(math.inf))
+        curator.grid(GRID)
+        root = curator.root(Fraction(1))
+        curator.tally({root: Tally(TABLES)}, HALF)
+        receipt = receipt_of(curator)
+        signatures = curator.coordinator.sign(receipt)
+    parties = [Party(own, *table(30), SCHEMA, known, limit=1, state=tmp_path / own.name) for own in identities]
+    with closed(parties):
+        curator.coordinator._channel = InProcess(parties)  # a restart does not open it again
+        assert curator.coordinator.sign(receipt) == signatures
+        with pytest.raises(FederatedError, match="a refuses: a has signed another receipt"):
+            curator.coordinator.sign(receipt_of(curator, claimed=Fraction(2)))
+        with pytest.raises(FederatedError, match="a refuses: a has signed the receipt of this run, which is closed"):
+            curator.tally({root: Tally(TABLES)}, HALF)
+        fit(InProcess(parties), HALF)
+
+
+def test_a_party_whose_noise_can_be_reproduced_signs_void_receipts_only():
+    curator = fit(in_process(tables(3), SCHEMA, seed=1), HALF)
+    with pytest.raises(FederatedError, match="can be reproduced"):
+        curator.coordinator.sign(receipt_of(curator))
+    assert len(curator.coordinator.sign(receipt_of(curator, void=curator.void))) == 3
