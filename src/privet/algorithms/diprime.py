@@ -30,11 +30,11 @@ from privet.algorithms.forest import (
     sprouts,
 )
 from privet.algorithms.size import Size
-from privet.curators.base import Curator, Node
 from privet.errors import PrivetError
 from privet.privacy.ledger import exact
 from privet.privacy.sensitivity import MEDIAN, TARGET_ONE, Gini, Score, SquaredError
 from privet.questions.candidates import Candidates, Split, Splits
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, public_grid
 from privet.questions.multiway import Multiway
 from privet.schema import Numeric, Schema
@@ -109,30 +109,30 @@ class DiPriMe(PrivateForest):
         exact_values = self.variant == "published" and (self.attribute == "flip" or self._task == "regression")
         return {"tally", "choose", "parts" if self.partition else "copies"} | ({"peek"} if exact_values else set())
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Forest:
         # A grid reads every column, and refuses bad ones before anything is spent.
-        curator.grid(grid := public_grid(curator.schema, CELLS))
-        depth, budget = self._depth(curator, start, budget)
+        curtain.grid(grid := public_grid(curtain.schema, CELLS))
+        depth, budget = self._depth(curtain, start, budget)
         if depth > 8:
-            curator.grid(grid := public_grid(curator.schema, 4 * CELLS))
-        roots = curator.parts(start, self.n_trees) if self.partition else curator.copies(start, self.n_trees)
+            curtain.grid(grid := public_grid(curtain.schema, 4 * CELLS))
+        roots = curtain.parts(start, self.n_trees) if self.partition else curtain.copies(start, self.n_trees)
         budget = budget if self.partition else budget / self.n_trees
-        trees = [Tree(curator.schema) for _ in roots]
+        trees = [Tree(curtain.schema) for _ in roots]
         frontier = sprouts(trees, roots, grid)
         rho, draws = exact(self.rho), public_generator(self.structure, self.random_state)
         leaves: dict[Node, Shoot] = {}
         for _ in range(depth):
-            medians = self._medians(curator, frontier, budget * rho / depth, grid, draws)
+            medians = self._medians(curtain, frontier, budget * rho / depth, grid, draws)
             leaves |= {node: shoot for node, shoot in frontier.items() if node not in medians}
-            frontier = split_shoots(curator, frontier, medians, grid)
-        self._measure(curator, leaves | frontier, budget * (1 - rho) if depth else budget, grid)
-        return Forest(curator.schema, [tree.simplified() for tree in trees])
+            frontier = split_shoots(curtain, frontier, medians, grid)
+        self._measure(curtain, leaves | frontier, budget * (1 - rho) if depth else budget, grid)
+        return Forest(curtain.schema, [tree.simplified() for tree in trees])
 
-    def _depth(self, curator: Curator, start: Node, budget: Fraction) -> tuple[int, Fraction]:
+    def _depth(self, curtain: Curtain, start: Node, budget: Fraction) -> tuple[int, Fraction]:
         """The depth at which a leaf is expected to hold ``occupancy`` records, and what is left of the budget."""
         if self.max_depth is not None:
             return self.max_depth, budget
-        size = Size.of(curator, start, budget, self.n_records)
+        size = Size.of(curtain, start, budget, self.n_records)
         parts, occupancy = self.n_trees if self.partition else 1, float(self.occupancy)
         if self.n_records is None:
             # Noise alone must not buy leaves, however large it is: each holds at least as much as its own noise.
@@ -140,19 +140,19 @@ class DiPriMe(PrivateForest):
             occupancy = max(occupancy, 1 / at_leaf)
         return min(int(math.log2(max(size.trusted / parts / occupancy, 1))), deepest(self.n_trees)), size.left
 
-    def _shares(self, curator: Curator, level: Fraction, n_candidates: int) -> Shares:
+    def _shares(self, curtain: Curtain, level: Fraction, n_candidates: int) -> Shares:
         """Half of a level's budget for the medians; sound: a share for each of them, since a record is in all."""
         if self.attribute == "random":
             return Shares(level, Fraction(0))
         if self.variant == "published":
-            return Shares(level / 2, level / 2 * self._printed(curator.schema))
+            return Shares(level / 2, level / 2 * self._printed(curtain.schema))
         if n_candidates == 1:  # nothing to choose among
             return Shares(level, Fraction(0))
         return Shares(level / 2 / n_candidates, level / 2)
 
     def _medians(
         self,
-        curator: Curator,
+        curtain: Curtain,
         frontier: Mapping[Node, Shoot],
         level: Fraction,
         grid: Grid,
@@ -162,41 +162,41 @@ class DiPriMe(PrivateForest):
         wanted = 1 if self.attribute == "random" else self.n_candidates
         queues = {node: _attributes(shoot.branch, grid, wanted, draws) for node, shoot in frontier.items()}
         # How many attributes can still be split follows from the splits above: public.
-        shares = {node: self._shares(curator, level, len(queue)) for node, queue in queues.items() if queue}
-        occupied = self._occupied(curator, frontier)
+        shares = {node: self._shares(curtain, level, len(queue)) for node, queue in queues.items() if queue}
+        occupied = self._occupied(curtain, frontier)
         medians: dict[Node, list[Split]] = {node: [] for node, queue in queues.items() if queue}
-        n_classes = len(curator.schema.classes or ())
+        n_classes = len(curtain.schema.classes or ())
         for turn in range(wanted):
             asked = {}
             for node, queue in queues.items():
                 if turn >= len(queue):
                     continue
-                splits = _halvings(queue[turn], frontier[node].branch, curator.schema, grid, draws)
+                splits = _halvings(queue[turn], frontier[node].branch, curtain.schema, grid, draws)
                 allowed = splits.allowed_within(frontier[node].branch.reachable)
                 if node in occupied:
                     splits, allowed = _between_records(splits, allowed, occupied[node], draws)
                 asked[node] = Candidates(splits, n_classes, allowed)
             each = {node: shares[node].median for node in asked}
-            for node, choice in curator.choose(asked, MEDIAN, each, mechanism=self._mechanism).items():
+            for node, choice in curtain.choose(asked, MEDIAN, each, mechanism=self._mechanism).items():
                 assert choice.split is not None
                 medians[node].append(choice.split)
         chosen = {node: splits[0] for node, splits in medians.items()}
         several = {node: splits for node, splits in medians.items() if len(splits) > 1}
         options = {node: Candidates(Multiway.of(grid, splits), n_classes) for node, splits in several.items()}
         each = {node: shares[node].attribute for node in options}
-        for node, choice in curator.choose(options, self._score, each, mechanism=self._mechanism).items():
+        for node, choice in curtain.choose(options, self._score, each, mechanism=self._mechanism).items():
             assert choice.split is not None
             chosen[node] = choice.split
         return chosen
 
-    def _occupied(self, curator: Curator, frontier: Mapping[Node, Shoot]) -> dict[Node, np.ndarray]:
+    def _occupied(self, curtain: Curtain, frontier: Mapping[Node, Shoot]) -> dict[Node, np.ndarray]:
         """Which cells hold records: what permute-and-flip as printed needs to know, at the price of infinity."""
         if self.variant == "sound" or self.attribute != "flip":
             return {}
-        classes = curator.schema.classes is not None
+        classes = curtain.schema.classes is not None
         return {
             node: (cells.sum(axis=1) if classes else cells[:, 0]) > 0
-            for node, cells in curator.peek(list(frontier)).items()
+            for node, cells in curtain.peek(list(frontier)).items()
         }
 
     @property
@@ -211,7 +211,7 @@ class DiPriMe(PrivateForest):
         """The part of its budget that the printed exponent of the choice among attributes really spends."""
         raise NotImplementedError
 
-    def _measure(self, curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
+    def _measure(self, curtain: Curtain, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
         """Write what leaves predict."""
         raise NotImplementedError
 
@@ -285,8 +285,8 @@ class DiPriMeForestClassifier(DiPriMe, ForestClassifier):
     def _printed(self, schema: Schema) -> Fraction:
         return Fraction(1, 2)  # the exponent is halved, though the score is monotone
 
-    def _measure(self, curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
-        count_leaves(curator, leaves, budget)
+    def _measure(self, curtain: Curtain, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
+        count_leaves(curtain, leaves, budget)
 
 
 class DiPriMeForestRegressor(DiPriMe, ForestRegressor):
@@ -333,11 +333,11 @@ class DiPriMeForestRegressor(DiPriMe, ForestRegressor):
         low, high = (Fraction(end) for end in schema.target)
         return (high - low) ** 2 / (8 * max(abs(low), abs(high)) ** 2) if high > low else Fraction(1, 2)
 
-    def _measure(self, curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
+    def _measure(self, curtain: Curtain, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
         if self.variant == "published":
-            average_leaves_as_printed(curator, leaves, budget, grid)
+            average_leaves_as_printed(curtain, leaves, budget, grid)
         else:
-            average_leaves(curator, leaves, budget)
+            average_leaves(curtain, leaves, budget)
 
 
 def _attributes(branch: Branch, grid: Grid, wanted: int, draws: np.random.Generator) -> list[int]:

@@ -13,11 +13,12 @@ from fractions import Fraction
 import numpy as np
 
 from privet.algorithms.top_down import SoundSplit, TopDownClassifier
-from privet.curators.base import Curator, Node, Tally
-from privet.curators.choices import left_counts
 from privet.errors import SchemaError
 from privet.privacy.sensitivity import Gini
 from privet.questions.candidates import Candidates, Split, Splits
+from privet.questions.curtain import Curtain, Node
+from privet.questions.linear_maps import left_counts
+from privet.questions.tally import Tally
 from privet.tree.best_first import Leaf, Offer
 from privet.tree.criteria import CRITERIA, gain
 from privet.tree.proposals import proposals
@@ -31,7 +32,7 @@ class _Distributed(SoundSplit):
     """Owners keep their records: leaves are labelled by noisy counts, which are probabilities too."""
 
     def label(self, tree: Tree, leaves: Mapping[Node, Leaf]) -> None:
-        for node, counts in self.curator.tally(dict.fromkeys(leaves, Tally()), self.leaf_budget).items():
+        for node, counts in self.curtain.tally(dict.fromkeys(leaves, Tally()), self.leaf_budget).items():
             tree.nodes[leaves[node].branch.number].counts = tuple(map(int, counts[0]))
 
 
@@ -54,7 +55,7 @@ class NoisyCounts(_Distributed):
         tables = tuple(Split(f, bytes(range(cells.n_cells))) for f, cells in enumerate(features) if cells.n_cells > 1)
         told = [slice(*self.functions.grid.offsets[table.feature :][:2]) for table in tables]
         counted = {}
-        for node, counts in self.curator.tally(dict.fromkeys(candidates, Tally(tables)), budgets).items():
+        for node, counts in self.curtain.tally(dict.fromkeys(candidates, Tally(tables)), budgets).items():
             histogram = np.zeros((self.functions.grid.n_cells, self.n_classes), dtype=np.int64)
             for cells, own in zip(told, np.split(counts, np.cumsum([table.n_children for table in tables])[:-1])):
                 histogram[cells] = own
@@ -83,7 +84,7 @@ class LocalRNM(_Distributed):
     ) -> dict[Node, tuple[Split, np.ndarray]]:
         if not candidates:
             return {}
-        proposed = proposals(self.curator, candidates, self.score, budgets, mechanism="report_noisy_max")
+        proposed = proposals(self.curtain, candidates, self.score, budgets, mechanism="report_noisy_max")
         best = {
             node: max(own, key=lambda each: gain(self.model.criterion, each.counts).item())
             for node, own in proposed.items()
@@ -110,9 +111,9 @@ class _Printed(_Distributed):
     """
 
     def __init__(
-        self, model: TopDownClassifier, curator: Curator, functions: Splits, start: Node, budget: Fraction
+        self, model: TopDownClassifier, curtain: Curtain, functions: Splits, start: Node, budget: Fraction
     ) -> None:
-        super().__init__(model, curator, functions, start, budget)
+        super().__init__(model, curtain, functions, start, budget)
         self.start = start
         self.leaf_budget /= 2  # noise of 2 / budget, as report-noisy-max has
 
@@ -138,14 +139,14 @@ class _Printed(_Distributed):
         budget = self.budget(depth) / 2
         if not budget:
             return (0.0,) * len(nodes)
-        sizes = self.curator.tally(dict.fromkeys(nodes, Tally(by_class=False)), budget)
+        sizes = self.curtain.tally(dict.fromkeys(nodes, Tally(by_class=False)), budget)
         return tuple(float(sizes[node][0]) / self.size for node in nodes)
 
     def best(self, splits: Mapping[Node, Sequence[Split]], budgets: Mapping[Node, Fraction]) -> dict[Node, Offer]:
         """Count these functions in all three ways, and take the best."""
         prices = {node: PRINTED_TABLES * budgets[node] for node in splits}
         by_both, by_label, by_side = (
-            self.curator.tally({node: Tally(tuple(map(table, own)), by_class) for node, own in splits.items()}, prices)
+            self.curtain.tally({node: Tally(tuple(map(table, own)), by_class) for node, own in splits.items()}, prices)
             for table, by_class in ((_as_it_is, True), (_undivided, True), (_as_it_is, False))
         )
         offers = {}
@@ -183,7 +184,7 @@ class PrintedLocalRNM(_Printed):
         options = Candidates(self.functions, self.n_classes)
         halves = {node: budget / 2 for node, budget in budgets.items()}
         prices = {node: half * PRINTED_CHOICE for node, half in halves.items()}
-        chosen = self.curator.choose_each(dict.fromkeys(budgets, options), Gini(), prices, mechanism="report_noisy_max")
+        chosen = self.curtain.choose_each(dict.fromkeys(budgets, options), Gini(), prices, mechanism="report_noisy_max")
         proposed = {
             node: list(dict.fromkeys(choice.split for choice in own if choice.split is not None))
             for node, own in chosen.items()

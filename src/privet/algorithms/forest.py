@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor, shares_of, values_of
-from privet.curators.base import Curator, Node, Tally
 from privet.privacy.sensitivity import TARGET_ONE
 from privet.questions.candidates import Split
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid
+from privet.questions.tally import Tally
 from privet.tree.forest import Forest
 from privet.tree.growth import Branch, branches, sprout
 from privet.tree.means import set_means
@@ -86,47 +87,47 @@ def sprouts(trees: Sequence[Tree], roots: Sequence[Node], grid: Grid) -> dict[No
 
 
 def split_shoots(
-    curator: Curator, frontier: Mapping[Node, Shoot], chosen: Mapping[Node, Split], grid: Grid
+    curtain: Curtain, frontier: Mapping[Node, Shoot], chosen: Mapping[Node, Split], grid: Grid
 ) -> dict[Node, Shoot]:
     """The shoots that grow out of those that are split."""
     grown: dict[Node, Shoot] = {}
-    for node, children in curator.split(chosen).items():
+    for node, children in curtain.split(chosen).items():
         shoot = frontier[node]
         ends = branches(shoot.tree, shoot.branch, chosen[node], grid)
         grown |= {child: Shoot(shoot.number, shoot.tree, end) for child, end in zip(children, ends)}
     return grown
 
 
-def count_leaves(curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction) -> None:
+def count_leaves(curtain: Curtain, leaves: Mapping[Node, Shoot], budget: Fraction) -> None:
     """Noisy class counts for every leaf of every tree."""
-    for node, counts in curator.tally(dict.fromkeys(leaves, Tally()), budget).items():
+    for node, counts in curtain.tally(dict.fromkeys(leaves, Tally()), budget).items():
         shoot = leaves[node]
         shoot.tree.nodes[shoot.branch.number].counts = tuple(int(count) for count in counts[0])
 
 
-def average_leaves(curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction) -> None:
+def average_leaves(curtain: Curtain, leaves: Mapping[Node, Shoot], budget: Fraction) -> None:
     """A noisy mean for every leaf of every tree, by two sums."""
-    assert curator.schema.target is not None
-    sums = curator.tally({node: Tally(measure="target") for node in leaves}, budget)
+    assert curtain.schema.target is not None
+    sums = curtain.tally({node: Tally(measure="target") for node in leaves}, budget)
     by_tree: dict[int, dict[int, np.ndarray]] = {}
     for node, shoot in leaves.items():
         by_tree.setdefault(shoot.number, {})[shoot.branch.number] = sums[node][0]
     trees = {shoot.number: shoot.tree for shoot in leaves.values()}
     for number, own in by_tree.items():
-        set_means(trees[number], own, curator.schema.target, noise=1 / float(budget))
+        set_means(trees[number], own, curtain.schema.target, noise=1 / float(budget))
 
 
-def average_leaves_as_printed(curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
+def average_leaves_as_printed(curtain: Curtain, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
     """Exact means with noise of scale 2B / (N eps), B the largest absolute target: that costs infinity."""
-    assert curator.schema.target is not None
-    low, high = curator.schema.target
+    assert curtain.schema.target is not None
+    low, high = curtain.schema.target
     widest = 2 * max(abs(low), abs(high)) / (high - low) if high > low else 0.0
-    for node, cells in curator.peek(list(leaves)).items():
+    for node, cells in curtain.peek(list(leaves)).items():
         n, total, _ = (int(moment) for moment in cells[: grid.offsets[1]].sum(axis=0))  # each record is in one cell
         place = 0.5
         if n and widest:
             scale = widest * TARGET_ONE / (n * float(budget))
-            place = float(curator.noise(np.array([total // n]), scale)[0]) / TARGET_ONE
+            place = float(curtain.noise(np.array([total // n]), scale)[0]) / TARGET_ONE
         leaf = leaves[node].tree.nodes[leaves[node].branch.number]
         leaf.value = low + (high - low) * place  # not clamped: printed predictions may leave the range
         leaf.weight = 1.0  # the paper releases no sizes

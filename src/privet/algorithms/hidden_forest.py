@@ -15,8 +15,8 @@ from typing import Any
 from privet.algorithms.base import check_choice, check_whole
 from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
-from privet.curators.base import Curator, Node
 from privet.privacy.receipt import amplified
+from privet.questions.curtain import Curtain, Node
 from privet.schema import Schema
 from privet.tree.forest import Forest
 from privet.tree.hidden_forest import HiddenForest, trees_of
@@ -118,24 +118,24 @@ class HiddenForestClassifier(ForestClassifier):
     def _of_a_tree(self, budget: Fraction) -> Fraction:
         return budget if self.sampling == "parts" else budget_of_a_sample(budget, self.n_trees)
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Any:
-        tree, of_a_tree, n_classes = self._tree(), self._of_a_tree(budget), len(curator.schema.classes or ())
-        shape = tree.shape(curator.schema)
-        curator.grid(shape.grid)
-        hidden = "hidden" in curator.capabilities
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Any:
+        tree, of_a_tree, n_classes = self._tree(), self._of_a_tree(budget), len(curtain.schema.classes or ())
+        shape = tree.shape(curtain.schema)
+        curtain.grid(shape.grid)
+        hidden = "hidden" in curtain.capabilities
         if hidden:
-            tree.check_size(shape, of_a_tree, n_classes, curator.rows, self._together())  # type: ignore[attr-defined]
+            tree.check_size(shape, of_a_tree, n_classes, curtain.rows, self._together())  # type: ignore[attr-defined]
 
         def grown(roots: Sequence[Node]) -> Any:
-            growth = HiddenGrowth(curator, roots, shape) if hidden else OpenGrowth(curator, roots[0], shape)
+            growth = HiddenGrowth(curtain, roots, shape) if hidden else OpenGrowth(curtain, roots[0], shape)
             return tree.steps(growth, shape, of_a_tree, n_classes)
 
         if self.sampling == "poisson":  # a record may be in several samples, so the trees grow one after the other
-            each = [grown([root]) for root in curator.samples(start, self.n_trees, self.n_trees)]
+            each = [grown([root]) for root in curtain.samples(start, self.n_trees, self.n_trees)]
         else:
-            roots = curator.parts(start, self.n_trees)
+            roots = curtain.parts(start, self.n_trees)
             each = trees_of(grown(roots), self.n_trees) if hidden else [grown([root]) for root in roots]
-        return HiddenForest(curator.schema, tuple(each)) if hidden else Forest(curator.schema, each)
+        return HiddenForest(curtain.schema, tuple(each)) if hidden else Forest(curtain.schema, each)
 
 
 def budget_of_a_sample(budget: Fraction, n_trees: int) -> Fraction:

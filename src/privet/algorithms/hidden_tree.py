@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, public_generator
-from privet.curators.base import Curator, Node
 from privet.errors import PrivetError
+from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import MOST_CHILDREN
 from privet.questions.shape import BRANCHES, Shape, shape_of
 from privet.schema import Schema
@@ -125,13 +125,13 @@ class HiddenTreeClassifier(PrivateClassifier):
             return self.branches
         return "thresholds" if self.variant == "sound" and self.structure == "chosen" else "values"
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
-        shape = self.shape(curator.schema)
-        curator.grid(shape.grid)
-        n_classes = len(curator.schema.classes or ())
-        if "hidden" in curator.capabilities:
-            self.check_size(shape, budget, n_classes, curator.rows)  # type: ignore[attr-defined]
-        return self.steps(self._growth(curator, start, shape), shape, budget, n_classes)
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
+        shape = self.shape(curtain.schema)
+        curtain.grid(shape.grid)
+        n_classes = len(curtain.schema.classes or ())
+        if "hidden" in curtain.capabilities:
+            self.check_size(shape, budget, n_classes, curtain.rows)  # type: ignore[attr-defined]
+        return self.steps(self._growth(curtain, start, shape), shape, budget, n_classes)
 
     def check_size(self, shape: Shape, budget: Fraction, n_classes: int, rows: int, trees: int = 1) -> None:
         """Refuse what servers cannot hold on shares of so many rows, if so many trees grow together."""
@@ -188,7 +188,7 @@ class HiddenTreeClassifier(PrivateClassifier):
         self.check_size(shape, budget, n_classes, most, trees)
         return int(self.steps(Width(joint, shape, n_classes, most), shape, budget, n_classes))
 
-    def _growth(self, curator: Curator, start: Node, shape: Shape) -> Any:
-        if "hidden" in curator.capabilities:
-            return HiddenGrowth(curator, [start], shape)
-        return OpenGrowth(curator, start, shape, complete=self._complete)
+    def _growth(self, curtain: Curtain, start: Node, shape: Shape) -> Any:
+        if "hidden" in curtain.capabilities:
+            return HiddenGrowth(curtain, [start], shape)
+        return OpenGrowth(curtain, start, shape, complete=self._complete)

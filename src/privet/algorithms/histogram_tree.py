@@ -25,13 +25,14 @@ from privet.algorithms.base import (
     check_whole,
     is_number,
 )
-from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
 from privet.privacy.ledger import exact
 from privet.privacy.sensitivity import ONE, TARGET_ONE, CorrectCount
 from privet.privacy.zcdp import ratio_for
 from privet.questions.candidates import Candidates, Split
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import even_grid
+from privet.questions.tally import Tally
 from privet.schema import Schema
 from privet.tree.growth import Branch, branches, sprout
 from privet.tree.histogram_search import Search
@@ -96,18 +97,18 @@ class _HistogramTree(PrivateEstimator):
             raise PrivetError(f"min_samples must be a number of records, such as 10; got {self.min_samples!r}.")
         self._check_own_delta()
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
-        start, budget = self._with_delta(curator, start, budget)
-        grid = even_grid(curator.schema, int(self.n_bins))
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
+        start, budget = self._with_delta(curtain, start, budget)
+        grid = even_grid(curtain.schema, int(self.n_bins))
         histograms = feature_histograms(grid) if self.variant == "sound" else one_hot_histograms(grid)
-        curator.grid(grid)
-        tree = Tree(curator.schema)
+        curtain.grid(grid)
+        tree = Tree(curtain.schema)
         leaf_budget = budget * exact(self.leaf_share)
         level_budget = (budget - leaf_budget) / int(self.max_depth)
         frontier = sprout(tree, start, grid)
         leaves: dict[Node, Branch] = {}
         for level in range(int(self.max_depth)):
-            searches = self._search(curator, frontier, histograms, level_budget)
+            searches = self._search(curtain, frontier, histograms, level_budget)
             splits = {node: split for node, own in searches.items() if (split := self._split(own, histograms))}
             # What a leaf's path has not spent is its own.
             unused = level_budget * (int(self.max_depth) - level - 1)
@@ -118,10 +119,10 @@ class _HistogramTree(PrivateEstimator):
             }
             frontier = {
                 child: replace(end, saved=searches[node].saved)
-                for node, children in curator.split(splits).items()
+                for node, children in curtain.split(splits).items()
                 for child, end in zip(children, branches(tree, frontier[node], splits[node], grid))
             }
-        self._label(curator, tree, leaves | frontier, leaf_budget)
+        self._label(curtain, tree, leaves | frontier, leaf_budget)
         return tree.simplified()
 
     def _questions(self) -> set[str]:
@@ -129,7 +130,7 @@ class _HistogramTree(PrivateEstimator):
         return {"tally", *saving, *with_delta}
 
     def _search(
-        self, curator: Curator, frontier: Mapping[Node, Branch], histograms: Histograms, level_budget: Fraction
+        self, curtain: Curtain, frontier: Mapping[Node, Branch], histograms: Histograms, level_budget: Fraction
     ) -> dict[Node, Search]:
         """Ask about every node of a level until no histogram of any of them is worth asking for."""
         if not frontier:
@@ -140,7 +141,7 @@ class _HistogramTree(PrivateEstimator):
             for (node, branch), own in zip(frontier.items(), parting)
         }
         if self.save_budget:
-            self._bound(curator, {node: search for node, search in searches.items() if search.waiting}, histograms)
+            self._bound(curtain, {node: search for node, search in searches.items() if search.waiting}, histograms)
         places = {node: place for place, node in enumerate(searches)}
         sums, n_asked = np.zeros((len(searches), 1)), np.zeros((len(searches), 1))
         while asked := {node: batch for node, search in searches.items() if (batch := search.next_batch())}:
@@ -148,7 +149,7 @@ class _HistogramTree(PrivateEstimator):
             tallies = {
                 node: Tally(histograms.tables(tuple(batch)), measure=self._measure) for node, batch in asked.items()
             }
-            counts = curator.tally(tallies, prices)
+            counts = curtain.tally(tallies, prices)
             numbers = np.array([i for batch in asked.values() for i in batch])
             of_node = np.array([places[node] for node, batch in asked.items() for _ in batch])
             answers = self._records(np.concatenate([counts[node] for node in asked]))
@@ -174,7 +175,7 @@ class _HistogramTree(PrivateEstimator):
             return np.ones((len(frontier), histograms.n_splits), dtype=bool)
         return histograms.parting(np.array([branch.reachable for branch in frontier.values()]))
 
-    def _bound(self, curator: Curator, searches: Mapping[Node, Search], histograms: Histograms) -> None:
+    def _bound(self, curtain: Curtain, searches: Mapping[Node, Search], histograms: Histograms) -> None:
         """Put each node's histograms in the order of noisy lower bounds of their impurity."""
         share, prices = exact(self.bounds_share), {}
         for node, search in searches.items():
@@ -183,7 +184,7 @@ class _HistogramTree(PrivateEstimator):
             true = claimed * len(search.waiting) / CLAIMED_BOUND
             prices[node] = true if self.variant == "published" else claimed
         tables = {node: histograms.tables(tuple(search.waiting)) for node, search in searches.items()}
-        for node, bounds in curator.owner_sum(tables, "least_impurity", prices).items():
+        for node, bounds in curtain.owner_sum(tables, "least_impurity", prices).items():
             searches[node].order(bounds / ONE, one_by_one=self.variant == "published")
 
     def _split(self, search: Search, histograms: Histograms) -> Split | None:
@@ -200,7 +201,7 @@ class _HistogramTree(PrivateEstimator):
         return counts if self._measure == "records" else counts / TARGET_ONE
 
     @abstractmethod
-    def _label(self, curator: Curator, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
+    def _label(self, curtain: Curtain, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
         """Write what the leaves predict into the tree."""
 
     def _leaf_budgets(self, leaves: Mapping[Node, Branch], budget: Fraction) -> dict[Node, Fraction]:
@@ -316,16 +317,16 @@ class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
     def _questions(self) -> set[str]:
         return super()._questions() | ({"choose"} if self.leaves == "labels" else set())
 
-    def _label(self, curator: Curator, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
+    def _label(self, curtain: Curtain, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
         budgets = self._leaf_budgets(leaves, budget)
         if self.leaves == "counts":
-            for node, counts in curator.tally(dict.fromkeys(leaves, Tally()), budgets).items():
+            for node, counts in curtain.tally(dict.fromkeys(leaves, Tally()), budgets).items():
                 tree.nodes[leaves[node].number].counts = tuple(map(int, counts[0]))
             return
         if self.variant == "published":  # as printed, for scores that may move both ways; counts do not
             budgets = {node: amount / 2 for node, amount in budgets.items()}
-        labels = Candidates(None, len(curator.schema.classes or ()), labelled=True, stop=True)
-        choices = curator.choose(dict.fromkeys(leaves, labels), CorrectCount(), budgets, mechanism="exponential")
+        labels = Candidates(None, len(curtain.schema.classes or ()), labelled=True, stop=True)
+        choices = curtain.choose(dict.fromkeys(leaves, labels), CorrectCount(), budgets, mechanism="exponential")
         for node, choice in choices.items():
             (tree.nodes[leaves[node].number].label,) = choice.labels or ()
 
@@ -364,10 +365,10 @@ class HistogramTreeRegressor(_HistogramTree, PrivateRegressor):
 
     _measure = "target"
 
-    def _label(self, curator: Curator, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
-        assert curator.schema.target is not None
+    def _label(self, curtain: Curtain, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
+        assert curtain.schema.target is not None
         tallies = dict.fromkeys(leaves, Tally(measure="target"))
-        sums = curator.tally(tallies, self._leaf_budgets(leaves, budget))
+        sums = curtain.tally(tallies, self._leaf_budgets(leaves, budget))
         by_leaf = {branch.number: sums[node][0] for node, branch in leaves.items()}
         ratio = budget if self.delta is None else ratio_for("gaussian", budget)
-        set_means(tree, by_leaf, curator.schema.target, noise=1 / float(ratio))
+        set_means(tree, by_leaf, curtain.schema.target, noise=1 / float(ratio))

@@ -21,14 +21,15 @@ from privet.algorithms.base import check_choice, check_hint, check_whole
 from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.private_tree import grow_trees
 from privet.algorithms.size import Size, size_share
-from privet.curators.base import Curator, Node, Step, Tally
 from privet.errors import PrivetError
 from privet.privacy.ledger import checked_delta, exact
 from privet.privacy.sensitivity import GRADIENT_ONE, GradientNorm
 from privet.privacy.zcdp import rho_of, rho_within
 from privet.progress import Progress
 from privet.questions.candidates import Candidates
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, public_grid
+from privet.questions.tally import Step, Tally
 from privet.schema import Schema
 from privet.tree.additive import Additive
 from privet.tree.forest import Forest
@@ -142,65 +143,65 @@ class PrivateForestClassifier(ForestClassifier):
         """What boosting asks a curator for."""
         return {"tally", "choose", "advance"} | (set() if self.delta is None else {"zcdp"})
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Additive | Forest:
-        self._check_delta(curator)
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Additive | Forest:
+        self._check_delta(curtain)
         # The grid first: it reads every column, and refuses bad ones before anything is spent.
-        grid = public_grid(curator.schema, None if self.n_trees == 1 else PART_CELLS)
-        curator.grid(grid)
+        grid = public_grid(curtain.schema, None if self.n_trees == 1 else PART_CELLS)
+        curtain.grid(grid)
         rho = Fraction(0)
         if self.delta is not None:
             rho = rho_within(budget, checked_delta(self.delta))
-            curator.ledger.afford(rho)
+            curtain.ledger.afford(rho)
             if self.n_records is None:
                 rho -= rho_of("geometric", size_share(budget))
-        size = Size.of(curator, start, budget, self.n_records)
+        size = Size.of(curtain, start, budget, self.n_records)
         currency, left = ("epsilon", size.left) if self.delta is None else ("rho", rho)
-        if not self._boosts(curator, size.n, left, currency):
-            return self._parts(curator, start, size, grid)
-        return self._boost(curator, start if self.delta is None else curator.root(rho, "rho"), left, size.n, grid)
+        if not self._boosts(curtain, size.n, left, currency):
+            return self._parts(curtain, start, size, grid)
+        return self._boost(curtain, start if self.delta is None else curtain.root(rho, "rho"), left, size.n, grid)
 
-    def _boosts(self, curator: Curator, n_records: float, budget: Fraction, currency: str) -> bool:
-        n_classes = len(curator.schema.classes or ())
+    def _boosts(self, curtain: Curtain, n_records: float, budget: Fraction, currency: str) -> bool:
+        n_classes = len(curtain.schema.classes or ())
         if n_classes < 2 or self.method == "trees" or self.n_trees > 1:
             return False
-        able = self._boosting <= curator.capabilities
+        able = self._boosting <= curtain.capabilities
         return self.method == "boosting" or (able and pays_off(n_records, budget, currency, n_classes))
 
-    def _boost(self, curator: Curator, start: Node, budget: Fraction, n_records: float, grid: Grid) -> Additive:
-        currency, n_classes = start.scope.currency, len(curator.schema.classes or ())
+    def _boost(self, curtain: Curtain, start: Node, budget: Fraction, n_records: float, grid: Grid) -> Additive:
+        currency, n_classes = start.scope.currency, len(curtain.schema.classes or ())
         plan = plan_rounds(n_records, budget, currency, n_classes)
         mechanism = "permute_and_flip" if currency == "epsilon" else "exponential"
         ridge = RIDGE / signal(1, plan.tally_budget, currency)
-        boosted = Additive.flat(curator.schema, grid)
+        boosted = Additive.flat(curtain.schema, grid)
         drawn = partitions(grid, CELLS[currency], seed=0)
         with Progress(self.progress, "boosting", len(plan.outputs)) as bar:
             for output, candidates in zip(plan.outputs, drawn):
                 options = {start: Candidates(candidates, n_classes)}
                 score = GradientNorm(output)
-                split = curator.choose(options, score, plan.choice_budget, mechanism=mechanism)[start].split
+                split = curtain.choose(options, score, plan.choice_budget, mechanism=mechanism)[start].split
                 assert split is not None
                 asked = {start: Tally((split,), measure="gradient", output=output)}
-                sums = curator.tally(asked, plan.tally_budget)[start]
+                sums = curtain.tally(asked, plan.tally_budget)[start]
                 values = _newton(sums, ridge)
-                curator.advance({start: Step(split, tuple(values.tolist()), output)})
+                curtain.advance({start: Step(split, tuple(values.tolist()), output)})
                 boosted.add(split, values, sums[:, 1] / GRADIENT_ONE, output)
                 bar.advance(1)
         return boosted
 
-    def _parts(self, curator: Curator, start: Node, size: Size, grid: Grid) -> Forest:
-        n_classes, n_trees = len(curator.schema.classes or ()), self.n_trees
+    def _parts(self, curtain: Curtain, start: Node, size: Size, grid: Grid) -> Forest:
+        n_classes, n_trees = len(curtain.schema.classes or ()), self.n_trees
         splits = public_splits(grid)
         counts_budget = size.left * COUNT_SHARE if n_trees > 1 else Fraction(0)
         budget, margin = size.left - counts_budget, size.margin / n_trees
         plan = plan_levels(size.n / n_trees, budget, len(splits), n_classes, self.max_depth, margin)
-        starts = curator.parts(start, self.n_trees) if self.n_trees > 1 else [start]
+        starts = curtain.parts(start, self.n_trees) if self.n_trees > 1 else [start]
         at_once = max(1, MOST_COUNTS // (2 ** len(plan.inner) * splits.grid.n_cells * n_classes))
         trees = []
         with Progress(self.progress, "growing", self.n_trees * (len(plan.inner) + 1)) as bar:
             for first in range(0, self.n_trees, at_once):
                 batch = starts[first : first + at_once]
-                trees += grow_trees(curator, batch, splits, plan, counts_budget, partial(bar.advance, len(batch)))
-        return Forest(curator.schema, trees)
+                trees += grow_trees(curtain, batch, splits, plan, counts_budget, partial(bar.advance, len(batch)))
+        return Forest(curtain.schema, trees)
 
     # -- prediction: post-processing of what was released, free -------------------------------------------------------
 

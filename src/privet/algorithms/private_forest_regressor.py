@@ -14,7 +14,7 @@ from typing import Any
 from privet.algorithms.base import check_hint, check_whole
 from privet.algorithms.forest import ForestRegressor
 from privet.algorithms.private_tree_regressor import grow_means
-from privet.curators.base import Curator, Node
+from privet.questions.curtain import Curtain, Node
 from privet.schema import Schema
 from privet.tree.forest import Forest
 
@@ -89,8 +89,8 @@ class PrivateForestRegressor(ForestRegressor):
     def _questions(self) -> set[str]:
         return {"tally", "choose", "target_quantiles", "focus", "copies"}
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Forest:
         def n_trees(worth: float) -> int:
             return self.n_trees or min(max(int(worth / WORTH_A_TREE), 1), MOST_TREES)
 
-        return Forest(curator.schema, grow_means(curator, start, budget, self.max_depth, self.n_records, n_trees))
+        return Forest(curtain.schema, grow_means(curtain, start, budget, self.max_depth, self.n_records, n_trees))

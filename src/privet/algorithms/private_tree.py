@@ -14,11 +14,12 @@ from typing import Any
 
 from privet.algorithms.base import PrivateClassifier, check_hint, check_whole
 from privet.algorithms.size import Size
-from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
 from privet.privacy.sensitivity import CorrectCount
 from privet.questions.candidates import Candidates, Choice, Splits
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, public_grid
+from privet.questions.tally import Tally
 from privet.schema import Schema
 from privet.tree.growth import Branch, branches, candidates_of, grow_together, sprout
 from privet.tree.planning import COUNT_SHARE, SPLIT_WORTH, Plan, plan_levels
@@ -89,27 +90,27 @@ class PrivateTreeClassifier(PrivateClassifier):
         if self.leaves not in ("labels", "counts"):
             raise PrivetError(f"leaves must be 'labels' or 'counts'; got {self.leaves!r}.")
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
-        grid = public_grid(curator.schema)
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
+        grid = public_grid(curtain.schema)
         splits = public_splits(grid)
-        curator.grid(grid)
+        curtain.grid(grid)
         counts_budget = budget * COUNT_SHARE if self.leaves == "counts" else Fraction(0)
-        plan = self._plan(curator, start, budget - counts_budget, splits)
-        return grow_trees(curator, [start], splits, plan, counts_budget)[0]
+        plan = self._plan(curtain, start, budget - counts_budget, splits)
+        return grow_trees(curtain, [start], splits, plan, counts_budget)[0]
 
-    def _plan(self, curator: Curator, start: Node, budget: Fraction, splits: Splits) -> Plan:
+    def _plan(self, curtain: Curtain, start: Node, budget: Fraction, splits: Splits) -> Plan:
         """How deep, and what each level spends: by the public hint, or by a noisy number of records."""
-        n_classes = len(curator.schema.classes or ())
+        n_classes = len(curtain.schema.classes or ())
         # Owners who choose each for itself (tree/proposals.py) see their own part of the records.
-        owners = curator.n_owners
+        owners = curtain.n_owners
         if self.n_records is not None or self.max_depth == 1:
             return plan_levels((self.n_records or 0) / owners, budget, len(splits), n_classes, self.max_depth)
-        size = Size.of(curator, start, budget, None)
+        size = Size.of(curtain, start, budget, None)
         return plan_levels(size.n / owners, size.left, len(splits), n_classes, self.max_depth, size.margin / owners)
 
 
 def grow_trees(
-    curator: Curator,
+    curtain: Curtain,
     starts: Sequence[Node],
     splits: Splits,
     plan: Plan,
@@ -121,23 +122,23 @@ def grow_trees(
     ``tell`` is called after each level, the last included.
     """
     grid = splits.grid
-    trees = [Tree(curator.schema) for _ in starts]
+    trees = [Tree(curtain.schema) for _ in starts]
     frontiers = [sprout(tree, start, grid) for tree, start in zip(trees, starts)]
     for level in plan.inner:
-        frontiers = grow_together(curator, trees, frontiers, splits, level)
+        frontiers = grow_together(curtain, trees, frontiers, splits, level)
         tell()
-    last = _choose_last(curator, trees, frontiers, splits if plan.joint else None, plan.last_budget)
+    last = _choose_last(curtain, trees, frontiers, splits if plan.joint else None, plan.last_budget)
     leaves: dict[Node, list[TreeNode]] = {}
     for tree, frontier in zip(trees, frontiers):
         leaves |= _label(tree, frontier, last, grid)
     if counts_budget:
-        _count(curator, leaves, last, counts_budget)
+        _count(curtain, leaves, last, counts_budget)
     tell()
     return [tree.simplified() for tree in trees]
 
 
 def _choose_last(
-    curator: Curator,
+    curtain: Curtain,
     trees: Sequence[Tree],
     frontiers: Sequence[Mapping[Node, Branch]],
     splits: Splits | None,
@@ -150,7 +151,7 @@ def _choose_last(
     for tree, frontier in zip(trees, frontiers):
         candidates |= candidates_of(tree, frontier, splits, labelled=True, stop=True, stop_log_prior=worth)
     budgets = {node: budget + branch.saved for frontier in frontiers for node, branch in frontier.items()}
-    return choose(curator, candidates, CorrectCount(), budgets)
+    return choose(curtain, candidates, CorrectCount(), budgets)
 
 
 def _label(
@@ -168,11 +169,11 @@ def _label(
 
 
 def _count(
-    curator: Curator, leaves: Mapping[Node, list[TreeNode]], last: Mapping[Node, Choice], budget: Fraction
+    curtain: Curtain, leaves: Mapping[Node, list[TreeNode]], last: Mapping[Node, Choice], budget: Fraction
 ) -> None:
     """Noisy class counts for every leaf: those of a last split are the two rows of one table."""
     tables = {node: () if choice.split is None else (choice.split,) for node, choice in last.items()}
-    counts = curator.tally({node: Tally(table) for node, table in tables.items()}, budget)
+    counts = curtain.tally({node: Tally(table) for node, table in tables.items()}, budget)
     for node, own in leaves.items():
         for leaf, row in zip(own, counts[node]):
             leaf.counts = tuple(int(count) for count in row)

@@ -15,8 +15,9 @@ from typing import Any
 
 from privet.algorithms.base import PrivateRegressor, check_hint, check_whole
 from privet.algorithms.size import Size
-from privet.curators.base import Curator, Node, Tally
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import public_grid
+from privet.questions.tally import Tally
 from privet.schema import Schema
 from privet.tree.growth import Branch, grow_together, sprout
 from privet.tree.means import set_means
@@ -92,12 +93,12 @@ class PrivateTreeRegressor(PrivateRegressor):
     def _questions(self) -> set[str]:
         return {"tally", "choose", "target_quantiles", "focus"}
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
-        return grow_means(curator, start, budget, self.max_depth, self.n_records, lambda _: 1)[0]
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
+        return grow_means(curtain, start, budget, self.max_depth, self.n_records, lambda _: 1)[0]
 
 
 def grow_means(
-    curator: Curator,
+    curtain: Curtain,
     start: Node,
     budget: Fraction,
     max_depth: int,
@@ -109,46 +110,46 @@ def grow_means(
     How deep, and what each level spends, is by the public hint or by a noisy number of records. That, and the middle
     of the targets, are measured once.
     """
-    grid = public_grid(curator.schema)
+    grid = public_grid(curtain.schema)
     splits = public_splits(grid)
-    curator.grid(grid)
-    size = Size.of(curator, start, budget, n_records)
+    curtain.grid(grid)
+    size = Size.of(curtain, start, budget, n_records)
     left = size.left - budget * FOCUS_SHARE
     worth = size.n * float(left)
     n = n_trees(worth)
     plan = plan_means(size.n, left / n, len(splits), max_depth, size.margin)
-    trees = [Tree(curator.schema) for _ in range(n)]
-    starts = [start] if n == 1 else curator.copies(start, n)
+    trees = [Tree(curtain.schema) for _ in range(n)]
+    starts = [start] if n == 1 else curtain.copies(start, n)
     frontiers = [sprout(tree, root, grid) for tree, root in zip(trees, starts)]
     leaf_budget = plan.leaf_budget
     if plan.levels:
-        focus(curator, start, budget * FOCUS_SHARE, TAIL if worth < MUCH else THIN_TAIL)
+        focus(curtain, start, budget * FOCUS_SHARE, TAIL if worth < MUCH else THIN_TAIL)
     else:
         leaf_budget += budget * FOCUS_SHARE / n
     for level in plan.levels:
-        frontiers = grow_together(curator, trees, frontiers, splits, level)
+        frontiers = grow_together(curtain, trees, frontiers, splits, level)
     for tree, frontier in zip(trees, frontiers):
-        measure(curator, tree, frontier, leaf_budget)
+        measure(curtain, tree, frontier, leaf_budget)
     return [tree.simplified() for tree in trees]
 
 
-def focus(curator: Curator, start: Node, budget: Fraction, tail: Fraction) -> None:
+def focus(curtain: Curtain, start: Node, budget: Fraction, tail: Fraction) -> None:
     """Clamp targets to their middle, roughly known: noise is small against what is left of their spread."""
-    assert curator.schema.target is not None
-    low, high = curator.target_quantiles(start, (tail, 1 - tail), budget)
+    assert curtain.schema.target is not None
+    low, high = curtain.target_quantiles(start, (tail, 1 - tail), budget)
     if low < high:
-        curator.focus(low, high)
+        curtain.focus(low, high)
 
 
-def measure(curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], budget: Fraction) -> None:
+def measure(curtain: Curtain, tree: Tree, frontier: Mapping[Node, Branch], budget: Fraction) -> None:
     """A mean over the target's full range for every leaf."""
-    assert curator.schema.target is not None
-    curator.focus(*curator.schema.target)
+    assert curtain.schema.target is not None
+    curtain.focus(*curtain.schema.target)
     budgets = {node: budget + branch.saved for node, branch in frontier.items()}
-    sums = curator.tally({node: Tally(measure="target") for node in frontier}, budgets)
+    sums = curtain.tally({node: Tally(measure="target") for node in frontier}, budgets)
     set_means(
         tree,
         {branch.number: sums[node][0] for node, branch in frontier.items()},
-        curator.schema.target,
+        curtain.schema.target,
         noise=1 / float(budget),
     )

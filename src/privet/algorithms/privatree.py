@@ -19,13 +19,14 @@ import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
 from privet.algorithms.size import Size
-from privet.curators.base import Curator, Node, Tally
 from privet.errors import PrivetError
 from privet.privacy.ledger import exact
 from privet.privacy.mechanisms import selection_scale
 from privet.privacy.sensitivity import CorrectCount
 from privet.questions.candidates import Candidates, Split
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Cells, Grid, even_grid, public_grid
+from privet.questions.tally import Tally
 from privet.schema import Numeric, Schema
 from privet.tree.tree import Rule, Tree
 
@@ -173,27 +174,27 @@ class PrivaTreeClassifier(PrivateClassifier):
         bins = {"quantile": {"quantiles"}, "exact": {"peek"}}.get(self.bins, set())
         return {"tally", "choose"} | bins | ({"peek"} if self._stops else set())
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
-        schema, grid = curator.schema, self._grid(curator.schema)
-        curator.grid(grid)
-        size, budget = self._size(curator, start, grid, budget)
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
+        schema, grid = curtain.schema, self._grid(curtain.schema)
+        curtain.grid(grid)
+        size, budget = self._size(curtain, start, grid, budget)
         shares = self._shares(grid, len(schema.classes or ()), size, budget)
-        tables = self._tables(curator, start, grid, shares)
+        tables = self._tables(curtain, start, grid, shares)
         tree = Tree(schema)
         frontier: dict[Node, int] = {start: 0}
         leaves: dict[Node, int] = {}
         for _ in range(self.max_depth):
-            done = _done(curator, list(frontier), grid) if self._stops else set()
-            splits = _find_splits(curator, [node for node in frontier if node not in done], tables, shares)
+            done = _done(curtain, list(frontier), grid) if self._stops else set()
+            splits = _find_splits(curtain, [node for node in frontier if node not in done], tables, shares)
             leaves |= {node: number for node, number in frontier.items() if node not in splits}
             frontier = {
                 child: number
-                for node, children in curator.split(splits).items()
+                for node, children in curtain.split(splits).items()
                 for child, number in zip(children, tree.grow(frontier[node], Rule.of(splits[node], grid), 2))
             }
         leaves |= frontier
         labels = Candidates(None, len(schema.classes or ()), labelled=True, stop=True)
-        for node, choice in curator.choose(dict.fromkeys(leaves, labels), CorrectCount(), shares.leaf).items():
+        for node, choice in curtain.choose(dict.fromkeys(leaves, labels), CorrectCount(), shares.leaf).items():
             (tree.nodes[leaves[node]].label,) = choice.labels or ()
         return tree.simplified()
 
@@ -203,13 +204,13 @@ class PrivaTreeClassifier(PrivateClassifier):
             return even_grid(schema, self.n_bins)
         return public_grid(schema, EXACT_CELLS if self.bins == "exact" else None)
 
-    def _size(self, curator: Curator, start: Node, grid: Grid, budget: Fraction) -> tuple[Fraction, Fraction]:
+    def _size(self, curtain: Curtain, start: Node, grid: Grid, budget: Fraction) -> tuple[Fraction, Fraction]:
         """About how many records there are, for Eq. 7, and what is left of the budget."""
         if self.leaf_share is not None or self.n_records is not None:
             return Fraction(float(self.n_records or 0)), budget
         if self._stops:
-            return Fraction(int(_class_counts(curator.peek([start])[start], grid).sum())), budget
-        size = Size.of(curator, start, budget, None)
+            return Fraction(int(_class_counts(curtain.peek([start])[start], grid).sum())), budget
+        size = Size.of(curtain, start, budget, None)
         return Fraction(size.n), size.left
 
     def _shares(self, grid: Grid, n_classes: int, size: Fraction, budget: Fraction) -> Shares:
@@ -231,7 +232,7 @@ class PrivaTreeClassifier(PrivateClassifier):
         selection_scale(CorrectCount().sensitivity, leaf / price)  # refused now, not when all the rest is spent
         return Shares(quantiles, (each - quantiles) / depth, each / depth, leaf / price)
 
-    def _tables(self, curator: Curator, start: Node, grid: Grid, shares: Shares) -> dict[int, Split]:
+    def _tables(self, curtain: Curtain, start: Node, grid: Grid, shares: Shares) -> dict[int, Split]:
         """For each feature that has several cells, the bin of each of them."""
         features = _parted(grid)
         numeric = [f for f in features if (cuts := grid.features[f].cuts) is not None and len(cuts)]
@@ -239,10 +240,10 @@ class PrivaTreeClassifier(PrivateClassifier):
         if not numeric or self.bins == "uniform":
             pass  # the cells are the bins
         elif self.bins == "exact":
-            chosen = _exact_quantiles(curator.peek([start])[start], grid, numeric, self.n_bins)
+            chosen = _exact_quantiles(curtain.peek([start])[start], grid, numeric, self.n_bins)
         else:
             probs = [Fraction(k, self.n_bins) for k in range(1, int(self.n_bins))]
-            chosen = curator.quantiles(start, numeric, probs, shares.quantiles * len(numeric))
+            chosen = curtain.quantiles(start, numeric, probs, shares.quantiles * len(numeric))
         return {f: Split(f, _bins(grid.features[f], chosen.get(f, ())).astype(np.uint8).tobytes()) for f in features}
 
 
@@ -301,16 +302,16 @@ def _class_counts(histogram: np.ndarray, grid: Grid) -> np.ndarray:
     return histogram[: grid.offsets[1]].sum(axis=0)
 
 
-def _done(curator: Curator, nodes: Sequence[Node], grid: Grid) -> set[Node]:
+def _done(curtain: Curtain, nodes: Sequence[Node], grid: Grid) -> set[Node]:
     """The nodes that hold one class only or at most one record: exact data, at the price of infinity."""
-    return {node for node, histogram in curator.peek(nodes).items() if (_class_counts(histogram, grid) > 0).sum() <= 1}
+    return {node for node, histogram in curtain.peek(nodes).items() if (_class_counts(histogram, grid) > 0).sum() <= 1}
 
 
 def _find_splits(
-    curator: Curator, nodes: Sequence[Node], tables: Mapping[int, Split], shares: Shares
+    curtain: Curtain, nodes: Sequence[Node], tables: Mapping[int, Split], shares: Shares
 ) -> dict[Node, Split]:
     """For each node, the split of least Gini impurity in noisy histograms of all features."""
-    schema = curator.schema
+    schema = curtain.schema
     numeric = {f for f in tables if isinstance(schema.features[schema.names[f]], Numeric)}
     ordered = numeric if len(schema.classes or ()) == 2 else set(tables)
     kinds: dict[Fraction, list[int]] = {}
@@ -320,7 +321,7 @@ def _find_splits(
     for share, features in kinds.items():
         tally = Tally(tuple(tables[f] for f in features))
         ends = np.cumsum([tables[f].n_children for f in features])[:-1]
-        for node, counts in curator.tally(dict.fromkeys(nodes, tally), share * len(features)).items():
+        for node, counts in curtain.tally(dict.fromkeys(nodes, tally), share * len(features)).items():
             histograms[node] |= zip(features, np.split(np.maximum(counts, 0), ends))
     return {node: _best_split(tables, own, ordered) for node, own in histograms.items()} if tables else {}
 

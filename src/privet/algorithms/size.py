@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privet.curators.base import Curator, Node, Tally
+from privet.questions.curtain import Curtain, Node
+from privet.questions.tally import Tally
 from privet.tree.planning import SIZE_SHARE
 
 
@@ -26,12 +27,12 @@ class Size:
         return max(self.n - self.margin / float(self.left), 0.0)
 
     @classmethod
-    def of(cls, curator: Curator, start: Node, budget: Fraction, hint: float | None) -> Size:
+    def of(cls, curtain: Curtain, start: Node, budget: Fraction, hint: float | None) -> Size:
         """By the public hint, free; or by a noisy count, for 2% of the budget, and never more than an epsilon of 1."""
         if hint is not None:
             return cls(hint, budget)
         share = size_share(budget)
-        n = int(curator.tally({start: Tally(by_class=False)}, share)[start][0])
+        n = int(curtain.tally({start: Tally(by_class=False)}, share)[start][0])
         return cls(n, budget - share, 2 * float(budget / share))
 
 

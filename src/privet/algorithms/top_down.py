@@ -18,13 +18,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
-from privet.curators.base import Curator, Node, Tally
-from privet.curators.choices import left_counts
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.ledger import Scope, exact
 from privet.privacy.receipt import Receipt
 from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, RootGini, Score
 from privet.questions.candidates import Candidates, Split, Splits
+from privet.questions.curtain import Curtain, Node
+from privet.questions.linear_maps import left_counts
+from privet.questions.tally import Tally
 from privet.schema import Schema
 from privet.tree.best_first import Leaf, Offer, grow_best_first
 from privet.tree.criteria import CRITERIA, gain
@@ -218,25 +219,25 @@ class TopDownClassifier(PrivateClassifier):
         self._check_own_delta()
         shares(self.budget, self.max_nodes)
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
-        n_classes = len(curator.schema.classes or ())
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
+        n_classes = len(curtain.schema.classes or ())
         if self.criterion == "root_gini" and n_classes != 2:
             raise SchemaError("root_gini is for two classes; choose criterion='gini' or 'entropy'.")
         offered = self.splitting_class
         offered = offered if isinstance(offered, SplittingClass) else SplittingClass(int(offered))
-        functions = offered.functions(curator.schema)
-        start, budget = self._with_delta(curator, start, budget)
-        curator.grid(functions.grid)
-        private_split = self._private_split(curator, functions, start, budget)
-        tree = Tree(curator.schema)
-        leaves = grow_best_first(curator, tree, start, functions.grid, private_split, int(self.max_nodes))
+        functions = offered.functions(curtain.schema)
+        start, budget = self._with_delta(curtain, start, budget)
+        curtain.grid(functions.grid)
+        private_split = self._private_split(curtain, functions, start, budget)
+        tree = Tree(curtain.schema)
+        leaves = grow_best_first(curtain, tree, start, functions.grid, private_split, int(self.max_nodes))
         private_split.label(tree, leaves)
         return tree.simplified()
 
     def _questions(self) -> set[str]:
         return set() if self.delta is None else {"zcdp"}
 
-    def _private_split(self, curator: Curator, functions: Splits, start: Node, budget: Fraction) -> BudgetedSplit:
+    def _private_split(self, curtain: Curtain, functions: Splits, start: Node, budget: Fraction) -> BudgetedSplit:
         from privet.algorithms.distributed_split import LocalRNM, NoisyCounts, PrintedLocalRNM, PrintedNoisyCounts
 
         kinds: dict[str, tuple[type[BudgetedSplit], type[BudgetedSplit]]] = {
@@ -244,12 +245,12 @@ class TopDownClassifier(PrivateClassifier):
             "local_rnm": (LocalRNM, PrintedLocalRNM),
         }
         kind = kinds.get(self.split, (SoundSplit, PublishedSplit))[self.variant == "published"]
-        for question in sorted(kind.questions - curator.capabilities):
-            curator._cannot(question)
-        return kind(self, curator, functions, start, budget)
+        for question in sorted(kind.questions - curtain.capabilities):
+            curtain._cannot(question)
+        return kind(self, curtain, functions, start, budget)
 
-    def _receipt(self, curator: Curator, roots: Sequence[Scope], budget: Fraction) -> Receipt:
-        receipt = super()._receipt(curator, roots, budget)
+    def _receipt(self, curtain: Curtain, roots: Sequence[Scope], budget: Fraction) -> Receipt:
+        receipt = super()._receipt(curtain, roots, budget)
         return replace(receipt, shortfall=SHORTFALLS[self.split]) if receipt.spent > budget else receipt
 
 
@@ -262,9 +263,9 @@ class BudgetedSplit:
     questions: ClassVar[frozenset[str]] = frozenset({"choose", "tally"})
 
     def __init__(
-        self, model: TopDownClassifier, curator: Curator, functions: Splits, start: Node, budget: Fraction
+        self, model: TopDownClassifier, curtain: Curtain, functions: Splits, start: Node, budget: Fraction
     ) -> None:
-        self.model, self.curator, self.functions = model, curator, functions
+        self.model, self.curtain, self.functions = model, curtain, functions
         self.leaf_budget = budget * exact(model.leaf_share, "leaf_share")
         self.split_budget = budget - self.leaf_budget
         self.shares = shares(model.budget, model.max_nodes)[: model.max_depth]
@@ -282,9 +283,9 @@ class BudgetedSplit:
 
     def label(self, tree: Tree, leaves: Mapping[Node, Leaf]) -> None:
         """Choose a label for every leaf."""
-        options = Candidates(None, len(self.curator.schema.classes or ()), labelled=True, stop=True)
+        options = Candidates(None, len(self.curtain.schema.classes or ()), labelled=True, stop=True)
         mechanism = MECHANISMS[self.model.split]
-        chosen = self.curator.choose(
+        chosen = self.curtain.choose(
             dict.fromkeys(leaves, options), CorrectCount(), self.leaf_budget, mechanism=mechanism
         )
         for node, choice in chosen.items():
@@ -295,18 +296,18 @@ class SoundSplit(BudgetedSplit):
     """Choose, then measure the winner. Everything that is decided follows from the schema and from private answers."""
 
     def __init__(
-        self, model: TopDownClassifier, curator: Curator, functions: Splits, start: Node, budget: Fraction
+        self, model: TopDownClassifier, curtain: Curtain, functions: Splits, start: Node, budget: Fraction
     ) -> None:
         if model.n_records is None:
             share = budget * SIZE_SHARE
-            measured = int(curator.tally({start: Tally(by_class=False)}, share)[start][0])
+            measured = int(curtain.tally({start: Tally(by_class=False)}, share)[start][0])
             budget -= share
         else:
             measured = int(model.n_records)
-        super().__init__(model, curator, functions, start, budget)
+        super().__init__(model, curtain, functions, start, budget)
         self.size = min(max(measured, 1), MOST_RECORDS)
         self.score = selection_score(model.criterion, self.size)
-        self.n_classes = len(curator.schema.classes or ())
+        self.n_classes = len(curtain.schema.classes or ())
 
     def offers(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
         candidates = {
@@ -327,14 +328,14 @@ class SoundSplit(BudgetedSplit):
         self, candidates: Mapping[Node, Candidates], budgets: Mapping[Node, Fraction]
     ) -> dict[Node, tuple[Split, np.ndarray]]:
         """For each node a split, privately chosen, and the noisy class counts of its children."""
-        choices = self.curator.choose(
+        choices = self.curtain.choose(
             candidates,
             self.score,
             {node: budget * (1 - TALLY_SHARE) for node, budget in budgets.items()},
             mechanism=MECHANISMS[self.model.split],
         )
         splits = {node: choice.split for node, choice in choices.items() if choice.split is not None}
-        counts = self.curator.tally(
+        counts = self.curtain.tally(
             {node: Tally((split,)) for node, split in splits.items()},
             {node: budgets[node] * TALLY_SHARE for node in splits},
         )
@@ -349,11 +350,11 @@ class PublishedSplit(BudgetedSplit):
     """As printed: noise of a private scale on exact gains, the largest of which is told, and noisy weights."""
 
     def __init__(
-        self, model: TopDownClassifier, curator: Curator, functions: Splits, start: Node, budget: Fraction
+        self, model: TopDownClassifier, curtain: Curtain, functions: Splits, start: Node, budget: Fraction
     ) -> None:
-        super().__init__(model, curator, functions, start, budget)
+        super().__init__(model, curtain, functions, start, budget)
         self.start = start
-        self.size = int(self._sizes(curator.peek([start])[start][None])[0])
+        self.size = int(self._sizes(curtain.peek([start])[start][None])[0])
         self.leaf_budget /= 2  # its report-noisy-max has noise of 2 / budget
 
     def offers(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
@@ -369,7 +370,7 @@ class PublishedSplit(BudgetedSplit):
         budget = self.budget(depth) if node is self.start else self.budget(depth) / 2
         if not budget or not len(self.functions):
             return None
-        histogram = self.curator.peek([node])[node]
+        histogram = self.curtain.peek([node])[node]
         left = left_counts(self.functions, histogram)
         whole = histogram[: self.functions.grid.offsets[1]].sum(axis=0)  # every record is in one cell of a feature
         gains = gain(self.model.criterion, np.stack([left, whole - left], axis=1))
@@ -379,7 +380,7 @@ class PublishedSplit(BudgetedSplit):
         return Offer(self.functions.split(best), float(noisy[best]) / FIXED_POINT)
 
     def weights(self, offer: Offer, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
-        sizes = self._sizes(np.stack(list(self.curator.peek(nodes).values())))
+        sizes = self._sizes(np.stack(list(self.curtain.peek(nodes).values())))
         budget = float(self.budget(depth))
         noisy = self._noise(sizes, 2 / budget) if budget else sizes * 0
         return tuple(noisy / max(self.size, 1))
@@ -388,7 +389,7 @@ class PublishedSplit(BudgetedSplit):
         return histograms[:, : self.functions.grid.offsets[1]].sum(axis=(1, 2))
 
     def _noise(self, values: np.ndarray, scale: float) -> np.ndarray:
-        return self.curator.noise(values, min(scale, 2.0**52))
+        return self.curtain.noise(values, min(scale, 2.0**52))
 
 
 def selection_score(criterion: str, size: int) -> Score:

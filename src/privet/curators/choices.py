@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 
@@ -25,8 +24,8 @@ from privet.privacy.sensitivity import (
     Score,
     SquaredError,
 )
-from privet.questions.candidates import Candidates, Choice, Splits
-from privet.questions.multiway import Multiway
+from privet.questions.candidates import Candidates, Choice
+from privet.questions.linear_maps import LARGEST_LOG_PRIOR, children_of, correct_counts, prior_points
 
 CLASS_SCORES = (CorrectCount, Gini, Mixed, Entropy, RootGini)
 """The scores whose proof is about the class counts of a candidate's children."""
@@ -34,10 +33,6 @@ CLASS_SCORES = (CorrectCount, Gini, Mixed, Entropy, RootGini)
 
 MOST_CANDIDATES = 100_000_000
 """Their scores and priors take a few gigabytes."""
-
-
-LARGEST_LOG_PRIOR = 709.0
-"""A prior is a positive float, and so is its inverse."""
 
 
 class Choices(Counting):
@@ -179,53 +174,12 @@ class Choices(Counting):
             totals = histogram[: self._cells().offsets[1]].sum(axis=0)
             children = children_of(options, histogram, totals)
             if options.labelled:
-                of_splits, of_stops = _correct(options, children), totals
+                of_splits, of_stops = correct_counts(options, children), totals
             elif type(score) is Quantile:
                 of_splits, of_stops = score.of(self._records(children)), totals[:0]
             else:
                 of_splits, of_stops = score.of(children), score.of(totals[None, None, :])
             yield np.concatenate([of_splits.ravel(), of_stops if options.stop else totals[:0]])
-
-
-def children_of(options: Candidates, histogram: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    """The statistics of the children of every candidate split, empty ones where a split has fewer than others."""
-    if isinstance(options.splits, Multiway):
-        return options.splits.children(histogram)[options.indices]
-    children = np.empty((len(options.indices), 2, len(totals)), dtype=np.int64)
-    if options.splits is not None:
-        np.take(left_counts(options.splits, histogram), options.indices, axis=0, out=children[:, 0])
-        np.subtract(totals, children[:, 0], out=children[:, 1])
-    return children
-
-
-def _correct(options: Candidates, children: np.ndarray) -> np.ndarray:
-    """The correct counts of all labellings of every candidate split, neighbours of as many children together."""
-    edges = [0, *(np.flatnonzero(np.diff(options.n_children)) + 1), len(children)]
-    counts = [children[:0, 0, 0]]
-    for a, b in pairwise(edges) if len(children) else ():
-        labels = options.labellings(int(options.n_children[a]))
-        counts.append(np.sum([children[a:b, k][:, row] for k, row in enumerate(labels)], axis=0).ravel())
-    return np.concatenate(counts)
-
-
-def left_counts(splits: Splits, histogram: np.ndarray) -> np.ndarray:
-    """The statistics of every split's left child: a public linear map of the node's histogram."""
-    begin, end = splits.span  # all cells, or those of the one feature that the splits are of
-    up_to = np.zeros((end - begin + 1, histogram.shape[1]), np.int64)
-    np.cumsum(histogram[begin:end], axis=0, out=up_to[1:])
-    runs = np.take(up_to, splits.last + 1 - begin, axis=0)
-    runs -= np.take(up_to, splits.first - begin, axis=0)
-    extra = splits.extra >= 0
-    if extra.any():
-        runs[extra] += histogram[splits.extra[extra]]
-    offsets = splits.grid.offsets
-    subsets = [masks.astype(np.int64) @ histogram[offsets[f] : offsets[f + 1]] for f, masks in splits.subsets]
-    return np.concatenate([runs, *subsets]) if subsets else runs
-
-
-def prior_points(log_prior: np.ndarray, scale: float) -> np.ndarray:
-    """A public log-weight as points of a score whose noise has this scale; cut where it would not fit in 63 bits."""
-    return np.rint(np.clip(log_prior, -LARGEST_LOG_PRIOR, LARGEST_LOG_PRIOR) * scale).astype(np.int64)
 
 
 def _question(options: Candidates) -> str:

@@ -23,7 +23,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from privet.curators.base import Budget, Node
-from privet.curators.choices import children_of, prior_points
 from privet.curators.mpc import MpcCurator
 from privet.curators.routing import child_of
 from privet.curators.row_owners import RowOwners
@@ -35,6 +34,7 @@ from privet.privacy.receipt import Event
 from privet.privacy.sensitivity import Score
 from privet.questions.candidates import Candidates, Choice, Split
 from privet.questions.grid import Grid
+from privet.questions.linear_maps import children_of, prior_points
 from privet.questions.multiway import Multiway
 from privet.questions.shape import Shape
 from privet.shares.engine import Secret

@@ -23,12 +23,10 @@ from typing import Any, cast
 import numpy as np
 
 from privet.curators.base import Node, Tally
-from privet.curators.choices import children_of, prior_points
 from privet.curators.memory import MOST_RECORDS
 from privet.curators.owners.mpc_owner import Line
 from privet.curators.owners.records_at_owner import schema_digest
 from privet.curators.remote import RemoteCurator
-from privet.curators.statistics import grouped
 from privet.errors import LeakError, MpcError, SchemaError
 from privet.privacy.joint import Coins, JointMechanisms
 from privet.privacy.joint_scores import check_joint, joint_scores, score_bits, score_range
@@ -37,6 +35,7 @@ from privet.privacy.mechanisms import Mechanisms
 from privet.privacy.receipt import Event
 from privet.privacy.sensitivity import Score
 from privet.questions.candidates import Candidates, Split
+from privet.questions.linear_maps import children_of, grouped, prior_points
 from privet.schema import Schema
 from privet.shares.engine import Engine, Secret
 

@@ -10,7 +10,6 @@ from itertools import pairwise
 import numpy as np
 
 from privet.curators.base import Node, budgets
-from privet.curators.choices import prior_points
 from privet.curators.counting import Counting, ratio
 from privet.errors import LeakError
 from privet.privacy.mechanisms import scale_for
@@ -20,6 +19,7 @@ from privet.privacy.sensitivity import (
     Quantile,
 )
 from privet.questions.grid import numeric_cuts
+from privet.questions.linear_maps import prior_points
 from privet.schema import Categorical, Numeric
 
 TARGET_CUTS = 1023

@@ -10,6 +10,7 @@ from privet.errors import LeakError
 from privet.privacy.sensitivity import least_impurities, least_impurity_sensitivity, least_spreads
 from privet.questions.candidates import Split
 from privet.questions.grid import Grid
+from privet.questions.linear_maps import grouped
 
 STATISTICS: dict[str, Callable[[int], int]] = {"least_impurity": least_impurity_sensitivity}
 """The statistics that ``owner_sum`` knows, each the name of its lemma, with the sensitivity of so many tables."""
@@ -44,13 +45,3 @@ def owner_statistics(histograms: np.ndarray, grid: Grid, tables: Sequence[Split]
             parts[..., k, :, :] = grouped(cells, tables[i])
         values[..., places] = least(parts, ordered)
     return values
-
-
-def grouped(counts: np.ndarray, split: Split) -> np.ndarray:
-    """Counts of a feature's cells, (..., cells, numbers), added up by part."""
-    if split.keeps_cells:
-        return counts
-    parts = np.frombuffer(split.part, dtype=np.uint8)
-    grouped = np.zeros((*counts.shape[:-2], split.n_children, counts.shape[-1]), dtype=np.int64)
-    np.add.at(np.moveaxis(grouped, -2, 0), parts, np.moveaxis(counts, -2, 0))
-    return grouped

@@ -12,7 +12,7 @@ import numpy as np
 
 from privet.curators.base import Budget, Node, Tally, budgets
 from privet.curators.counting import Counting, ratio
-from privet.curators.statistics import grouped, owner_statistics, statistic_sensitivity
+from privet.curators.statistics import owner_statistics, statistic_sensitivity
 from privet.errors import LeakError
 from privet.privacy.mechanisms import scale_for
 from privet.privacy.receipt import Event
@@ -24,6 +24,7 @@ from privet.privacy.sensitivity import (
     target_tally_sensitivity,
 )
 from privet.questions.candidates import Split
+from privet.questions.linear_maps import grouped
 
 MEASURES = {
     "records": ("tally", tally_sensitivity),

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from privet.curators.base import Curator, Node
 from privet.questions.candidates import Split
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid
 from privet.tree.growth import Branch, branches
 from privet.tree.tree import Tree
@@ -69,7 +69,7 @@ class Queue:
 
 
 def grow_best_first(
-    curator: Curator, tree: Tree, start: Node, grid: Grid, private_split: PrivateSplit, max_nodes: int
+    curtain: Curtain, tree: Tree, start: Node, grid: Grid, private_split: PrivateSplit, max_nodes: int
 ) -> dict[Node, Leaf]:
     """Make the most promising split until none is on offer or ``max_nodes`` were made; returns the leaves.
 
@@ -83,7 +83,7 @@ def grow_best_first(
             break
         node, offer = queue.pop()
         parent = leaves.pop(node)
-        nodes = curator.split({node: offer.split})[node]
+        nodes = curtain.split({node: offer.split})[node]
         ends = branches(tree, parent.branch, offer.split, grid)
         weights = private_split.weights(offer, nodes, parent.depth + 1)
         children = {n: Leaf(end, parent.depth + 1, weight) for n, end, weight in zip(nodes, ends, weights)}

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.curators.base import Curator, Node
 from privet.questions.candidates import Candidates, Split, Splits
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid
 from privet.tree.planning import Level
 from privet.tree.proposals import choose
@@ -32,21 +32,21 @@ def sprout(tree: Tree, start: Node, grid: Grid) -> dict[Node, Branch]:
 
 
 def grow_level(
-    curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, level: Level
+    curtain: Curtain, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, level: Level
 ) -> dict[Node, Branch]:
     """Split every branch that something can still part; the others keep their share for their leaves."""
-    return grow_together(curator, [tree], [frontier], splits, level)[0]
+    return grow_together(curtain, [tree], [frontier], splits, level)[0]
 
 
 def grow_together(
-    curator: Curator, trees: Sequence[Tree], frontiers: Sequence[Mapping[Node, Branch]], splits: Splits, level: Level
+    curtain: Curtain, trees: Sequence[Tree], frontiers: Sequence[Mapping[Node, Branch]], splits: Splits, level: Level
 ) -> list[dict[Node, Branch]]:
     """``grow_level`` for the frontiers of several trees, in one question to the curator."""
     candidates = [candidates_of(tree, frontier, splits) for tree, frontier in zip(trees, frontiers)]
     ready = {node: options for own in candidates for node, options in own.items() if len(options)}
-    answers = choose(curator, ready, level.score, level.budget) if ready else {}
+    answers = choose(curtain, ready, level.score, level.budget) if ready else {}
     choices = {node: choice.split for node, choice in answers.items() if choice.split is not None}
-    children = curator.split(choices)
+    children = curtain.split(choices)
     grown: list[dict[Node, Branch]] = []
     for tree, frontier in zip(trees, frontiers):
         next_level: dict[Node, Branch] = {}

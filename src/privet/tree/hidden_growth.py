@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privet.curators.base import Curator, Node, Tally
 from privet.errors import SchemaError
 from privet.privacy.sensitivity import CorrectCount, Score
 from privet.questions.candidates import Candidates, Split
+from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import Multiway
 from privet.questions.shape import Shape
+from privet.questions.tally import Tally
 from privet.tree.planning import SPLIT_WORTH
 from privet.tree.tree import Rule, Tree
 
@@ -44,25 +45,25 @@ class OpenGrowth:
     no probability changes.
     """
 
-    def __init__(self, curator: Curator, start: Node, shape: Shape, *, complete: bool = False) -> None:
+    def __init__(self, curtain: Curtain, start: Node, shape: Shape, *, complete: bool = False) -> None:
         self.shape = shape
-        self._curator = curator
+        self._curtain = curtain
         self._complete = complete
-        self._n_classes = len(curator.schema.classes or ())
-        self.tree = Tree(curator.schema)
+        self._n_classes = len(curtain.schema.classes or ())
+        self.tree = Tree(curtain.schema)
         self._ends = {start: _End(0, np.ones(shape.grid.n_cells, dtype=bool))}
 
     def choose(self, budget: Fraction, score: Score, mechanism: str = "permute_and_flip") -> None:
         """A level, each node's split by a private choice."""
         options = {node: self._options(end) for node, end in self._ends.items()}
         ready = {node: own for node, own in options.items() if len(own)}
-        chosen = self._curator.choose(ready, score, budget, mechanism=mechanism)
+        chosen = self._curtain.choose(ready, score, budget, mechanism=mechanism)
         self._split({node: choice.split for node, choice in chosen.items() if choice.split is not None})
 
     def choose_exactly(self) -> None:
         """A level as if a choice that is hidden were private: by the exact counts, at the price of infinity."""
         chosen = {}
-        for node, histogram in self._curator.peek(list(self._ends)).items():
+        for node, histogram in self._curtain.peek(list(self._ends)).items():
             options = self._options(self._ends[node])
             scores = CorrectCount().of(_children(self.shape, histogram))[options.indices]
             scores = np.where(options.log_prior[: len(scores)] > NEVER, scores, -1)
@@ -81,7 +82,7 @@ class OpenGrowth:
     def choose_last(self, budget: Fraction) -> None:
         """The last level: each split with the labels of its children, or one label."""
         options = dict.fromkeys(self._ends, last_options(self.shape, self._n_classes, budget))
-        for node, choice in self._curator.choose(options, CorrectCount(), budget).items():
+        for node, choice in self._curtain.choose(options, CorrectCount(), budget).items():
             assert choice.labels is not None
             number = self._ends[node].number
             if choice.split is None:
@@ -95,20 +96,20 @@ class OpenGrowth:
     def label(self, budget: Fraction, mechanism: str) -> None:
         """A label for every end."""
         options = Candidates(None, self._n_classes, labelled=True, stop=True)
-        answers = self._curator.choose(dict.fromkeys(self._ends, options), CorrectCount(), budget, mechanism=mechanism)
+        answers = self._curtain.choose(dict.fromkeys(self._ends, options), CorrectCount(), budget, mechanism=mechanism)
         for node, choice in answers.items():
             assert choice.labels is not None
             self.tree.nodes[self._ends[node].number].label = choice.labels[0]
 
     def count(self, budget: Fraction) -> None:
         """Noisy class counts for every end, whose largest is its label."""
-        for node, counts in self._curator.tally(dict.fromkeys(self._ends, Tally()), budget).items():
+        for node, counts in self._curtain.tally(dict.fromkeys(self._ends, Tally()), budget).items():
             self.tree.nodes[self._ends[node].number].counts = tuple(int(count) for count in counts[0])
 
     def label_exactly(self) -> None:
         """The largest class of every end, the first of several: at the price of infinity."""
         first = self.shape.grid.offsets[1]
-        for node, histogram in self._curator.peek(list(self._ends)).items():
+        for node, histogram in self._curtain.peek(list(self._ends)).items():
             self.tree.nodes[self._ends[node].number].label = int(histogram[:first].sum(axis=0).argmax())
 
     def finished(self) -> Tree:
@@ -127,7 +128,7 @@ class OpenGrowth:
 
     def _split(self, chosen: Mapping[Node, Split]) -> None:
         grid, ends = self.shape.grid, dict[Node, _End]()
-        children = self._curator.split(chosen)
+        children = self._curtain.split(chosen)
         for node, end in self._ends.items():
             if node not in chosen:
                 ends[node] = end
@@ -151,7 +152,7 @@ def _without(splits: Multiway, used: frozenset[int]) -> Multiway:
 
 
 def _children(shape: Shape, histogram: np.ndarray) -> np.ndarray:
-    from privet.curators.choices import children_of
+    from privet.questions.linear_maps import children_of
 
     totals = histogram[: shape.grid.offsets[1]].sum(axis=0)
     return children_of(Candidates(shape.splits, histogram.shape[1]), histogram, totals)
@@ -163,12 +164,12 @@ class HiddenGrowth:
     From several disjoint roots, those of a whole level, as many trees grow together; their tables follow each other.
     """
 
-    def __init__(self, curator: Curator, roots: Sequence[Node], shape: Shape) -> None:
+    def __init__(self, curtain: Curtain, roots: Sequence[Node], shape: Shape) -> None:
         if not len(shape.splits):
             raise SchemaError("No feature of this schema has two values or a range: there is no tree to hide.")
         self.shape = shape
-        self._curator = curator
-        self._n_classes = len(curator.schema.classes or ())
+        self._curtain = curtain
+        self._n_classes = len(curtain.schema.classes or ())
         self._splits = Candidates(shape.splits, self._n_classes)
         self._frontier: list[Node] = list(roots)
         self._levels: list[Secret] = []
@@ -199,14 +200,14 @@ class HiddenGrowth:
 
     def draw(self, generator: np.random.Generator) -> None:
         """A level at random, drawn by all servers together and known to none; ``generator`` is not theirs."""
-        self._split(self._curator.draw_hidden(self._frontier, self._splits))  # type: ignore[attr-defined]
+        self._split(self._curtain.draw_hidden(self._frontier, self._splits))  # type: ignore[attr-defined]
 
     def _ask(self, options: Candidates, score: Score, budget: Fraction, mechanism: str) -> dict[Node, Any]:
         asked = dict.fromkeys(self._frontier, options)
-        return self._curator.choose(asked, score, budget, mechanism=mechanism, hidden=True)
+        return self._curtain.choose(asked, score, budget, mechanism=mechanism, hidden=True)
 
     def _split(self, chosen: Mapping[Node, Any]) -> None:
-        children = self._curator.split(chosen)
+        children = self._curtain.split(chosen)
         self._frontier = [child for node in self._frontier for child in children[node]]
         self._levels.append(_table(chosen))
 
@@ -214,7 +215,7 @@ class HiddenGrowth:
         from privet.tree.hidden_tree import HiddenTree
 
         assert self._labels is not None
-        return HiddenTree(self._curator.schema, self.shape, tuple(self._levels), self._labels)
+        return HiddenTree(self._curtain.schema, self.shape, tuple(self._levels), self._labels)
 
 
 def last_options(shape: Shape, n_classes: int, budget: Fraction) -> Candidates:

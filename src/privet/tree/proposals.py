@@ -14,9 +14,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from privet.curators.base import Budget, Curator, Node, Tally, budgets
 from privet.privacy.sensitivity import CorrectCount, Score
 from privet.questions.candidates import Candidates, Choice, Split
+from privet.questions.curtain import Budget, Curtain, Node, budgets
+from privet.questions.tally import Tally
 
 MOST_PARTS = 255
 """A part's number is a byte."""
@@ -34,7 +35,7 @@ class Counted:
 
 
 def proposals(
-    curator: Curator,
+    curtain: Curtain,
     candidates: Mapping[Node, Candidates],
     score: Score,
     budget: Budget,
@@ -48,12 +49,12 @@ def proposals(
     """
     paid = dict(zip(candidates, budgets(list(candidates), budget)))
     asked = {node: options for node, options in candidates.items() if options.splits is not None}
-    choices = curator.choose_each(
+    choices = curtain.choose_each(
         asked, score, {node: paid[node] * PROPOSAL_SHARE for node in asked}, mechanism=mechanism
     )
     proposed = {node: dict.fromkeys(choice.split for choice in choices.get(node, ())) for node in candidates}
     tables = {node: common_tables([split for split in own if split is not None]) for node, own in proposed.items()}
-    counts = curator.tally(
+    counts = curtain.tally(
         {node: Tally(tuple(table.split for table in own)) for node, own in tables.items()},
         {node: paid[node] * (1 - PROPOSAL_SHARE) if node in asked else paid[node] for node in candidates},
     )
@@ -122,13 +123,13 @@ def agreed(tables: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def choose_by_proposals(
-    curator: Curator, candidates: Mapping[Node, Candidates], score: Score, budget: Budget
+    curtain: Curtain, candidates: Mapping[Node, Candidates], score: Score, budget: Budget
 ) -> dict[Node, Choice]:
     """What ``choose`` answers where no curator can: for each node the proposal that scores best by its noisy counts.
 
     Labels, if they are asked for, are the classes that these say are most frequent, whatever owners proposed.
     """
-    counted = proposals(curator, candidates, score, budget)
+    counted = proposals(curtain, candidates, score, budget)
     chosen = {}
     for node, options in candidates.items():
         judged = CorrectCount() if options.labelled else score
@@ -138,11 +139,11 @@ def choose_by_proposals(
     return chosen
 
 
-def choose(curator: Curator, candidates: Mapping[Node, Candidates], score: Score, budget: Budget) -> dict[Node, Choice]:
+def choose(curtain: Curtain, candidates: Mapping[Node, Candidates], score: Score, budget: Budget) -> dict[Node, Choice]:
     """One choice for each node, by the curator if it can, else by the owners' proposals."""
-    if "choose" in curator.capabilities:
-        return curator.choose(candidates, score, budget)
-    return choose_by_proposals(curator, candidates, score, budget) if candidates else {}
+    if "choose" in curtain.capabilities:
+        return curtain.choose(candidates, score, budget)
+    return choose_by_proposals(curtain, candidates, score, budget) if candidates else {}
 
 
 def _whole(counts: np.ndarray) -> np.ndarray:

@@ -15,10 +15,11 @@ import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_whole
 from privet.algorithms.baselines.exact import exact_counts
-from privet.curators.base import Curator, Node, Tally
 from privet.privacy.sensitivity import Gini
 from privet.questions.candidates import Candidates, Splits
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Cells, Grid, even_grid
+from privet.questions.tally import Tally
 from privet.schema import Schema
 from privet.tree.growth import Branch, branches, candidates_of, sprout
 from privet.tree.public_splits import single_splits
@@ -110,17 +111,17 @@ class BDPTClassifier(PrivateClassifier):
     def _questions(self) -> set[str]:
         return {"tally", "choose"} | ({"peek"} if self.variant == "published" else set())
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
         published = self.variant == "published"
-        grid = _merged(curator, start) if published else even_grid(curator.schema, self.n_bins)
-        curator.grid(grid)
+        grid = _merged(curtain, start) if published else even_grid(curtain.schema, self.n_bins)
+        curtain.grid(grid)
         splits = single_splits(grid, tuple(range(len(grid.features))))
         shares = Shares(budget / 2 / self.max_depth, count_shares(budget / 2, self.max_depth))
-        tree = Tree(curator.schema)
+        tree = Tree(curtain.schema)
         frontier = sprout(tree, start, grid)
         level = _published_level if published else _sound_level
         for depth in range(self.max_depth + 1):
-            frontier = level(curator, tree, frontier, splits, shares, depth)
+            frontier = level(curtain, tree, frontier, splits, shares, depth)
         return tree.simplified()
 
 
@@ -144,21 +145,21 @@ def count_shares(budget: Fraction, max_depth: int) -> tuple[Fraction, ...]:
 
 
 def _sound_level(
-    curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, shares: Shares, depth: int
+    curtain: Curtain, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, shares: Shares, depth: int
 ) -> dict[Node, Branch]:
     """Count every node; split those that seem large enough."""
-    counts = curator.tally(dict.fromkeys(frontier, Tally()), shares.counts[depth])
+    counts = curtain.tally(dict.fromkeys(frontier, Tally()), shares.counts[depth])
     options = _options(tree, frontier, splits, shares, depth)
     ready = {node: own for node, own in options.items() if counts[node].sum() >= FEWEST}
     _count(tree, {node: branch for node, branch in frontier.items() if node not in ready}, counts)
-    return _split(curator, tree, frontier, ready, dict.fromkeys(ready, shares.split))
+    return _split(curtain, tree, frontier, ready, dict.fromkeys(ready, shares.split))
 
 
 def _published_level(
-    curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, shares: Shares, depth: int
+    curtain: Curtain, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, shares: Shares, depth: int
 ) -> dict[Node, Branch]:
     """Split by exact rules, with the published exponents; count the rest."""
-    exact = exact_counts(curator, frontier, splits.grid)
+    exact = exact_counts(curtain, frontier, splits.grid)
     options = _options(tree, frontier, splits, shares, depth)
     ready = {
         node: own
@@ -166,10 +167,10 @@ def _published_level(
         if sum(exact[node]) >= FEWEST and sum(count > 0 for count in exact[node]) > 1
     }
     leaves = {node: branch for node, branch in frontier.items() if node not in ready}
-    _count(tree, leaves, curator.tally(dict.fromkeys(leaves, Tally()), shares.counts[depth]))
-    sizes = curator.tally(dict.fromkeys(ready, Tally(by_class=False)), shares.counts[depth])
+    _count(tree, leaves, curtain.tally(dict.fromkeys(leaves, Tally()), shares.counts[depth]))
+    sizes = curtain.tally(dict.fromkeys(ready, Tally(by_class=False)), shares.counts[depth])
     prices = {node: published_price(shares.split, int(sizes[node][0]), sum(exact[node])) for node in ready}
-    return _split(curator, tree, frontier, ready, prices)
+    return _split(curtain, tree, frontier, ready, prices)
 
 
 def published_price(share: Fraction, noisy: int, size: int) -> Fraction:
@@ -197,28 +198,28 @@ def _count(tree: Tree, leaves: Mapping[Node, Branch], counts: Mapping[Node, np.n
 
 
 def _split(
-    curator: Curator,
+    curtain: Curtain,
     tree: Tree,
     frontier: Mapping[Node, Branch],
     ready: Mapping[Node, Candidates],
     prices: Mapping[Node, Fraction],
 ) -> dict[Node, Branch]:
     """Choose a split for each ready node; the branches that grow out of them."""
-    answers = curator.choose(ready, Gini(), prices, mechanism="exponential")
+    answers = curtain.choose(ready, Gini(), prices, mechanism="exponential")
     chosen = {node: choice.split for node, choice in answers.items() if choice.split is not None}
     grown: dict[Node, Branch] = {}
-    for node, children in curator.split(chosen).items():
+    for node, children in curtain.split(chosen).items():
         splits = ready[node].splits
         assert splits is not None
         grown |= zip(children, branches(tree, frontier[node], chosen[node], splits.grid))
     return grown
 
 
-def _merged(curator: Curator, start: Node) -> Grid:
+def _merged(curtain: Curtain, start: Node) -> Grid:
     """The published cells: numeric features cut before every fifth value that some record has."""
-    fine = even_grid(curator.schema, RESOLUTION)
-    curator.grid(fine)
-    records = curator.peek([start])[start].sum(axis=1)
+    fine = even_grid(curtain.schema, RESOLUTION)
+    curtain.grid(fine)
+    records = curtain.peek([start])[start].sum(axis=1)
     merged = []
     for f, cells in enumerate(fine.features):
         if cells.cuts is None:

@@ -10,9 +10,9 @@ import numpy as np
 
 from privet.algorithms.base import check_choice, check_whole
 from privet.algorithms.baselines.id3 import ID3Classifier
-from privet.curators.base import Curator, Node
 from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, Score
 from privet.questions.candidates import Candidates, Split
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, even_grid
 from privet.questions.multiway import MOST_CHILDREN, Multiway, attributes
 from privet.schema import Numeric, Schema
@@ -115,27 +115,27 @@ class DiffPID3Classifier(ID3Classifier):
         """What is split into all its values: categorical features, and numeric ones that have bins."""
         return attributes(grid, numeric=not self._by_thresholds)
 
-    def _choose(self, curator: Curator, ready: Mapping[Node, Branch], grid: Grid, query: Fraction) -> dict[Node, Split]:
+    def _choose(self, curtain: Curtain, ready: Mapping[Node, Branch], grid: Grid, query: Fraction) -> dict[Node, Split]:
         splits = {node: [*self._attributes(grid).within(branch.reachable)] for node, branch in ready.items()}
         if self._by_thresholds:
-            for node, chosen in self._best_thresholds(curator, ready, grid, query):
+            for node, chosen in self._best_thresholds(curtain, ready, grid, query):
                 splits[node].append(chosen)
-        n_classes = len(curator.schema.classes or ())
+        n_classes = len(curtain.schema.classes or ())
         candidates = {node: Candidates(Multiway.of(grid, own), n_classes) for node, own in splits.items()}
-        return self._ask(curator, candidates, query)
+        return self._ask(curtain, candidates, query)
 
     def _best_thresholds(
-        self, curator: Curator, ready: Mapping[Node, Branch], grid: Grid, query: Fraction
+        self, curtain: Curtain, ready: Mapping[Node, Branch], grid: Grid, query: Fraction
     ) -> Iterator[tuple[Node, Split]]:
         """A threshold of every numeric feature that still parts a node: one query for each feature."""
-        splits, n_classes = thresholds(grid), len(curator.schema.classes or ())
+        splits, n_classes = thresholds(grid), len(curtain.schema.classes or ())
         allowed = {node: splits.allowed_within(branch.reachable) for node, branch in ready.items()}
         for f in np.unique(splits.feature):
             of_feature = {node: own & (splits.feature == f) for node, own in allowed.items()}
             candidates = {node: Candidates(splits, n_classes, own) for node, own in of_feature.items() if own.any()}
-            yield from self._ask(curator, candidates, query).items()
+            yield from self._ask(curtain, candidates, query).items()
 
-    def _ask(self, curator: Curator, candidates: Mapping[Node, Candidates], query: Fraction) -> dict[Node, Split]:
+    def _ask(self, curtain: Curtain, candidates: Mapping[Node, Candidates], query: Fraction) -> dict[Node, Split]:
         scores: dict[str, Score] = {"max": CorrectCount(), "gini": Gini(), "entropy": Entropy(self.max_records)}
-        answers = curator.choose(candidates, scores[self.criterion], query, mechanism="exponential")
+        answers = curtain.choose(candidates, scores[self.criterion], query, mechanism="exponential")
         return {node: choice.split for node, choice in answers.items() if choice.split is not None}

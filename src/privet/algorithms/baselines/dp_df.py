@@ -18,10 +18,11 @@ from privet.algorithms.baselines.bdpt import published_price
 from privet.algorithms.baselines.dp_forest import BinnedForest
 from privet.algorithms.baselines.exact import exact_counts
 from privet.algorithms.forest import ForestClassifier, Shoot, split_shoots, sprouts
-from privet.curators.base import Curator, Node, Tally
 from privet.privacy.sensitivity import Gini
 from privet.questions.candidates import Candidates
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, even_grid
+from privet.questions.tally import Tally
 from privet.tree.forest import Forest
 from privet.tree.tree import Tree
 
@@ -52,13 +53,13 @@ class DPDFClassifier(BinnedForest, ForestClassifier):
 
     _shortfall = "The sensitivity of a choice is taken at a noisy node size, which may exceed the true one."
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
-        grid = even_grid(curator.schema, self.n_bins)
-        curator.grid(grid)
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Forest:
+        grid = even_grid(curtain.schema, self.n_bins)
+        curtain.grid(grid)
         draws = public_generator(self.structure, self.random_state)
         share = budget / self.n_trees / (2 * self.max_depth + 1)
-        trees = [Tree(curator.schema) for _ in range(self.n_trees)]
-        roots = sprouts(trees, curator.copies(start, self.n_trees), grid)
+        trees = [Tree(curtain.schema) for _ in range(self.n_trees)]
+        roots = sprouts(trees, curtain.copies(start, self.n_trees), grid)
         counts: Counts = {}
         frontier: dict[Node, Shoot] = {}
         used: list[int] = []  # the attributes of the roots so far
@@ -66,17 +67,17 @@ class DPDFClassifier(BinnedForest, ForestClassifier):
             options = self._options(shoot, grid, draws, but=used)
             if not len(options):  # more trees than attributes
                 options = self._options(shoot, grid, draws)
-            frontier |= self._level(curator, {root: shoot}, {root: options}, counts, share, grid)
+            frontier |= self._level(curtain, {root: shoot}, {root: options}, counts, share, grid)
             used += {rule.feature for rule in [shoot.tree.nodes[0].rule] if rule is not None}
         for _ in range(1, self.max_depth):
             choices = {node: self._options(shoot, grid, draws) for node, shoot in frontier.items()}
-            frontier = self._level(curator, frontier, choices, counts, share, grid)
-        _count(curator, frontier, counts, share)
-        return Forest(curator.schema, [_pruned(tree, t, counts) for t, tree in enumerate(trees)])
+            frontier = self._level(curtain, frontier, choices, counts, share, grid)
+        _count(curtain, frontier, counts, share)
+        return Forest(curtain.schema, [_pruned(tree, t, counts) for t, tree in enumerate(trees)])
 
     def _level(
         self,
-        curator: Curator,
+        curtain: Curtain,
         frontier: Mapping[Node, Shoot],
         options: Mapping[Node, Candidates],
         counts: Counts,
@@ -84,20 +85,20 @@ class DPDFClassifier(BinnedForest, ForestClassifier):
         grid: Grid,
     ) -> dict[Node, Shoot]:
         """Count all nodes, and split those that seem to have records and that something parts."""
-        sizes = _count(curator, frontier, counts, share)
+        sizes = _count(curtain, frontier, counts, share)
         ready = {node: own for node, own in options.items() if len(own) and sizes[node] > 0}
         prices = dict.fromkeys(ready, share)
         if self.variant == "published":
-            exact = exact_counts(curator, ready, grid)
+            exact = exact_counts(curtain, ready, grid)
             prices = {node: published_price(share, sizes[node], max(sum(exact[node]), 1)) for node in ready}
-        answers = curator.choose(ready, Gini(), prices, mechanism="exponential")
+        answers = curtain.choose(ready, Gini(), prices, mechanism="exponential")
         chosen = {node: choice.split for node, choice in answers.items() if choice.split is not None}
-        return split_shoots(curator, frontier, chosen, grid)
+        return split_shoots(curtain, frontier, chosen, grid)
 
 
-def _count(curator: Curator, frontier: Mapping[Node, Shoot], counts: Counts, share: Fraction) -> dict[Node, int]:
+def _count(curtain: Curtain, frontier: Mapping[Node, Shoot], counts: Counts, share: Fraction) -> dict[Node, int]:
     """Note noisy class counts, none below 0, of every node; returns what they add up to."""
-    told = curator.tally(dict.fromkeys(frontier, Tally()), share)
+    told = curtain.tally(dict.fromkeys(frontier, Tally()), share)
     for node, shoot in frontier.items():
         counts[shoot.number, shoot.branch.number] = np.maximum(told[node][0], 0)
     return {node: int(np.maximum(told[node][0], 0).sum()) for node in frontier}

@@ -27,9 +27,9 @@ from privet.algorithms.forest import (
     split_shoots,
     sprouts,
 )
-from privet.curators.base import Curator, Node
 from privet.privacy.sensitivity import TARGET_ONE, Gini, Score, SquaredError
 from privet.questions.candidates import Candidates
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Cells, Grid, even_grid
 from privet.questions.multiway import MOST_CHILDREN, Multiway, each_cell
 from privet.schema import Numeric, Schema
@@ -72,13 +72,13 @@ class BaselineForest(PrivateForest):
     def _reads_exact_values(self) -> bool:
         return self.variant == "published" and self._task == "regression"
 
-    def _measure(self, curator: Curator, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
-        if curator.schema.classes is not None:
-            count_leaves(curator, leaves, budget)
+    def _measure(self, curtain: Curtain, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
+        if curtain.schema.classes is not None:
+            count_leaves(curtain, leaves, budget)
         elif self.variant == "published":
-            average_leaves_as_printed(curator, leaves, budget, grid)
+            average_leaves_as_printed(curtain, leaves, budget, grid)
         else:
-            average_leaves(curator, leaves, budget)
+            average_leaves(curtain, leaves, budget)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -91,24 +91,24 @@ class BaselineForest(PrivateForest):
 class DPERT(BaselineForest):
     """Random trees; the whole budget for the leaves."""
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
-        drawer = Drawer(curator.schema, True, public_generator(self.structure, self.random_state))
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Forest:
+        drawer = Drawer(curtain.schema, True, public_generator(self.structure, self.random_state))
         plans = [drawer.draw(self.max_depth) for _ in range(self.n_trees)]
-        grid = _grid_of(plans, curator.schema)
-        curator.grid(grid)
-        trees = [Tree(curator.schema) for _ in plans]
-        frontier = sprouts(trees, curator.copies(start, self.n_trees), grid)
+        grid = _grid_of(plans, curtain.schema)
+        curtain.grid(grid)
+        trees = [Tree(curtain.schema) for _ in plans]
+        frontier = sprouts(trees, curtain.copies(start, self.n_trees), grid)
         drawn = dict(zip(frontier, plans))
         leaves: dict[Node, Shoot] = {}
         while frontier:
             leaves |= {node: shoot for node, shoot in frontier.items() if not drawn[node].children}
             splits = {node: drawn[node].split(grid) for node in frontier if drawn[node].children}
-            grown = split_shoots(curator, frontier, splits, grid)
+            grown = split_shoots(curtain, frontier, splits, grid)
             below = iter(grown)
             drawn = {next(below): child for node in splits for child in drawn[node].children}
             frontier = grown
-        self._measure(curator, leaves, budget / self.n_trees, grid)
-        return Forest(curator.schema, [tree.simplified() for tree in trees])
+        self._measure(curtain, leaves, budget / self.n_trees, grid)
+        return Forest(curtain.schema, [tree.simplified() for tree in trees])
 
 
 class BinnedForest(BaselineForest):
@@ -157,24 +157,24 @@ class BinnedForest(BaselineForest):
 class DPRF(BinnedForest):
     """All queries of a path, a choice on each level and the leaf's, have the same share of a tree's budget."""
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Forest:
-        grid = even_grid(curator.schema, self.n_bins)
-        curator.grid(grid)
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Forest:
+        grid = even_grid(curtain.schema, self.n_bins)
+        curtain.grid(grid)
         draws = public_generator(self.structure, self.random_state)
         share = budget / self.n_trees / (self.max_depth + 1)
-        trees = [Tree(curator.schema) for _ in range(self.n_trees)]
-        frontier = sprouts(trees, curator.copies(start, self.n_trees), grid)
+        trees = [Tree(curtain.schema) for _ in range(self.n_trees)]
+        frontier = sprouts(trees, curtain.copies(start, self.n_trees), grid)
         leaves: dict[Node, Shoot] = {}
-        score: Score = SquaredError(TARGET_ONE) if curator.schema.classes is None else Gini()
+        score: Score = SquaredError(TARGET_ONE) if curtain.schema.classes is None else Gini()
         for _ in range(self.max_depth):
             options = {node: self._options(shoot, grid, draws) for node, shoot in frontier.items()}
             ready = {node: own for node, own in options.items() if len(own)}
             leaves |= {node: shoot for node, shoot in frontier.items() if node not in ready}
-            answers = curator.choose(ready, score, share, mechanism="exponential")
+            answers = curtain.choose(ready, score, share, mechanism="exponential")
             chosen = {node: choice.split for node, choice in answers.items() if choice.split is not None}
-            frontier = split_shoots(curator, frontier, chosen, grid)
-        self._measure(curator, leaves | frontier, share, grid)
-        return Forest(curator.schema, [tree.simplified() for tree in trees])
+            frontier = split_shoots(curtain, frontier, chosen, grid)
+        self._measure(curtain, leaves | frontier, share, grid)
+        return Forest(curtain.schema, [tree.simplified() for tree in trees])
 
 
 def _grid_of(plans: list[Drawn], schema: Schema) -> Grid:

@@ -13,10 +13,10 @@ from typing import Any
 
 from privet.algorithms.base import PrivateClassifier, check_whole
 from privet.algorithms.baselines.exact import exact_counts
-from privet.curators.base import Curator, Node
 from privet.errors import PrivetError
 from privet.privacy.sensitivity import CorrectCount, Gini
 from privet.questions.candidates import Choice, Splits
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import even_grid
 from privet.schema import Categorical, Schema
 from privet.tree.growth import Branch, branches, candidates_of, grow_level, sprout
@@ -118,16 +118,16 @@ class DPGDFClassifier(PrivateClassifier):
     def _questions(self) -> set[str]:
         return {"tally", "choose"} | ({"peek"} if self.variant == "published" else set())
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
         published = self.variant == "published"
         if published:
-            self._check_classes(curator.schema)
-        grid = even_grid(curator.schema, max(self.n_bins, 1))
-        splits = single_splits(grid, self._kept(curator.schema))
-        curator.grid(grid)
-        tree = Tree(curator.schema)
+            self._check_classes(curtain.schema)
+        grid = even_grid(curtain.schema, max(self.n_bins, 1))
+        splits = single_splits(grid, self._kept(curtain.schema))
+        curtain.grid(grid)
+        tree = Tree(curtain.schema)
         grow = _grow_published if published else _grow_sound
-        grow(curator, tree, sprout(tree, start, grid), splits, budget / 2, self.max_depth)
+        grow(curtain, tree, sprout(tree, start, grid), splits, budget / 2, self.max_depth)
         return tree.simplified()
 
     def _kept(self, schema: Schema) -> tuple[int, ...]:
@@ -137,23 +137,23 @@ class DPGDFClassifier(PrivateClassifier):
 
 
 def _grow_sound(
-    curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, half: Fraction, max_depth: int
+    curtain: Curtain, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, half: Fraction, max_depth: int
 ) -> None:
     """Half of the budget for splits, level by level; what a branch cannot use of it goes to its label."""
     level = Level(half / max_depth, Gini())
     for _ in range(max_depth):
-        frontier = grow_level(curator, tree, frontier, splits, level)
+        frontier = grow_level(curtain, tree, frontier, splits, level)
     labels = candidates_of(tree, frontier, None, labelled=True, stop=True)
     budgets = {node: half + branch.saved for node, branch in frontier.items()}
-    _label(tree, frontier, curator.choose(labels, CorrectCount(), budgets))
+    _label(tree, frontier, curtain.choose(labels, CorrectCount(), budgets))
 
 
 def _grow_published(
-    curator: Curator, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, half: Fraction, max_depth: int
+    curtain: Curtain, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, half: Fraction, max_depth: int
 ) -> None:
     """The same with the paper's exponents, which follow from exact counts: so those are looked at, and paid for."""
     for depth in range(max_depth + 1):
-        exact = exact_counts(curator, frontier, splits.grid)
+        exact = exact_counts(curtain, frontier, splits.grid)
         options = candidates_of(tree, frontier, splits)
         ready = {
             node: branch
@@ -163,13 +163,13 @@ def _grow_published(
         leaves = {node: branch for node, branch in frontier.items() if node not in ready}
         labels = candidates_of(tree, leaves, None, labelled=True, stop=True)
         odds = {node: _label_budget(exact[node], half) for node in leaves}
-        _label(tree, leaves, curator.choose(labels, CorrectCount(), odds, mechanism="exponential"))
+        _label(tree, leaves, curtain.choose(labels, CorrectCount(), odds, mechanism="exponential"))
         # The exponent eps * G / (2 * 1/2) of the mean impurity G, for a score that is n times as large: see Gini.
         prices = {node: 2 * half / max_depth / sum(exact[node]) for node in ready}
-        answers = curator.choose({node: options[node] for node in ready}, Gini(), prices)
+        answers = curtain.choose({node: options[node] for node in ready}, Gini(), prices)
         chosen = {node: choice.split for node, choice in answers.items() if choice.split is not None}
         frontier = {}
-        for node, children in curator.split(chosen).items():
+        for node, children in curtain.split(chosen).items():
             frontier |= zip(children, branches(tree, ready[node], chosen[node], splits.grid))
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from privet.curators.base import Curator, Node
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid
 
 
-def exact_counts(curator: Curator, nodes: Iterable[Node], grid: Grid) -> dict[Node, tuple[int, ...]]:
+def exact_counts(curtain: Curtain, nodes: Iterable[Node], grid: Grid) -> dict[Node, tuple[int, ...]]:
     """The exact class counts of each node."""
     # Every record is in one cell of the first feature.
     first = slice(0, int(grid.offsets[1]))
     return {
         node: tuple(int(count) for count in histogram[first].sum(axis=0))
-        for node, histogram in curator.peek(list(nodes)).items()
+        for node, histogram in curtain.peek(list(nodes)).items()
     }

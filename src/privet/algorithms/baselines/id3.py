@@ -13,9 +13,10 @@ from fractions import Fraction
 from typing import Any
 
 from privet.algorithms.base import PrivateClassifier
-from privet.curators.base import Curator, Node, Tally
 from privet.questions.candidates import Split
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid
+from privet.questions.tally import Tally
 from privet.schema import Schema
 from privet.tree.growth import Branch, branches, sprout
 from privet.tree.tree import Tree
@@ -39,7 +40,7 @@ class ID3Classifier(PrivateClassifier):
         """The largest number of children of what still parts a node; 0 if nothing does."""
 
     @abstractmethod
-    def _choose(self, curator: Curator, ready: Mapping[Node, Branch], grid: Grid, query: Fraction) -> dict[Node, Split]:
+    def _choose(self, curtain: Curtain, ready: Mapping[Node, Branch], grid: Grid, query: Fraction) -> dict[Node, Split]:
         """A split for each node, for all queries of a level but one."""
 
     def _level(self, schema: Schema) -> int:
@@ -51,15 +52,15 @@ class ID3Classifier(PrivateClassifier):
         tags.classifier_tags.poor_score = True  # a few hundred records are not enough for so many queries
         return tags
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
-        schema = curator.schema
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
+        schema = curtain.schema
         query = budget / (self._level(schema) * self.max_depth + 2)
         grid = self._cells(schema)
-        curator.grid(grid)
+        curtain.grid(grid)
         tree = Tree(schema)
         frontier = sprout(tree, start, grid)
         for depth in range(self.max_depth + 1):
-            sizes = curator.tally(dict.fromkeys(frontier, Tally(by_class=False)), query)
+            sizes = curtain.tally(dict.fromkeys(frontier, Tally(by_class=False)), query)
             ready = {
                 node: branch
                 for node, branch in frontier.items()
@@ -67,11 +68,11 @@ class ID3Classifier(PrivateClassifier):
                 and _enough(int(sizes[node][0]), self._most_values(grid, branch), schema, query)
             }
             leaves = {node: branch for node, branch in frontier.items() if node not in ready}
-            for node, counts in curator.tally(dict.fromkeys(leaves, Tally()), query).items():
+            for node, counts in curtain.tally(dict.fromkeys(leaves, Tally()), query).items():
                 tree.nodes[leaves[node].number].counts = tuple(int(count) for count in counts[0])
             frontier = {}
-            chosen = self._choose(curator, ready, grid, query) if ready else {}
-            for node, children in curator.split(chosen).items():
+            chosen = self._choose(curtain, ready, grid, query) if ready else {}
+            for node, children in curtain.split(chosen).items():
                 frontier |= zip(children, branches(tree, ready[node], chosen[node], grid))
         return tree.simplified()
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_whole
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
-from privet.curators.base import Curator, Node
 from privet.privacy.ledger import Scope
 from privet.privacy.receipt import Receipt
 from privet.privacy.sensitivity import CorrectCount
+from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import MOST_CHILDREN
 from privet.questions.shape import Shape, shape_of
 from privet.schema import Schema
@@ -87,10 +87,10 @@ class PMPCID3Classifier(PrivateClassifier):
         tags.classifier_tags.poor_score = True  # a few hundred records are not enough for so many leaves
         return tags
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
-        shape = shape_of(curator.schema, "values", self.n_values)
-        curator.grid(shape.grid)
-        growth = OpenGrowth(curator, start, shape)
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
+        shape = shape_of(curtain.schema, "values", self.n_values)
+        curtain.grid(shape.grid)
+        growth = OpenGrowth(curtain, start, shape)
         depth = min(self.max_depth, len(shape.splits))
         query = budget / (depth + 1)
         exponent = query / 2 if self.variant == "published" else query
@@ -117,5 +117,5 @@ class MPCID3Classifier(HiddenTreeClassifier):
         growth.label_exactly()
         return growth.finished()
 
-    def _receipt(self, curator: Curator, roots: Sequence[Scope], budget: Fraction) -> Receipt:
-        return replace(super()._receipt(curator, roots, budget), claimed=math.inf, shortfall="")
+    def _receipt(self, curtain: Curtain, roots: Sequence[Scope], budget: Fraction) -> Receipt:
+        return replace(super()._receipt(curtain, roots, budget), claimed=math.inf, shortfall="")

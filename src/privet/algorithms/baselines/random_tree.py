@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_whole, public_generator
-from privet.curators.base import Curator, Node
 from privet.privacy.sensitivity import CorrectCount
 from privet.questions.candidates import Candidates, Split
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Cells, Grid
 from privet.schema import Categorical, Numeric, Schema
 from privet.tree.tree import Rule, Tree
@@ -85,24 +85,24 @@ class RandomTreeClassifier(PrivateClassifier):
         tags.classifier_tags.poor_score = True  # random splits promise nothing
         return tags
 
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Tree:
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
         generator = public_generator(self.structure, self.random_state)
-        plan = Drawer(curator.schema, self.categories == "subsets", generator).draw(self.max_depth)
-        grid = plan.grid(curator.schema)
-        curator.grid(grid)
-        tree = Tree(curator.schema)
+        plan = Drawer(curtain.schema, self.categories == "subsets", generator).draw(self.max_depth)
+        grid = plan.grid(curtain.schema)
+        curtain.grid(grid)
+        tree = Tree(curtain.schema)
         frontier, leaves = {start: (0, plan)}, dict[Node, int]()
         while frontier:
             splits = {node: own.split(grid) for node, (_, own) in frontier.items() if own.children}
             leaves |= {node: number for node, (number, own) in frontier.items() if not own.children}
             grown = dict[Node, tuple[int, Drawn]]()
-            for node, children in curator.split(splits).items():
+            for node, children in curtain.split(splits).items():
                 number, own = frontier[node]
                 numbers = tree.grow(number, Rule.of(splits[node], grid), 2)
                 grown |= zip(children, zip(numbers, own.children))
             frontier = grown
-        options = Candidates(None, len(curator.schema.classes or ()), labelled=True, stop=True)
-        for node, choice in curator.choose(dict.fromkeys(leaves, options), CorrectCount(), budget).items():
+        options = Candidates(None, len(curtain.schema.classes or ()), labelled=True, stop=True)
+        for node, choice in curtain.choose(dict.fromkeys(leaves, options), CorrectCount(), budget).items():
             tree.nodes[leaves[node]].label = choice.labels[0] if choice.labels else None
         return tree.simplified()
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from privet.algorithms.base import check_whole
 from privet.algorithms.baselines.id3 import ID3Classifier
-from privet.curators.base import Curator, Node, Tally
 from privet.questions.candidates import Split
+from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, even_grid
 from privet.questions.multiway import MOST_CHILDREN, attributes
+from privet.questions.tally import Tally
 from privet.schema import Schema
 from privet.tree.growth import Branch
 
@@ -77,9 +78,9 @@ class SuLQID3Classifier(ID3Classifier):
     def _most_values(self, grid: Grid, branch: Branch) -> int:
         return max((split.n_children for split in attributes(grid).within(branch.reachable)), default=0)
 
-    def _choose(self, curator: Curator, ready: Mapping[Node, Branch], grid: Grid, query: Fraction) -> dict[Node, Split]:
+    def _choose(self, curtain: Curtain, ready: Mapping[Node, Branch], grid: Grid, query: Fraction) -> dict[Node, Split]:
         allowed = {node: attributes(grid).within(branch.reachable) for node, branch in ready.items()}
-        counts = curator.tally({node: Tally(splits) for node, splits in allowed.items()}, query)
+        counts = curtain.tally({node: Tally(splits) for node, splits in allowed.items()}, query)
         chosen = {}
         for node, splits in allowed.items():
             tables = np.split(counts[node], np.cumsum([split.n_children for split in splits])[:-1])
