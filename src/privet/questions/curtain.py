@@ -66,6 +66,10 @@ class Curtain(ABC):
         """
         raise NotImplementedError
 
+    def path(self, node: Node) -> str:
+        """Where the events of this node stand in the receipt: public, as the structure is."""
+        return node.scope.path
+
     def grid(self, grid: Grid) -> None:
         """Set the public cells of the features. They may be refined later; then histograms are counted anew."""
         raise NotImplementedError
