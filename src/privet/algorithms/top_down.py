@@ -21,7 +21,7 @@ from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, 
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.ledger import Scope, exact
 from privet.privacy.receipt import Receipt
-from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, RootGini, Score
+from privet.privacy.scores import CorrectCount, Entropy, Gini, RootGini, Score
 from privet.questions.candidates import Candidates, Split, Splits
 from privet.questions.curtain import Curtain, Node
 from privet.questions.linear_maps import left_counts

@@ -20,17 +20,18 @@ from privet.curators import kernels
 from privet.curators.base import Node
 from privet.curators.central import CentralCurator
 from privet.errors import LeakError, SchemaError
+from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
 from privet.privacy.samplers import draw_parts
-from privet.privacy.sensitivity import GRADIENT_ONE, TARGET_ONE, gradient_pairs
+from privet.privacy.sensitivity import gradient_pairs
 from privet.questions.candidates import Split
 from privet.questions.grid import Grid
 from privet.schema import Schema
 from privet.tables.table import Table, check_lengths, read_labels, read_table, read_targets
 
 MOST_RECORDS = 2**27
-"""Up to here Gini scores, which square counts, are exact in 64-bit integers (``privacy/sensitivity.py``).
+"""Up to here Gini scores, which square counts, are exact in 64-bit integers (``privacy/scores.py``).
 
 So are the sums of squared targets: each is at most 2^32.
 """

@@ -14,10 +14,7 @@ from privet.curators.counting import Counting, ratio
 from privet.errors import LeakError
 from privet.privacy.mechanisms import scale_for
 from privet.privacy.receipt import Event
-from privet.privacy.sensitivity import (
-    JointQuantiles,
-    Quantile,
-)
+from privet.privacy.scores import JointQuantiles, Quantile
 from privet.questions.grid import numeric_cuts
 from privet.questions.linear_maps import prior_points
 from privet.schema import Categorical, Numeric

@@ -24,7 +24,7 @@ import numpy as np
 
 from privet.errors import CapabilityError, LeakError
 from privet.privacy.ledger import Ledger, Scope
-from privet.privacy.sensitivity import Score
+from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates, Choice, Split
 from privet.questions.grid import Grid
 from privet.questions.tally import Step, Tally

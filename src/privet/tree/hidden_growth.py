@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privet.errors import SchemaError
-from privet.privacy.sensitivity import CorrectCount, Score
+from privet.privacy.scores import CorrectCount, Score
 from privet.questions.candidates import Candidates, Split
 from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import Multiway

@@ -15,7 +15,7 @@ import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_whole
 from privet.algorithms.baselines.exact import exact_counts
-from privet.privacy.sensitivity import Gini
+from privet.privacy.scores import Gini
 from privet.questions.candidates import Candidates, Splits
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Cells, Grid, even_grid

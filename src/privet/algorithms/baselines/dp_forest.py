@@ -27,7 +27,8 @@ from privet.algorithms.forest import (
     split_shoots,
     sprouts,
 )
-from privet.privacy.sensitivity import TARGET_ONE, Gini, Score, SquaredError
+from privet.privacy.fixed_point import TARGET_ONE
+from privet.privacy.scores import Gini, Score, SquaredError
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Cells, Grid, even_grid

@@ -16,7 +16,7 @@ from privet.algorithms.base import PrivateClassifier, check_choice, check_whole
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
 from privet.privacy.ledger import Scope
 from privet.privacy.receipt import Receipt
-from privet.privacy.sensitivity import CorrectCount
+from privet.privacy.scores import CorrectCount
 from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import MOST_CHILDREN
 from privet.questions.shape import Shape, shape_of

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_whole, public_generator
-from privet.privacy.sensitivity import CorrectCount
+from privet.privacy.scores import CorrectCount
 from privet.questions.candidates import Candidates, Split
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Cells, Grid
