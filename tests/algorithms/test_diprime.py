@@ -21,7 +21,7 @@ from privet import (
     PrivetError,
     Schema,
 )
-from privet.privacy.sensitivity import TARGET_ONE
+from privet.privacy.fixed_point import TARGET_ONE
 from privet.questions.grid import public_grid
 from privet.tree.forest import Forest
 from privet.tree.tree import Tree, TreeNode

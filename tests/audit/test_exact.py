@@ -12,7 +12,7 @@ from privet.audit.exact import loss, outputs, transcripts
 from privet.audit.scripted import TooManyTranscripts
 from privet.errors import PrivetError
 from privet.privacy.laws import log_gaussian
-from privet.privacy.sensitivity import JointQuantiles
+from privet.privacy.scores import JointQuantiles
 
 
 def test_probabilities_of_all_transcripts_add_up_to_one():

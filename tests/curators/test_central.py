@@ -16,12 +16,12 @@ from privet import BudgetError, CapabilityError, Categorical, LeakError, Ledger,
 from privet.audit.exact import loss, transcripts
 from privet.audit.scripted import SELECTION_LAWS
 from privet.curators.base import Node, Tally
+from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.laws import log_exponential, log_geometric, log_joint_quantiles
 from privet.privacy.mechanisms import SecureMechanisms, mechanisms, selection_scale
 from privet.privacy.receipt import SELECTIONS, add_up
-from privet.privacy.sensitivity import (
+from privet.privacy.scores import (
     MEDIAN,
-    TARGET_ONE,
     CorrectCount,
     Entropy,
     Gini,

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
 from privet.curators.base import Step, Tally
 from privet.privacy import sensitivity
+from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.privacy.mechanisms import SeededMechanisms, mechanisms
-from privet.privacy.sensitivity import GRADIENT_ONE, GradientNorm, gradient_pairs
+from privet.privacy.scores import GradientNorm
+from privet.privacy.sensitivity import gradient_pairs
 from privet.questions.candidates import Candidates, Split
 from privet.questions.grid import public_grid
 from privet.questions.multiway import Multiway
@@ -138,7 +140,7 @@ def test_a_chance_that_is_none_makes_no_longer_pair(chance):
 
 def test_no_record_moves_two_candidates_further_apart_than_the_constant(monkeypatch):
     """All gradients of two cells from -3 to 3 thirds of one, all records: the range is reached and never exceeded."""
-    score = GradientNorm()
+    score = GradientNorm(0)
     unit = GRADIENT_ONE
     splits = [np.array([[1, 1], [0, 0]]), np.array([[1, 0], [0, 1]]), np.array([[0, 0], [1, 1]])]
     widest = 0
@@ -202,7 +204,7 @@ def test_gradient_questions_are_charged_by_their_lemmas(delta):
     curator.advance({root: Step(halves(0), (1, 2), 1)})
     chosen, tallied = ledger.events
     norm = "euclidean_" if delta else ""
-    assert [event.lemma for event in ledger.events] == ["gradient_norm", f"{norm}gradient_tally(1)"]
+    assert [event.lemma for event in ledger.events] == ["gradient_norm(1)", f"{norm}gradient_tally(1)"]
     assert tallied.mechanism == ("gaussian" if delta else "geometric")
     for event, budget in ((chosen, Fraction(1, 1000)), (tallied, Fraction(1, 500))):
         assert event.charged == budget

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema, SchemaError
 from privet.curators.base import Tally
+from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.laws import log_geometric
 from privet.privacy.mechanisms import mechanisms, selection_scale
-from privet.privacy.sensitivity import MEDIAN, TARGET_ONE, Gini, Quantile, SquaredError
+from privet.privacy.scores import MEDIAN, Gini, Quantile, SquaredError
 from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.tree.public_splits import public_splits

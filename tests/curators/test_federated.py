@@ -18,7 +18,7 @@ from privet.curators.federated import FederatedCurator
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError
 from privet.privacy.laws import log_geometric_shares, log_skellam
 from privet.privacy.receipt import Receipt, spending
-from privet.privacy.sensitivity import CorrectCount, Gini
+from privet.privacy.scores import CorrectCount, Gini
 from privet.privacy.zcdp import rho_within
 from privet.questions.candidates import Candidates
 from privet.questions.multiway import attributes

@@ -5,7 +5,8 @@ import pytest
 
 from privet import Categorical, LeakError, Numeric, Schema
 from privet.curators.statistics import owner_statistics, statistic_sensitivity
-from privet.privacy.sensitivity import ONE, least_impurities
+from privet.privacy.fixed_point import ONE
+from privet.privacy.sensitivity import least_impurities
 from privet.questions.candidates import Split
 from privet.questions.grid import even_grid
 

@@ -15,7 +15,7 @@ from privet.errors import ReceiptError
 from privet.privacy.ledger import Ledger, exact
 from privet.privacy.mechanisms import scale_for
 from privet.privacy.receipt import COSTS, Event, Receipt, add_up
-from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, Quantile
+from privet.privacy.scores import CorrectCount, Entropy, Gini, Quantile
 
 F = Fraction
 

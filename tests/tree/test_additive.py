@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privet import Categorical, Numeric, Schema, SchemaError
-from privet.privacy.sensitivity import GRADIENT_ONE
+from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.questions.candidates import Split
 from privet.questions.grid import public_grid
 from privet.tree.additive import Additive

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from listening import Listening
 from privet import Categorical, Numeric, Schema
-from privet.privacy.sensitivity import Gini
+from privet.privacy.scores import Gini
 from privet.questions.candidates import Split
 from privet.questions.grid import public_grid
 from privet.tree.growth import branches, candidates_of, grow_level, grow_together, sprout

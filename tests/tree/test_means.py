@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet import Numeric, Schema
-from privet.privacy.sensitivity import TARGET_ONE
+from privet.privacy.fixed_point import TARGET_ONE
 from privet.tree.means import SHRINKAGE, set_means
 from privet.tree.tree import Rule, Tree
 

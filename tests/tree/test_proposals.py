@@ -12,7 +12,7 @@ from privet import Categorical, FederatedCurator, Ledger, MemoryCurator, Numeric
 from privet.audit.exact import loss, transcripts
 from privet.consortium.federated.channel import in_process
 from privet.privacy.receipt import add_up
-from privet.privacy.sensitivity import CorrectCount, Gini
+from privet.privacy.scores import CorrectCount, Gini
 from privet.questions.candidates import Candidates, Split
 from privet.questions.grid import public_grid
 from privet.tree.proposals import agreed, choose, choose_by_proposals, common_tables, proposals

@@ -14,7 +14,7 @@ import numpy as np
 
 from privet.algorithms.top_down import SoundSplit, TopDownClassifier
 from privet.errors import SchemaError
-from privet.privacy.sensitivity import Gini
+from privet.privacy.scores import Gini
 from privet.questions.candidates import Candidates, Split, Splits
 from privet.questions.curtain import Curtain, Node
 from privet.questions.linear_maps import left_counts

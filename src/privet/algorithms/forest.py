@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor, shares_of, values_of
-from privet.privacy.sensitivity import TARGET_ONE
+from privet.privacy.fixed_point import TARGET_ONE
 from privet.questions.candidates import Split
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid

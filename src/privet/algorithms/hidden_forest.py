@@ -124,7 +124,7 @@ class HiddenForestClassifier(ForestClassifier):
         curtain.grid(shape.grid)
         hidden = "hidden" in curtain.capabilities
         if hidden:
-            tree.check_size(shape, of_a_tree, n_classes, curtain.rows, self._together())  # type: ignore[attr-defined]
+            tree.check_size(shape, of_a_tree, n_classes, curtain.most_records, self._together())
 
         def grown(roots: Sequence[Node]) -> Any:
             growth = HiddenGrowth(curtain, roots, shape) if hidden else OpenGrowth(curtain, roots[0], shape)

@@ -22,8 +22,9 @@ from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.private_tree import grow_trees
 from privet.algorithms.size import Size, size_share
 from privet.errors import PrivetError
+from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.privacy.ledger import checked_delta, exact
-from privet.privacy.sensitivity import GRADIENT_ONE, GradientNorm
+from privet.privacy.scores import GradientNorm
 from privet.privacy.zcdp import rho_of, rho_within
 from privet.progress import Progress
 from privet.questions.candidates import Candidates
@@ -144,14 +145,12 @@ class PrivateForestClassifier(ForestClassifier):
         return {"tally", "choose", "advance"} | (set() if self.delta is None else {"zcdp"})
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Additive | Forest:
-        self._check_delta(curtain)
         # The grid first: it reads every column, and refuses bad ones before anything is spent.
         grid = public_grid(curtain.schema, None if self.n_trees == 1 else PART_CELLS)
         curtain.grid(grid)
         rho = Fraction(0)
         if self.delta is not None:
             rho = rho_within(budget, checked_delta(self.delta))
-            curtain.ledger.afford(rho)
             if self.n_records is None:
                 rho -= rho_of("geometric", size_share(budget))
         size = Size.of(curtain, start, budget, self.n_records)
@@ -168,7 +167,8 @@ class PrivateForestClassifier(ForestClassifier):
         return self.method == "boosting" or (able and pays_off(n_records, budget, currency, n_classes))
 
     def _boost(self, curtain: Curtain, start: Node, budget: Fraction, n_records: float, grid: Grid) -> Additive:
-        currency, n_classes = start.scope.currency, len(curtain.schema.classes or ())
+        currency = "epsilon" if self.delta is None else "rho"
+        n_classes = len(curtain.schema.classes or ())
         plan = plan_rounds(n_records, budget, currency, n_classes)
         mechanism = "permute_and_flip" if currency == "epsilon" else "exponential"
         ridge = RIDGE / signal(1, plan.tally_budget, currency)

@@ -15,7 +15,7 @@ from typing import Any
 from privet.algorithms.base import PrivateClassifier, check_hint, check_whole
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
-from privet.privacy.sensitivity import CorrectCount
+from privet.privacy.scores import CorrectCount
 from privet.questions.candidates import Candidates, Choice, Splits
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, public_grid

@@ -22,7 +22,7 @@ from privet.algorithms.size import Size
 from privet.errors import PrivetError
 from privet.privacy.ledger import exact
 from privet.privacy.mechanisms import selection_scale
-from privet.privacy.sensitivity import CorrectCount
+from privet.privacy.scores import CorrectCount
 from privet.questions.candidates import Candidates, Split
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Cells, Grid, even_grid, public_grid

@@ -9,7 +9,7 @@ on its depth.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral
@@ -18,10 +18,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
+from privet.curators.desk import Desk
 from privet.errors import PrivetError, SchemaError
-from privet.privacy.ledger import Scope, exact
+from privet.privacy.ledger import exact
 from privet.privacy.receipt import Receipt
-from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, RootGini, Score
+from privet.privacy.scores import CorrectCount, Entropy, Gini, RootGini, Score
 from privet.questions.candidates import Candidates, Split, Splits
 from privet.questions.curtain import Curtain, Node
 from privet.questions.linear_maps import left_counts
@@ -228,29 +229,26 @@ class TopDownClassifier(PrivateClassifier):
         functions = offered.functions(curtain.schema)
         start, budget = self._with_delta(curtain, start, budget)
         curtain.grid(functions.grid)
-        private_split = self._private_split(curtain, functions, start, budget)
+        private_split = self._kind()(self, curtain, functions, start, budget)
         tree = Tree(curtain.schema)
         leaves = grow_best_first(curtain, tree, start, functions.grid, private_split, int(self.max_nodes))
         private_split.label(tree, leaves)
         return tree.simplified()
 
     def _questions(self) -> set[str]:
-        return set() if self.delta is None else {"zcdp"}
+        return set(self._kind().questions) | (set() if self.delta is None else {"zcdp"})
 
-    def _private_split(self, curtain: Curtain, functions: Splits, start: Node, budget: Fraction) -> BudgetedSplit:
+    def _kind(self) -> type[BudgetedSplit]:
         from privet.algorithms.distributed_split import LocalRNM, NoisyCounts, PrintedLocalRNM, PrintedNoisyCounts
 
         kinds: dict[str, tuple[type[BudgetedSplit], type[BudgetedSplit]]] = {
             "noisy_counts": (NoisyCounts, PrintedNoisyCounts),
             "local_rnm": (LocalRNM, PrintedLocalRNM),
         }
-        kind = kinds.get(self.split, (SoundSplit, PublishedSplit))[self.variant == "published"]
-        for question in sorted(kind.questions - curtain.capabilities):
-            curtain._cannot(question)
-        return kind(self, curtain, functions, start, budget)
+        return kinds.get(self.split, (SoundSplit, PublishedSplit))[self.variant == "published"]
 
-    def _receipt(self, curtain: Curtain, roots: Sequence[Scope], budget: Fraction) -> Receipt:
-        receipt = super()._receipt(curtain, roots, budget)
+    def _receipt(self, curator: Desk, budget: Fraction) -> Receipt:
+        receipt = super()._receipt(curator, budget)
         return replace(receipt, shortfall=SHORTFALLS[self.split]) if receipt.spent > budget else receipt
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import PrivetError
+from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.laws import (
     log_exponential,
     log_gaussian,
@@ -19,7 +20,7 @@ from privet.privacy.laws import (
     log_permute_and_flip,
     log_report_noisy_max,
 )
-from privet.privacy.sensitivity import TARGET_ONE, JointQuantiles
+from privet.privacy.scores import JointQuantiles
 
 Transcript = tuple[int, ...]
 Window = tuple[int, int]

@@ -18,15 +18,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from privet.curators.prices import MEASURES, Score, check_score, quantile_score, score_named, statistic_sensitivity
-from privet.errors import BudgetError, CapabilityError, LeakError
+from privet.curators.prices import MEASURES, check_score, quantile_score, score_named, statistic_sensitivity
+from privet.errors import CapabilityError, LeakError
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import scale_for, selection_scale
 from privet.privacy.receipt import SELECTIONS, Event
-from privet.privacy.sensitivity import GradientNorm, Quantile, euclidean_sensitivity
+from privet.privacy.scores import GradientNorm, Quantile, Score
+from privet.privacy.sensitivity import euclidean_sensitivity
 from privet.privacy.zcdp import ratio_for, rho_within
 from privet.questions.candidates import MOST_CANDIDATES, Candidates
-from privet.questions.curtain import Budget, Curtain, Node, draw_curtain
+from privet.questions.curtain import Budget, Curtain, Node, budgets, draw_curtain, positive
 from privet.questions.grid import Grid
 from privet.questions.split import Choice, Split, check_splits
 from privet.questions.tally import Step, Tally
@@ -115,9 +116,7 @@ class Desk:
         )
 
     def rho_within(self, epsilon: Fraction, delta: Fraction) -> Fraction:
-        return rho_within(
-            fraction(epsilon, "An epsilon"), fraction(delta, "A delta"), whole_orders=self.ledger.whole_orders
-        )
+        return rho_within(fraction(epsilon, "An epsilon"), fraction(delta, "A delta"), self.ledger.whole_orders)
 
     # -- public structure: free, and blind to records -----------------------------------------------------------------
 
@@ -329,7 +328,7 @@ class Desk:
         else:
             asked, own, events = self._priced_choice(candidates, score, budget, mechanism)
         if asked:
-            self._room.may_choose_hidden([each.place.held for each in asked], [each.word for each in asked], own, events)
+            self._room.may_choose_hidden([(each.place.held, each.word) for each in asked], own, events)
         return self._answer(asked, events, partial(self._room.choose_hidden, score=own, mechanism=mechanism))
 
     @_answered_in_turn
@@ -346,7 +345,7 @@ class Desk:
             if cuts is None or not len(cuts):
                 raise LeakError(f"Column {grid.features[f].name!r} has no cut points, so it has no quantiles.")
         score = quantile_score(levels, max(grid.features[f].n_cells for f in numbers))
-        each = Asked(node, place, None, self._positive(budget) / len(numbers))
+        each = Asked(node, place, None, positive(budget) / len(numbers))
         scale = scale_for(score.sensitivity, self._ratio(each, "exponential"))
         question = "quantile" if type(score) is Quantile else "joint quantiles"
         event = self._event(each, question, "exponential", Fraction(score.sensitivity), scale, score.lemma)
@@ -362,13 +361,11 @@ class Desk:
         levels = [fraction(p, "A probability") for p in list(probs)]
         if not levels or not all(0 <= p <= 1 for p in levels):
             raise LeakError("Quantiles need probabilities from 0 to 1, as Fractions.")
-        each = Asked(node, place, None, self._positive(budget) / len(levels))
+        each = Asked(node, place, None, positive(budget) / len(levels))
         scores = [Quantile(p.numerator, p.denominator) for p in levels]
         scales = [scale_for(score.sensitivity, self._ratio(each, "exponential")) for score in scores]
         events = [
-            self._event(
-                each, "quantile of the target", "exponential", Fraction(score.sensitivity), scale, score.lemma
-            )
+            self._event(each, "quantile of the target", "exponential", Fraction(score.sensitivity), scale, score.lemma)
             for score, scale in zip(scores, scales)
         ]
         self._charge([each] * len(levels), events)
@@ -383,9 +380,7 @@ class Desk:
 
     # -- prices --------------------------------------------------------------------------------------------------------
 
-    def _sum_event(
-        self, asked: Asked, question: str, lemma: str, constant: Callable[[int], int], tables: int
-    ) -> Event:
+    def _sum_event(self, asked: Asked, question: str, lemma: str, constant: Callable[[int], int], tables: int) -> Event:
         """What noisy sums over so many tables are charged: by L1 in epsilon, by L2 in rho."""
         currency = asked.place.scope.currency
         mechanism, sensitivity = self._room.noises[currency], Fraction(constant(tables))
@@ -428,26 +423,14 @@ class Desk:
         if not isinstance(asked, Mapping):
             raise LeakError("A question says for each node what is asked about it.")
         pairs = [(node, word) for node, word in asked.items()]
-        amounts = self._budgets([node for node, _ in pairs], budget)
+        nodes = [node for node, _ in pairs]
+        amounts = [Fraction(0)] * len(nodes) if budget is None else budgets(nodes, budget)
         found = [Asked(node, self._place(node), word, amount) for (node, word), amount in zip(pairs, amounts)]
         if kind is not None and not all(type(each.word) is kind for each in found):
             raise LeakError(f"This question takes a {kind.__name__} for each node.")
         if len({each.node for each in found}) < len(found):
             raise LeakError("A question names each node once.")
         return found
-
-    def _budgets(self, nodes: Sequence[Node], budget: Budget | None) -> list[Fraction]:
-        if budget is None:
-            return [Fraction(0)] * len(nodes)
-        if not isinstance(budget, Mapping):
-            return [self._positive(budget)] * len(nodes) if nodes else []
-        own = dict(budget.items())
-        return [self._positive(own.get(node)) for node in nodes]
-
-    def _positive(self, amount: Any) -> Fraction:
-        if type(amount) is not Fraction or amount <= 0:
-            raise LeakError("Each node needs a budget, a positive Fraction: floats do not add up exactly.")
-        return fraction(amount, "A budget")
 
     def _place(self, node: Any) -> Place:
         place = self._places.get(node) if type(node) is Node else None
@@ -496,5 +479,3 @@ def _renumbered(path: str, root: int) -> str:
     """A scope's path with its root numbered as in a ledger that has answered nothing else."""
     _, _, *below = path.split("/")
     return "/".join(["", f"fit{root}:0", *below])
-
-

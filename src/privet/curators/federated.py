@@ -23,9 +23,10 @@ from privet.curators.owners.party_records import SHARES
 from privet.curators.owners.records_at_owner import schema_digest
 from privet.curators.remote import RemoteCurator
 from privet.errors import FederatedError
+from privet.privacy.fixed_point import GRADIENT_ONE, ONE, TARGET_ONE
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import SecureMechanisms
-from privet.privacy.sensitivity import GRADIENT_ONE, ONE, TARGET_ONE, Score
+from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates, Choice, Split, Splits
 from privet.questions.codec import (
     budget_words,

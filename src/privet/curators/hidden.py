@@ -31,7 +31,7 @@ from privet.errors import LeakError
 from privet.privacy.joint_scores import joint_scores
 from privet.privacy.ledger import Scope
 from privet.privacy.receipt import Event
-from privet.privacy.sensitivity import Score
+from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates, Choice, Split
 from privet.questions.grid import Grid
 from privet.questions.linear_maps import children_of, prior_points

@@ -21,10 +21,11 @@ from privet.curators.base import Curator, reasons_void
 from privet.curators.desk import Desk, capabilities_of
 from privet.curators.records import Binned, Records
 from privet.curators.room import CountingRoom
+from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.privacy.ledger import Ledger, Scope
 from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
 from privet.privacy.samplers import draw_parts
-from privet.privacy.sensitivity import GRADIENT_ONE, TARGET_ONE, gradient_pairs
+from privet.privacy.sensitivity import gradient_pairs
 from privet.questions.grid import Grid
 from privet.questions.split import Split
 from privet.questions.tally import Step

@@ -33,7 +33,7 @@ from privet.privacy.joint_scores import check_joint, joint_scores, score_bits, s
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms
 from privet.privacy.receipt import Event
-from privet.privacy.sensitivity import Score
+from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates, Split
 from privet.questions.linear_maps import children_of, grouped, prior_points
 from privet.schema import Schema

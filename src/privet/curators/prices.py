@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from privet.errors import LeakError
-from privet.privacy.sensitivity import (
-    TARGET_ONE,
+from privet.privacy.fixed_point import TARGET_ONE
+from privet.privacy.scores import (
     CorrectCount,
     Entropy,
     Gini,
@@ -21,9 +21,11 @@ from privet.privacy.sensitivity import (
     RootGini,
     Score,
     SquaredError,
+    score_of,
+)
+from privet.privacy.sensitivity import (
     gradient_tally_sensitivity,
     least_impurity_sensitivity,
-    score_of,
     tally_sensitivity,
     target_tally_sensitivity,
 )

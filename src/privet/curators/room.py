@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from privet.curators.statistics import owner_statistics
+from privet.privacy.fixed_point import TARGET_BITS
 from privet.privacy.ledger import Scope
 from privet.privacy.mechanisms import Mechanisms
 from privet.privacy.receipt import Event
-from privet.privacy.sensitivity import TARGET_BITS, GradientNorm, JointQuantiles, Quantile, Score
+from privet.privacy.scores import GradientNorm, JointQuantiles, Quantile, Score
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid, numeric_cuts
 from privet.questions.linear_maps import children_of, correct_counts, grouped, prior_points
@@ -124,7 +125,7 @@ class CountingRoom(ABC):
 
     def tally(self, asked: Sequence[tuple[Any, Tally]], events: Sequence[Event]) -> list[np.ndarray]:
         exact: dict[int, np.ndarray] = {
-            i: self._gradient_tables(held, tally) for i, (held, tally) in enumerate(asked) if tally.measure == "gradient"
+            i: self._gradient_tables(held, own) for i, (held, own) in enumerate(asked) if own.measure == "gradient"
         }
         plain = [i for i, (_, tally) in enumerate(asked) if not tally.tables and i not in exact]
         tables = [i for i, (_, tally) in enumerate(asked) if tally.tables and i not in exact]
@@ -303,5 +304,3 @@ def _widths(cuts: np.ndarray, feature: Numeric | Categorical) -> np.ndarray:
     assert isinstance(feature, Numeric)
     edges = np.concatenate([[feature.low], cuts, [feature.high]]).astype(float)
     return np.maximum(edges[2:] / 2 - edges[:-2] / 2, np.finfo(float).tiny)  # every cut has a weight, however small
-
-

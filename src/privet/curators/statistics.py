@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from privet.privacy.sensitivity import least_impurities, least_spreads
-from privet.questions.split import Split
 from privet.questions.grid import Grid
 from privet.questions.linear_maps import grouped
+from privet.questions.split import Split
+
 
 def owner_statistics(histograms: np.ndarray, grid: Grid, tables: Sequence[Split], *, classes: bool) -> np.ndarray:
     """The least impurity of every table, from the exact histograms of one owner's records: one integer for each.

@@ -1,10 +1,10 @@
 """The curtain: the private questions and the public structure, which are all that an algorithm sees of the records.
 
 Public structure (which nodes there are, how they are split) is free, because it follows from answers that were already
-paid for, and blind: a free call behaves the same whatever the records are. Every other question is charged to the scopes
-of the nodes it concerns before it is answered; a refused question leaves everything as it was. Nodes are tokens that only
-a curator makes: whether two of them hold disjoint records is decided by how they came about (``split``, ``parts``,
-``copies``), never by what an algorithm says.
+paid for, and blind: a free call behaves the same whatever the records are. Every other question is charged to the
+scopes of the nodes it concerns before it is answered; a refused question leaves everything as it was. Nodes are tokens
+that only a curator makes: whether two of them hold disjoint records is decided by how they came about (``split``,
+``parts``, ``copies``), never by what an algorithm says.
 
 No question needs exact data at hand: ``tally`` and ``choose`` ask for linear maps of histograms, noised or selected
 from, so they can be answered on one machine, in streams, on masked sums and on secret shares. docs/architecture.md
@@ -26,6 +26,7 @@ from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid
 from privet.questions.split import Choice, Split
 from privet.questions.tally import Step, Tally
+from privet.questions.word import fraction
 from privet.schema import Schema
 
 
@@ -259,6 +260,20 @@ class Curtain:
         """Exact histograms, at the price of infinity: for published variants whose claim does not hold."""
         histograms: dict[Node, np.ndarray] = _desk(self).peek(nodes)
         return histograms
+
+
+def budgets(nodes: Sequence[Node], budget: Budget) -> list[Fraction]:
+    """Each node's own budget: exact, positive, read once and copied."""
+    if not isinstance(budget, Mapping):
+        return [positive(budget)] * len(nodes) if len(nodes) else []
+    own = dict(budget.items())
+    return [positive(own.get(node)) for node in nodes]
+
+
+def positive(amount: Any) -> Fraction:
+    if type(amount) is not Fraction or amount <= 0:
+        raise LeakError("Each node needs a budget, a positive Fraction: floats do not add up exactly.")
+    return fraction(amount, "A budget")
 
 
 # What is behind each curtain that is open. Not an attribute: nothing leads there from a curtain.

@@ -116,10 +116,7 @@ def even_grid(schema: Schema, n_bins: int) -> Grid:
     """The grid that cuts every numeric feature's public range into at most ``n_bins`` bins of one width."""
     return Grid(
         schema,
-        (
-            even_cuts(feature, n_bins) if isinstance(feature, Numeric) else None
-            for feature in schema.features.values()
-        ),
+        (even_cuts(feature, n_bins) if isinstance(feature, Numeric) else None for feature in schema.features.values()),
     )
 
 

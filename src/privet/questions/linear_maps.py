@@ -14,6 +14,7 @@ from privet.questions.multiway import Multiway
 from privet.questions.split import Split
 from privet.questions.splits import LARGEST_LOG_PRIOR, Splits
 
+
 def grouped(counts: np.ndarray, split: Split) -> np.ndarray:
     """Counts of a feature's cells, (..., cells, numbers), added up by part."""
     if split.keeps_cells:

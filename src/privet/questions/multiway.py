@@ -1,6 +1,6 @@
 """Splits into any number of children, such as one for each category of an attribute: what ID3 and its kin choose from.
 
-The proofs of the scores (``privacy/sensitivity.py``) carry over unchanged: each cell of a feature goes to one child, so
+The proofs of the scores (``privacy/scores.py``) carry over unchanged: each cell of a feature goes to one child, so
 a record is in one child of every candidate, and a sum over children moves by what that one child moves. Candidates with
 fewer children than others are filled up with empty ones, which add nothing to any score and never change.
 """

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import SchemaError
-from privet.privacy.sensitivity import GRADIENT_ONE
+from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.questions.candidates import Split
 from privet.questions.grid import Grid
 from privet.schema import Categorical, Schema

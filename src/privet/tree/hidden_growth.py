@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privet.errors import SchemaError
-from privet.privacy.sensitivity import CorrectCount, Score
+from privet.privacy.scores import CorrectCount, Score
 from privet.questions.candidates import Candidates, Split
 from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import Multiway
@@ -200,7 +200,7 @@ class HiddenGrowth:
 
     def draw(self, generator: np.random.Generator) -> None:
         """A level at random, drawn by all servers together and known to none; ``generator`` is not theirs."""
-        self._split(self._curtain.draw_hidden(self._frontier, self._splits))  # type: ignore[attr-defined]
+        self._split(self._curtain.draw_hidden(self._frontier, self._splits))
 
     def _ask(self, options: Candidates, score: Score, budget: Fraction, mechanism: str) -> dict[Node, Any]:
         asked = dict.fromkeys(self._frontier, options)

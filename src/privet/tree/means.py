@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from privet.privacy.sensitivity import TARGET_ONE
+from privet.privacy.fixed_point import TARGET_ONE
 from privet.tree.tree import Tree
 
 SHRINKAGE = 5.0

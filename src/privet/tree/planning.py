@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from privet.privacy.sensitivity import ONE, TARGET_ONE, CorrectCount, Mixed, Score, SquaredError
+from privet.privacy.fixed_point import ONE, TARGET_ONE
+from privet.privacy.scores import CorrectCount, Mixed, Score, SquaredError
 
 SIZE_SHARE = Fraction(1, 50)
 """The share of the budget that measures the number of records, where no public hint is given."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from privet.privacy.sensitivity import CorrectCount, Score
+from privet.privacy.scores import CorrectCount, Score
 from privet.questions.candidates import Candidates, Choice, Split
 from privet.questions.curtain import Budget, Curtain, Node, budgets
 from privet.questions.tally import Tally

@@ -12,7 +12,7 @@ from test_tree import SCHEMA, queries_of, table
 from privet import HiddenTreeClassifier, Ledger, MemoryCurator
 from privet.curators.owners.mpc_owner import one_hot, query_cells
 from privet.privacy.joint import SeededCoins
-from privet.questions.shape import shape_of
+from privet.tree.hidden_shape import shape_of
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

@@ -14,7 +14,7 @@ from privet.algorithms.hidden_forest import budget_of_a_sample
 from privet.audit.exact import outputs
 from privet.errors import BudgetError
 from privet.privacy.receipt import Event, Receipt, amplified
-from privet.questions.shape import shape_of
+from privet.tree.hidden_shape import shape_of
 
 
 @pytest.mark.parametrize("options", [{"branches": "values"}, {"branches": "thresholds"}, {"structure": "random"}])

@@ -10,7 +10,7 @@ from test_tree import SCHEMA
 from privet.consortium.servers.store import FORMAT, KEY_BYTES, LENGTH_BYTES, NONCE_BYTES, Store, read_public
 from privet.consortium.servers.users import Users
 from privet.errors import PrivetError
-from privet.questions.shape import shape_of
+from privet.tree.hidden_shape import shape_of
 from privet.shares.engine import Secret
 from privet.tree.hidden_tree import HiddenTree
 

@@ -5,7 +5,7 @@ import pytest
 from hidden_programs import horizontally, on_shares
 from test_tree import SCHEMA, learner, queries_of, table
 
-from privet.questions.shape import shape_of
+from privet.tree.hidden_shape import shape_of
 from privet.shares.mesh import Queues
 
 

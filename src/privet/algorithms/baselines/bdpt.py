@@ -15,10 +15,10 @@ import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_whole
 from privet.algorithms.baselines.exact import exact_counts
-from privet.privacy.sensitivity import Gini
+from privet.privacy.scores import Gini
 from privet.questions.candidates import Candidates, Splits
 from privet.questions.curtain import Curtain, Node
-from privet.questions.grid import Cells, Grid, even_grid
+from privet.questions.grid import Grid, even_grid
 from privet.questions.tally import Tally
 from privet.schema import Schema
 from privet.tree.growth import Branch, branches, candidates_of, sprout
@@ -220,12 +220,11 @@ def _merged(curtain: Curtain, start: Node) -> Grid:
     fine = even_grid(curtain.schema, RESOLUTION)
     curtain.grid(fine)
     records = curtain.peek([start])[start].sum(axis=1)
-    merged = []
+    merged: list[np.ndarray | None] = []
     for f, cells in enumerate(fine.features):
         if cells.cuts is None:
-            merged.append(cells)
+            merged.append(None)
             continue
         values = np.flatnonzero(records[fine.offsets[f] : fine.offsets[f] + len(cells.cuts) + 1])
-        cuts = cells.cuts[values[MERGED::MERGED] - 1]
-        merged.append(Cells(cells.name, cuts, len(cuts) + 1 + cells.special, cells.special))
-    return Grid(tuple(merged))
+        merged.append(cells.cuts[values[MERGED::MERGED] - 1])
+    return Grid(curtain.schema, merged)

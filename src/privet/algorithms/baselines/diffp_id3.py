@@ -10,7 +10,7 @@ import numpy as np
 
 from privet.algorithms.base import check_choice, check_whole
 from privet.algorithms.baselines.id3 import ID3Classifier
-from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, Score
+from privet.privacy.scores import CorrectCount, Entropy, Gini, Score
 from privet.questions.candidates import Candidates, Split
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, even_grid

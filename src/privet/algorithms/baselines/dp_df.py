@@ -18,7 +18,7 @@ from privet.algorithms.baselines.bdpt import published_price
 from privet.algorithms.baselines.dp_forest import BinnedForest
 from privet.algorithms.baselines.exact import exact_counts
 from privet.algorithms.forest import ForestClassifier, Shoot, split_shoots, sprouts
-from privet.privacy.sensitivity import Gini
+from privet.privacy.scores import Gini
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, even_grid

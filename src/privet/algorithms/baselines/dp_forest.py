@@ -27,12 +27,13 @@ from privet.algorithms.forest import (
     split_shoots,
     sprouts,
 )
-from privet.privacy.sensitivity import TARGET_ONE, Gini, Score, SquaredError
+from privet.privacy.fixed_point import TARGET_ONE
+from privet.privacy.scores import Gini, Score, SquaredError
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
-from privet.questions.grid import Cells, Grid, even_grid
+from privet.questions.grid import Grid, even_grid
 from privet.questions.multiway import MOST_CHILDREN, Multiway, each_cell
-from privet.schema import Numeric, Schema
+from privet.schema import Schema
 from privet.tree.forest import Forest
 from privet.tree.tree import Tree
 
@@ -180,15 +181,8 @@ class DPRF(BinnedForest):
 def _grid_of(plans: list[Drawn], schema: Schema) -> Grid:
     """Cells between all thresholds of all structures, no finer."""
     grids = [plan.grid(schema) for plan in plans]
-    cells = []
-    for f, (name, feature) in enumerate(schema.features.items()):
-        if not isinstance(feature, Numeric):
-            cells.append(grids[0].features[f])
-            continue
-        own = [grid.features[f].cuts for grid in grids]
-        cuts = np.unique(np.concatenate([each for each in own if each is not None]))
-        cells.append(Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing))
-    return Grid(tuple(cells))
+    each = [[grid.features[f].cuts for grid in grids] for f in range(len(schema.features))]
+    return Grid(schema, (None if own[0] is None else np.unique(np.concatenate(own)) for own in each))
 
 
 _MEANS = "The noise of a leaf's mean is scaled by the exact number of its records."

@@ -14,7 +14,7 @@ from typing import Any
 from privet.algorithms.base import PrivateClassifier, check_whole
 from privet.algorithms.baselines.exact import exact_counts
 from privet.errors import PrivetError
-from privet.privacy.sensitivity import CorrectCount, Gini
+from privet.privacy.scores import CorrectCount, Gini
 from privet.questions.candidates import Choice, Splits
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import even_grid

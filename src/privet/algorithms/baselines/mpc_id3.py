@@ -16,12 +16,13 @@ from privet.algorithms.base import PrivateClassifier, check_choice, check_whole
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
 from privet.privacy.ledger import Scope
 from privet.privacy.receipt import Receipt
-from privet.privacy.sensitivity import CorrectCount
+from privet.privacy.scores import CorrectCount
 from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import MOST_CHILDREN
-from privet.questions.shape import Shape, shape_of
+from privet.questions.shape import Shape
 from privet.schema import Schema
 from privet.tree.hidden_growth import OpenGrowth
+from privet.tree.hidden_shape import shape_of
 from privet.tree.tree import Tree
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_whole, public_generator
-from privet.privacy.sensitivity import CorrectCount
+from privet.privacy.scores import CorrectCount
 from privet.questions.candidates import Candidates, Split
 from privet.questions.curtain import Curtain, Node
-from privet.questions.grid import Cells, Grid
+from privet.questions.grid import Grid
 from privet.schema import Categorical, Numeric, Schema
 from privet.tree.tree import Rule, Tree
 
@@ -124,14 +124,15 @@ class Drawn:
 
     def grid(self, schema: Schema) -> Grid:
         """Cells between all thresholds of the structure, no finer."""
-        cells = []
-        for f, (name, feature) in enumerate(schema.features.items()):
-            if isinstance(feature, Categorical):
-                cells.append(Cells(name, None, feature.n_codes, feature.other))
-                continue
-            cuts = np.unique([node.threshold for node in self.walk() if node.feature == f])
-            cells.append(Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing))
-        return Grid(tuple(cells))
+        return Grid(
+            schema,
+            (
+                np.unique([node.threshold for node in self.walk() if node.feature == f])
+                if isinstance(feature, Numeric)
+                else None
+                for f, feature in enumerate(schema.features.values())
+            ),
+        )
 
     def split(self, grid: Grid) -> Split:
         cells = grid.features[self.feature]

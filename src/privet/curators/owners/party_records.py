@@ -24,7 +24,7 @@ from privet.errors import BudgetError, LeakError
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import party_mechanisms
 from privet.privacy.repeatable_noise import TiedBytes
-from privet.privacy.sensitivity import score_of
+from privet.privacy.scores import score_of
 from privet.questions.candidates import Splits
 from privet.questions.codec import (
     Words,
