@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from privet.consortium.federated.coordinator import Coordinator
-from privet.consortium.federated.journal import Journal
 from privet.curators.base import Budget, Node, Tally, budgets
 from privet.curators.memory import MOST_RECORDS
 from privet.curators.owners.party_records import SHARES
-from privet.curators.owners.records_at_owner import schema_digest
 from privet.curators.remote import RemoteCurator
 from privet.errors import FederatedError
 from privet.privacy.fixed_point import GRADIENT_ONE, ONE, TARGET_ONE
@@ -41,58 +38,68 @@ from privet.questions.grid import Grid
 from privet.questions.multiway import Multiway
 from privet.schema import Schema
 
-if TYPE_CHECKING:
-    from privet.consortium.federated.channel import Channel
-    from privet.consortium.federated.identity import Known
-
 TAIL = 1024
-"""So many noise scales are never exceeded: the chance is exp(-1024)."""
+"""Noise never exceeds this many of its scales: the chance is exp(-1024)."""
+
+
+class AgreedTerms(Protocol):
+    """What the owners have agreed on before anything is asked. ``noise`` is "shared", a share from each owner, or
+    "own", the whole from each.
+    """
+
+    @property
+    def parties(self) -> Sequence[str]: ...
+    @property
+    def noise(self) -> str: ...
+    @property
+    def trust(self) -> str: ...
+
+
+class AsksOwners(Protocol):
+    """Brings questions to the owners and gives back sums over them (``consortium/federated/coordinator.py``)."""
+
+    @property
+    def terms(self) -> AgreedTerms: ...
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether some owner draws noise from a seed."""
+        ...
+
+    def tell(self, **what: Any) -> None:
+        """Let every owner do something that has no answer."""
+        ...
+
+    def sum(self, question: dict[str, Any], n: int, largest: int) -> np.ndarray:
+        """The sum over owners of ``n`` integers, none of them beyond ``largest``."""
+        ...
+
+    def each(self, question: dict[str, Any], read: Callable[[Any], Any]) -> list[Any]:
+        """What each owner says, as ``read`` understands it; ``read`` raises for what it was not asked for."""
+        ...
 
 
 class FederatedCurator(RemoteCurator):
-    """The coordinator's curator, for the parties of a channel.
+    """Charges here, and has its coordinator ask the owners, who noise, mask and answer.
 
-    ``noise="shared"``: each owner adds a share, and sums are masked; the noise is enough against
-    ``tolerated_colluders`` owners who collude with the coordinator, with ``tolerated_dropouts`` owners missing.
-    ``noise="own"``: each owner adds the whole noise and masks nothing, so that nobody has to be trusted; sums have as
-    many times the variance as there are owners. A model with a ``delta`` needs one here, or in the ledger; its noise is
-    Skellam's where it is shared, and Gaussian where each owner draws its own. ``journal`` lets a run be taken up again;
-    with ``known``, the owners' public keys, their signatures are checked here, too.
+    ``delta`` is for the ledger that it opens where it is given none; a model with a delta needs one in either. Noise is
+    then Skellam's where it is shared, and Gaussian where each owner draws its own.
+    ``consortium/federated/curator.py`` makes one for the parties of a channel.
     """
 
     capabilities = frozenset({"tally", "choose_each", "owner_sum", "copies", "parts", "focus", "zcdp"})
 
     def __init__(
-        self,
-        schema: Schema,
-        channel: Channel,
-        *,
-        tolerated_colluders: int = 1,
-        tolerated_dropouts: int = 0,
-        noise: str = "shared",
-        delta: float | None = None,
-        ledger: Ledger | None = None,
-        known: Known | None = None,
-        journal: Journal | None = None,
-        progress: Callable[[str], None] = lambda said: None,
+        self, schema: Schema, coordinator: AsksOwners, *, delta: float | None = None, ledger: Ledger | None = None
     ) -> None:
         own = ledger or Ledger.current() or Ledger(math.inf, delta, whole_orders=True)
         super().__init__(schema, own, SecureMechanisms())
-        self.coordinator = Coordinator(
-            channel,
-            schema_digest(schema),
-            colluders=tolerated_colluders,
-            dropouts=tolerated_dropouts,
-            noise=noise,
-            known=known,
-            journal=journal,
-            progress=progress,
-        )
-        self.trust = self.coordinator.terms.trust
-        if noise == "shared":
+        self.coordinator = coordinator
+        self.trust = coordinator.terms.trust
+        if coordinator.terms.noise == "shared":
             self.noises = SHARES
-        self.n_owners = len(self.coordinator.terms.parties)
-        if self.coordinator.reproducible:
+        self.n_owners = len(coordinator.terms.parties)
+        if coordinator.reproducible:
             self.void = (*self.void, "random_state: the noise can be reproduced")
         self._told_splits: WeakKeyDictionary[Splits | Multiway, str] = WeakKeyDictionary()
 
@@ -135,8 +142,7 @@ class FederatedCurator(RemoteCurator):
     def _sum(
         self, question: dict[str, Any], shapes: Mapping[Node, tuple[int, ...]], scales: Sequence[float]
     ) -> dict[Node, np.ndarray]:
-        n_parties = len(self.coordinator.terms.parties)
-        most = n_parties * (MOST_RECORDS * max(TARGET_ONE, GRADIENT_ONE, ONE) + math.ceil(TAIL * max(scales)))
+        most = self.n_owners * (MOST_RECORDS * max(TARGET_ONE, GRADIENT_ONE, ONE) + math.ceil(TAIL * max(scales)))
         sizes = [math.prod(shape) for shape in shapes.values()]
         flat = self.coordinator.sum(question, sum(sizes), most)
         pieces = np.split(flat, np.cumsum(sizes)[:-1])
