@@ -329,7 +329,7 @@ class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
         labels = Candidates(None, len(curtain.schema.classes or ()), labelled=True, stop=True)
         choices = curtain.choose(dict.fromkeys(leaves, labels), CorrectCount(), budgets, mechanism="exponential")
         for node, choice in choices.items():
-            (tree.nodes[leaves[node].number].label,) = choice.labels or ()
+            tree.nodes[leaves[node].number].label = choice.labels[0]
 
 
 class HistogramTreeRegressor(_HistogramTree, PrivateRegressor):

@@ -195,7 +195,7 @@ class PrivaTreeClassifier(PrivateClassifier):
         leaves |= frontier
         labels = Candidates(None, len(schema.classes or ()), labelled=True, stop=True)
         for node, choice in curtain.choose(dict.fromkeys(leaves, labels), CorrectCount(), shares.leaf).items():
-            (tree.nodes[leaves[node]].label,) = choice.labels or ()
+            tree.nodes[leaves[node]].label = choice.labels[0]
         return tree.simplified()
 
     def _grid(self, schema: Schema) -> Grid:

@@ -287,7 +287,7 @@ class BudgetedSplit:
             dict.fromkeys(leaves, options), CorrectCount(), self.leaf_budget, mechanism=mechanism
         )
         for node, choice in chosen.items():
-            (tree.nodes[leaves[node].branch.number].label,) = choice.labels or ()
+            tree.nodes[leaves[node].branch.number].label = choice.labels[0]
 
 
 class SoundSplit(BudgetedSplit):

@@ -451,6 +451,11 @@ class Desk:
         self._places.update((node, Place(scope, root, own)) for node, scope, own in zip(nodes, scopes, held))
         return nodes
 
+    @property
+    def cells(self) -> Grid:
+        """The present grid."""
+        return self._cells()
+
     def _cells(self) -> Grid:
         if self._grid is None:
             raise LeakError("Set the curator's grid before asking about cells.")

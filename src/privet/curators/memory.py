@@ -106,7 +106,7 @@ class MemoryRoom(CountingRoom):
         self._records_of = records
         self._part_bytes = part_bytes
         self._range = records.schema.target
-        self._labels = records.labels if records.targets is None else _moments(records.targets, *self._ends())
+        self._labels: Any = records.labels if records.targets is None else _moments(records.targets, *self._ends())
         self._binned: Binned | None = None
         self._counted: WeakKeyDictionary[Held, np.ndarray] = WeakKeyDictionary()  # histograms on the present grid
 

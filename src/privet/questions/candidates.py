@@ -70,10 +70,10 @@ class Candidates(Word):
         if splits is None or allowed is None:
             put(self, allowed=None, indices=_all(n))
         else:
-            put(self, allowed=array(allowed, bool, "``allowed``"))
-            put(self, indices=frozen(np.flatnonzero(self.allowed)))
-            if len(self.allowed) != n:  # type: ignore[arg-type]
+            own = array(allowed, bool, "``allowed``")
+            if len(own) != n:
                 raise LeakError("``allowed`` must say yes or no to every split.")
+            put(self, allowed=own, indices=frozen(np.flatnonzero(own)))
         n_children = self.indices if splits is None else splits.n_children[self.indices]
         put(self, n_children=n_children, _ends=self._all_ends(n_children))
         put(self, _n_splits=int(self._ends[-1]) if len(self._ends) else 0)

@@ -40,7 +40,8 @@ class Cells(Word):
     special: bool  # the last cell is for missing or unlisted values
 
     def __init__(self, name: str, feature: Numeric | Categorical, cuts: Iterable[float] | None) -> None:
-        if type(feature) is Categorical:
+        if isinstance(feature, Categorical):
+            exactly(Categorical, feature, "A feature")
             if cuts is not None:
                 raise LeakError(f"Column {name!r} is categorical: it has no cuts.")
             put(self, name=name, cuts=None, n_cells=feature.n_codes, special=feature.other)

@@ -99,7 +99,7 @@ class Splits(Word):
 
     def split(self, index: int) -> Split:
         f = int(self.feature[index])
-        return Split(f, (~self.left_cells(index)).astype(np.uint8))
+        return Split(f, (~self.left_cells(index)).astype(np.uint8).tobytes())
 
     def allowed_within(self, reachable: np.ndarray) -> np.ndarray:
         """Which splits separate anything inside a node that only the flat cells ``reachable`` can reach.

@@ -1,7 +1,7 @@
 """What every word is: a value of an exact, final, frozen type, whose constructor copied and checked all of itself.
 
 Behind the curtain no caller's code runs. So a word holds built-in types and read-only arrays that nobody else has a
-reference to, has no attribute that could be set, and cannot be subclassed; and curators take words of exact types alone.
+reference to, has no attribute that could be set, and cannot be subclassed; and curators take exact types alone.
 """
 
 from __future__ import annotations

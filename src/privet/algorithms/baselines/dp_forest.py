@@ -181,8 +181,10 @@ class DPRF(BinnedForest):
 def _grid_of(plans: list[Drawn], schema: Schema) -> Grid:
     """Cells between all thresholds of all structures, no finer."""
     grids = [plan.grid(schema) for plan in plans]
-    each = [[grid.features[f].cuts for grid in grids] for f in range(len(schema.features))]
-    return Grid(schema, (None if own[0] is None else np.unique(np.concatenate(own)) for own in each))
+    each = [
+        [cuts for grid in grids if (cuts := grid.features[f].cuts) is not None] for f in range(len(schema.features))
+    ]
+    return Grid(schema, (np.unique(np.concatenate(own)) if own else None for own in each))
 
 
 _MEANS = "The noise of a leaf's mean is scaled by the exact number of its records."

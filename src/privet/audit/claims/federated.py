@@ -48,18 +48,10 @@ class BoundsSeen(Law):
         return dict(enumerate(np.log(law).tolist()))
 
     def _watched(self, X: np.ndarray, y: np.ndarray) -> Any:
-        from privet.curators.memory import MemoryCurator
-
-        class Watched(MemoryCurator):
-            told: list[np.ndarray]
-
-            def owner_sum(self, *question: Any) -> dict[Any, np.ndarray]:
-                answers = super().owner_sum(*question)
-                self.told = list(answers.values())
-                return answers
+        from privet.audit.claims.watched import Watched
 
         schema = Schema({f"f{j}": Numeric(0, 1, integer=True) for j in range(X.shape[1])}, classes=[0, 1])
-        curator = Watched(X, y, schema)
+        curator = Watched(X, y, schema, "owner_sum")
         tree(self.epsilon, variant=self.variant, save_budget=True).fit_curator(curator)
         return curator
 

@@ -36,12 +36,12 @@ from privet.consortium.federated.signed import SignedReceipt, checked_receipt
 from privet.consortium.federated.terms import OTHER_PROTOCOL, PROTOCOL, RUN, Terms, join_statement, receipt_statement
 from privet.consortium.federated.wire import pack, unpack
 from privet.curators.owners.party_records import QUESTIONS, PartyRecords
-from privet.curators.owners.records_at_owner import schema_digest
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError, PrivetError
 from privet.privacy.ledger import Amount, Ledger, show
 from privet.privacy.ledger_file import lock
 from privet.privacy.repeatable_noise import TiedBytes
 from privet.privacy.zcdp import rho_of
+from privet.questions.codec import schema_digest
 from privet.schema import Schema
 
 

@@ -133,9 +133,9 @@ class Server:
         from privet.consortium.servers.hidden_service import keep, ring_for
         from privet.curators.hidden import HiddenCurator
         from privet.curators.mpc import MpcCurator, Owners
-        from privet.curators.owners.records_at_owner import schema_digest
         from privet.curators.row_owners import RowOwners
         from privet.privacy.joint import SeededCoins
+        from privet.questions.codec import schema_digest
 
         with ExitStack() as stack:
             mesh = self.join(job, stack)
