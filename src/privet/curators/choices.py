@@ -10,9 +10,9 @@ import numpy as np
 from privet.curators.base import Budget, Node, budgets
 from privet.curators.counting import Counting, ratio
 from privet.errors import LeakError
+from privet.privacy.event import SELECTIONS, Event
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.mechanisms import selection_scale
-from privet.privacy.receipt import SELECTIONS, Event
 from privet.privacy.scores import (
     CorrectCount,
     Entropy,

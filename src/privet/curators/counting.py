@@ -11,8 +11,9 @@ import numpy as np
 
 from privet.curators.base import Curator, Node, Step
 from privet.errors import LeakError
-from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms
+from privet.privacy.scope import Scope
 from privet.privacy.zcdp import ratio_for
 from privet.questions.candidates import Split
 from privet.questions.grid import Grid

@@ -24,8 +24,9 @@ from privet.curators.owners.records_at_owner import schema_digest
 from privet.curators.remote import RemoteCurator
 from privet.errors import FederatedError
 from privet.privacy.fixed_point import GRADIENT_ONE, ONE, TARGET_ONE
-from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import SecureMechanisms
+from privet.privacy.scope import Scope
 from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates, Choice, Split, Splits
 from privet.questions.codec import (

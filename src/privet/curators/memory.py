@@ -21,9 +21,10 @@ from privet.curators.base import Node
 from privet.curators.central import CentralCurator
 from privet.errors import LeakError, SchemaError
 from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
-from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
 from privet.privacy.samplers import draw_parts
+from privet.privacy.scope import Scope
 from privet.privacy.sensitivity import gradient_pairs
 from privet.questions.candidates import Split
 from privet.questions.grid import Grid

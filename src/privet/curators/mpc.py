@@ -28,11 +28,11 @@ from privet.curators.owners.mpc_owner import Line
 from privet.curators.owners.records_at_owner import schema_digest
 from privet.curators.remote import RemoteCurator
 from privet.errors import LeakError, MpcError, SchemaError
+from privet.privacy.event import Event
 from privet.privacy.joint import Coins, JointMechanisms
 from privet.privacy.joint_scores import check_joint, joint_scores, score_bits, score_range
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms
-from privet.privacy.receipt import Event
 from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates, Split
 from privet.questions.linear_maps import children_of, grouped, prior_points

@@ -12,8 +12,8 @@ import numpy as np
 from privet.curators.base import Node, budgets
 from privet.curators.counting import Counting, ratio
 from privet.errors import LeakError
+from privet.privacy.event import Event
 from privet.privacy.mechanisms import scale_for
-from privet.privacy.receipt import Event
 from privet.privacy.scores import JointQuantiles, Quantile
 from privet.questions.grid import numeric_cuts
 from privet.questions.linear_maps import prior_points

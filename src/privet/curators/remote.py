@@ -18,8 +18,9 @@ from privet.curators.base import Node, Tally
 from privet.curators.central import CentralCurator
 from privet.curators.owners.records_at_owner import grid_words
 from privet.errors import LeakError
-from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms
+from privet.privacy.scope import Scope
 from privet.questions.candidates import Split
 from privet.questions.grid import Grid
 from privet.schema import Schema

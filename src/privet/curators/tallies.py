@@ -14,9 +14,9 @@ from privet.curators.base import Budget, Node, Tally, budgets
 from privet.curators.counting import Counting, ratio
 from privet.curators.statistics import owner_statistics, statistic_sensitivity
 from privet.errors import LeakError
+from privet.privacy.event import Event
 from privet.privacy.fixed_point import TARGET_BITS
 from privet.privacy.mechanisms import scale_for
-from privet.privacy.receipt import Event
 from privet.privacy.sensitivity import (
     euclidean_sensitivity,
     gradient_tally_sensitivity,

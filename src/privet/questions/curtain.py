@@ -23,7 +23,8 @@ from typing import NoReturn, cast
 import numpy as np
 
 from privet.errors import CapabilityError, LeakError
-from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.ledger import Ledger
+from privet.privacy.scope import Scope
 from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates, Choice, Split
 from privet.questions.grid import Grid

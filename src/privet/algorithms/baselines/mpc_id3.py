@@ -14,8 +14,8 @@ from typing import Any
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_whole
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
-from privet.privacy.ledger import Scope
 from privet.privacy.receipt import Receipt
+from privet.privacy.scope import Scope
 from privet.privacy.scores import CorrectCount
 from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import MOST_CHILDREN
