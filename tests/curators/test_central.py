@@ -16,10 +16,10 @@ from privet import BudgetError, CapabilityError, Categorical, LeakError, Ledger,
 from privet.audit.exact import loss, transcripts
 from privet.audit.scripted import SELECTION_LAWS
 from privet.curators.base import Node, Tally
+from privet.privacy.event import SELECTIONS, add_up
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.laws import log_exponential, log_geometric, log_joint_quantiles
 from privet.privacy.mechanisms import SecureMechanisms, mechanisms, selection_scale
-from privet.privacy.receipt import SELECTIONS, add_up
 from privet.privacy.scores import (
     MEDIAN,
     CorrectCount,
@@ -321,10 +321,6 @@ def refused_questions(curator, root):
         def of(self, children):
             return children.sum(axis=(1, 2)) * 1000
 
-    class MyCount(CorrectCount):
-        def of(self, children):
-            return children.sum(axis=(1, 2)) * 1000
-
     def choose(options=options, score=Gini(), budget=tenth, node=root, **more):  # noqa: B008
         return lambda: curator.choose({node: options}, score, budget, **more)
 
@@ -349,7 +345,6 @@ def refused_questions(curator, root):
         ("labels by another score", LeakError, choose(candidates_of(curator, labelled=True), Gini())),
         ("labels by another score", LeakError, choose(labels, Mixed(0))),
         ("a score of one's own", LeakError, choose(score=MyScore())),
-        ("a score of one's own", LeakError, choose(score=MyCount())),
         ("a quantile beside stopping", LeakError, choose(candidates_of(curator, stop=True), MEDIAN)),
         ("labels by another score", LeakError, choose(labels, MEDIAN)),
         ("targets of classes", LeakError, lambda: curator.tally({root: Tally(measure="target")}, tenth)),

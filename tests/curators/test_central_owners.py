@@ -9,8 +9,8 @@ import pytest
 
 from privet import BudgetError, Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
 from privet.audit.exact import loss, transcripts
+from privet.privacy.event import add_up
 from privet.privacy.fixed_point import ONE
-from privet.privacy.receipt import add_up
 from privet.privacy.scores import Gini
 from privet.questions.candidates import Candidates, Split
 from privet.questions.grid import even_grid

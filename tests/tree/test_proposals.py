@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from privet import Categorical, FederatedCurator, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
 from privet.audit.exact import loss, transcripts
 from privet.consortium.federated.channel import in_process
-from privet.privacy.receipt import add_up
+from privet.privacy.event import add_up
 from privet.privacy.scores import CorrectCount, Gini
 from privet.questions.candidates import Candidates, Split
 from privet.questions.grid import public_grid

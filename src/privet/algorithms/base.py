@@ -19,8 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
 from privet.errors import BudgetError, PrivetError, SchemaError
-from privet.privacy.ledger import Ledger, Scope, checked_delta, exact
-from privet.privacy.receipt import Event, Receipt, add_up_slack, spending
+from privet.privacy.amounts import checked_delta, exact
+from privet.privacy.event import Event, add_up_slack, spending
+from privet.privacy.ledger import Ledger
+from privet.privacy.receipt import Receipt
+from privet.privacy.scope import Scope
 from privet.privacy.zcdp import rho_within
 from privet.questions.curtain import Curtain, Node
 from privet.schema import Numeric, Schema, nearest

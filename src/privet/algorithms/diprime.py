@@ -31,8 +31,8 @@ from privet.algorithms.forest import (
 )
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
+from privet.privacy.amounts import exact
 from privet.privacy.fixed_point import TARGET_ONE
-from privet.privacy.ledger import exact
 from privet.privacy.scores import MEDIAN, Gini, Score, SquaredError
 from privet.questions.candidates import Candidates, Split, Splits
 from privet.questions.curtain import Curtain, Node

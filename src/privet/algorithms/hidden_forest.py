@@ -15,7 +15,7 @@ from typing import Any
 from privet.algorithms.base import check_choice, check_whole
 from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
-from privet.privacy.receipt import amplified
+from privet.privacy.event import amplified
 from privet.questions.curtain import Curtain, Node
 from privet.schema import Schema
 from privet.tree.forest import Forest

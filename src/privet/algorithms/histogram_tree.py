@@ -26,8 +26,8 @@ from privet.algorithms.base import (
     is_number,
 )
 from privet.errors import PrivetError
+from privet.privacy.amounts import exact
 from privet.privacy.fixed_point import ONE, TARGET_ONE
-from privet.privacy.ledger import exact
 from privet.privacy.scores import CorrectCount
 from privet.privacy.zcdp import ratio_for
 from privet.questions.candidates import Candidates, Split

@@ -22,8 +22,8 @@ from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.private_tree import grow_trees
 from privet.algorithms.size import Size, size_share
 from privet.errors import PrivetError
+from privet.privacy.amounts import checked_delta, exact
 from privet.privacy.fixed_point import GRADIENT_ONE
-from privet.privacy.ledger import checked_delta, exact
 from privet.privacy.scores import GradientNorm
 from privet.privacy.zcdp import rho_of, rho_within
 from privet.progress import Progress

@@ -20,7 +20,7 @@ import numpy as np
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
-from privet.privacy.ledger import exact
+from privet.privacy.amounts import exact
 from privet.privacy.mechanisms import selection_scale
 from privet.privacy.scores import CorrectCount
 from privet.questions.candidates import Candidates, Split

@@ -26,9 +26,9 @@ from privet.curators.routing import child_of
 from privet.curators.row_owners import RowOwners
 from privet.curators.shared_rows import RowLevel, SharedRows
 from privet.errors import LeakError
+from privet.privacy.event import Event
 from privet.privacy.joint_scores import joint_scores
-from privet.privacy.ledger import Scope
-from privet.privacy.receipt import Event
+from privet.privacy.scope import Scope
 from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid

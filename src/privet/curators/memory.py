@@ -22,9 +22,10 @@ from privet.curators.desk import Desk, capabilities_of
 from privet.curators.records import Binned, Records
 from privet.curators.room import CountingRoom
 from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
-from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
 from privet.privacy.samplers import draw_parts
+from privet.privacy.scope import Scope
 from privet.privacy.sensitivity import gradient_pairs
 from privet.questions.grid import Grid
 from privet.questions.split import Split

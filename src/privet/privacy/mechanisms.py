@@ -17,9 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from privet.errors import BudgetError, LeakError
+from privet.privacy.event import SELECTIONS
 from privet.privacy.laws import log_gaussian
 from privet.privacy.noise_shares import geometric_shares, skellam_shares
-from privet.privacy.receipt import SELECTIONS
 from privet.privacy.repeatable_noise import TiedBytes
 from privet.privacy.samplers import draw_parts, joint_quantiles, one_sided_geometric, survivors
 from privet.privacy.scores import JointQuantiles

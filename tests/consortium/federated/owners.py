@@ -10,7 +10,8 @@ import numpy as np
 from privet import Categorical, FederatedCurator, Ledger, Numeric, Schema
 from privet.curators.base import Tally
 from privet.curators.memory import MemoryCurator
-from privet.privacy.receipt import Receipt, add_up
+from privet.privacy.event import add_up
+from privet.privacy.receipt import Receipt
 from privet.questions.candidates import Split
 from privet.questions.grid import public_grid
 

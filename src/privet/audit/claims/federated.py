@@ -13,9 +13,9 @@ from scipy.special import gamma, kv  # type: ignore[import-untyped]
 from privet.audit.bound import Bound
 from privet.audit.claims.law import Law, LogLaw, joined, log_geometric_at_least, yes_or_no
 from privet.audit.pair import Pair
+from privet.privacy.amounts import exact
 from privet.privacy.fixed_point import ONE
 from privet.privacy.laws import log_geometric_shares, log_skellam
-from privet.privacy.ledger import exact
 from privet.privacy.mechanisms import scale_for
 from privet.privacy.noise_shares import geometric_shares, skellam_shares
 from privet.privacy.sensitivity import least_impurities

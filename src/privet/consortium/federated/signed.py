@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from privet.consortium.federated.identity import Known, check_signature
 from privet.consortium.federated.terms import Terms, receipt_statement
 from privet.errors import FederatedError, ReceiptError
-from privet.privacy.receipt import Event, Receipt, spending
+from privet.privacy.event import Event, spending
+from privet.privacy.receipt import Receipt
 
 FORMAT = "privet-signed-receipt-1"
 

@@ -25,7 +25,8 @@ from privet.consortium.net.channel import Channel, Listener, RunEndedError, conn
 from privet.consortium.net.links import Inbox, join, server_name
 from privet.consortium.servers.config import TRAINER, Config
 from privet.errors import MpcError, PrivetError
-from privet.privacy.ledger import Ledger, show
+from privet.privacy.amounts import show
+from privet.privacy.ledger import Ledger
 from privet.privacy.ledger_file import KeptLedger
 from privet.shares.engine import Engine
 from privet.shares.mesh import PARTIES, Mesh
