@@ -20,7 +20,7 @@ import numpy as np
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
 from privet.curators.desk import Desk
 from privet.errors import PrivetError, SchemaError
-from privet.privacy.ledger import exact
+from privet.privacy.amounts import exact
 from privet.privacy.receipt import Receipt
 from privet.privacy.scores import CorrectCount, Entropy, Gini, RootGini, Score
 from privet.questions.candidates import Candidates, Split, Splits

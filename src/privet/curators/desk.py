@@ -20,9 +20,10 @@ import numpy as np
 
 from privet.curators.prices import MEASURES, check_score, quantile_score, score_named, statistic_sensitivity
 from privet.errors import CapabilityError, LeakError
-from privet.privacy.ledger import Ledger, Scope
+from privet.privacy.event import SELECTIONS, Event
+from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import scale_for, selection_scale
-from privet.privacy.receipt import SELECTIONS, Event
+from privet.privacy.scope import Scope
 from privet.privacy.scores import GradientNorm, Quantile, Score
 from privet.privacy.sensitivity import euclidean_sensitivity
 from privet.privacy.zcdp import ratio_for, rho_within

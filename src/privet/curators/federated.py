@@ -23,9 +23,10 @@ from privet.curators.owners.party_records import SHARES
 from privet.curators.records import MOST_RECORDS
 from privet.curators.remote import Numbered, RemoteRoom
 from privet.errors import FederatedError, LeakError
+from privet.privacy.event import Event
 from privet.privacy.fixed_point import GRADIENT_ONE, ONE, TARGET_ONE
-from privet.privacy.ledger import Ledger, Scope
-from privet.privacy.receipt import Event
+from privet.privacy.ledger import Ledger
+from privet.privacy.scope import Scope
 from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates
 from privet.questions.codec import (

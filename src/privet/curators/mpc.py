@@ -29,10 +29,10 @@ from privet.curators.owners.mpc_owner import Line
 from privet.curators.records import MOST_RECORDS
 from privet.curators.remote import Numbered, RemoteRoom, numbers_of
 from privet.errors import LeakError, MpcError, SchemaError
+from privet.privacy.event import Event
 from privet.privacy.joint import Coins, JointMechanisms
 from privet.privacy.joint_scores import check_joint, joint_scores, score_bits, score_range
 from privet.privacy.ledger import Ledger
-from privet.privacy.receipt import Event
 from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates
 from privet.questions.codec import schema_digest

@@ -9,8 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from privet.privacy.ledger import Scope
-from privet.privacy.receipt import Event
+from privet.privacy.event import Event
+from privet.privacy.scope import Scope
 from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates
 from privet.questions.codec import grid_words

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from privet.curators.statistics import owner_statistics
+from privet.privacy.event import Event
 from privet.privacy.fixed_point import TARGET_BITS
-from privet.privacy.ledger import Scope
 from privet.privacy.mechanisms import Mechanisms
-from privet.privacy.receipt import Event
+from privet.privacy.scope import Scope
 from privet.privacy.scores import GradientNorm, JointQuantiles, Quantile, Score
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid, numeric_cuts
