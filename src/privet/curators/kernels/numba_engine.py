@@ -51,23 +51,23 @@ def _cut_group(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[
     padded = np.full((m, int(lengths.max()) + 1), np.inf)
     for f, each in enumerate(cuts):
         padded[f, : len(each)] = each
-    # An octave gets a quarter as many buckets as there are cuts: one cut a bucket on a linear grid.
-    octave = min(max(int(lengths.max()).bit_length() - 2, 2), 10)
-    shift = 23 - octave
-    scales = np.empty((m, 5))
-    firsts = np.empty((m, compiled.n_buckets(shift)), np.uint16)
-    crowded = np.empty(m, np.uint8)
-    compiled.tabulate(padded, lengths, shift, scales, firsts, crowded)
-    known = (padded, lengths, np.array(missing, np.uint8), shift, scales, firsts, crowded)
-    direct = X.dtype == np.float64 and X.flags.aligned and X.dtype.isnative
-    step = max(1, n if direct else (1 << 16) // m)
+    firsts = np.empty((m, (1 << min(int(lengths.max()).bit_length() + 6, 13)) + 1), np.uint16)
+    lows, scales = np.empty(m), np.empty(m)
+    compiled.tabulate(padded, lengths, lows, scales, firsts)
+    known = (padded, lengths, np.array(missing, np.uint8), lows, scales, firsts)
+    ready = X.dtype == np.float64 and X.flags.aligned and X.dtype.isnative
+    rows_ready, columns_ready = ready and X.flags.c_contiguous, ready and X.flags.f_contiguous
+    step = max(1, (1 << 16) // m)
 
     def work(a: int, b: int) -> NDArray[np.uint8]:
         flags = np.zeros(m, np.uint8)
+        if rows_ready or columns_ready:
+            compiled.cut(X.T if columns_ready else X, columns_ready, a, b, *known, out, flags)
+            return flags
         for i in range(a, b, step):
             part = slice(i, min(i + step, b))
-            values = X[part] if direct else np.ascontiguousarray(X[part], np.float64)
-            compiled.cut(values, *known, out[part], flags)
+            values = np.ascontiguousarray(X[part], np.float64)
+            compiled.cut(values, False, 0, len(values), *known, out[part], flags)
         return flags
 
     return np.bitwise_or.reduce(_run(work, _ranges(n, n * m)), axis=0)
