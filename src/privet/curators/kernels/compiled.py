@@ -8,10 +8,12 @@ answers are exact.
 import sys
 
 import numpy as np
-from numba import int32, njit, types, uint16, uint64
+from numba import int32, int64, njit, types, uint16, uint64
 
 BLOCK = 256
 """Rows that :func:`cut` takes at a time: few enough for the first-level cache."""
+UNSURE = 1 << 15
+"""Marks a bucket that holds a cut, in a table of fewer cuts than this."""
 
 
 def kernel(function):
@@ -35,7 +37,7 @@ def bucket(x, low, scale, top):
 
 @kernel
 def tabulate(cuts, lengths, lows, scales, firsts):
-    """For each feature and bucket, the number of cuts in lower buckets; ``cuts`` is padded at the right."""
+    """For each feature and bucket, the number of cuts in lower buckets and the mark; ``cuts`` is padded at the right."""
     top = firsts.shape[1] - 2
     for f in range(len(lengths)):
         n = lengths[f]
@@ -47,9 +49,10 @@ def tabulate(cuts, lengths, lows, scales, firsts):
         scales[f] = top / min(max(high - low, 1e-300), 1e308)
         c = 0
         for g in range(top + 1):
-            firsts[f, g] = c
+            first = c
             while c < n and bucket(cuts[f, c], low, scales[f], float(top)) == g:
                 c += 1
+            firsts[f, g] = first | (UNSURE if c > first else 0)
         firsts[f, top + 1] = c
 
 
@@ -64,7 +67,7 @@ def cut(X, by_columns, start, stop, cuts, lengths, missing, lows, scales, firsts
     block, one, few = uint64(BLOCK), uint64(1), uint64(64)
     found = np.empty((BLOCK, len(lengths)), np.uint16)
     unsure = np.empty(BLOCK + 1, np.uint32)
-    top = float(firsts.shape[1] - 2)
+    top, known = float(firsts.shape[1] - 2), uint16(UNSURE - 1)
     for r in range(uint64(start), uint64(stop), block):
         size = uint64(min(block, uint64(uint64(stop) - r)))
         odd = False
@@ -87,18 +90,17 @@ def cut(X, by_columns, start, stop, cuts, lengths, missing, lows, scales, firsts
             mine, first = cuts[f], firsts[f]
             n_unsure = uint64(0)
             for k in range(size):
-                g = uint64(found[k, f])
-                c = first[g]
+                c = first[uint64(found[k, f])]
                 out[uint64(r + k), f] = c
                 unsure[n_unsure] = k
-                n_unsure = uint64(n_unsure + uint64(c != first[uint64(g + one)]))
+                n_unsure = uint64(n_unsure + uint64(c >> uint16(15)))
             for u in range(n_unsure):
                 k = uint64(unsure[u])
                 i = uint64(r + k)
                 x = X[f, i] if by_columns else X[i, f]
                 g = uint64(found[k, f])
-                c = uint64(first[g])
-                left = uint64(uint64(first[uint64(g + one)]) - c)
+                c = uint64(first[g] & known)
+                left = uint64(uint64(first[uint64(g + one)] & known) - c)
                 while left > few:
                     half = uint64(left >> one)
                     c = uint64(c + half) if mine[uint64(c + half - one)] < x else c
@@ -130,16 +132,16 @@ def mend(X, by_columns, start, stop, lengths, missing, out, flags):
 
 
 @kernel
-def count(cells, labels, rows, whole, bounds, offsets, widths, f_start, f_stop, limit, out):
+def count(cells, labels, weights, rows, whole, bounds, offsets, widths, f_start, f_stop, accumulator, out):
     """Add the counts of features ``f_start`` to ``f_stop`` to ``out``, node by node.
 
-    Features go in groups whose int32 counts fit ``limit``, so that they stay in cache; a node with
-    fewer values than counts is counted in place. What is returned means nothing: it keeps the compiler
-    from dropping the reads ahead.
+    Features go in groups whose counts fit ``accumulator``, so that they stay in cache; a node with fewer
+    values than counts is counted in place. Without ``weights`` (None) every branch on them is compiled
+    away. What is returned means nothing: it keeps the compiler from dropping the reads ahead.
     """
     classes = uint64(out.shape[2])
     local = np.empty(len(offsets), np.uint32)
-    accumulator = np.empty(0, np.int32)
+    limit = uint64(len(accumulator))
     batch = uint64(32)
     ahead = np.empty(batch, np.uint32)
     classes_ahead = np.empty(batch, np.uint16)
@@ -149,7 +151,7 @@ def count(cells, labels, rows, whole, bounds, offsets, widths, f_start, f_stop, 
         f0 = uint64(f_start)
         while f0 < uint64(f_stop) and a < b:
             width, f1 = uint64(0), f0
-            while f1 < uint64(f_stop) and (f1 == f0 or uint64((width + uint64(widths[f1])) * classes) <= uint64(limit)):
+            while f1 < uint64(f_stop) and (f1 == f0 or uint64((width + uint64(widths[f1])) * classes) <= limit):
                 local[f1] = width
                 width = uint64(width + uint64(widths[f1]))
                 f1 = uint64(f1 + uint64(1))
@@ -157,11 +159,12 @@ def count(cells, labels, rows, whole, bounds, offsets, widths, f_start, f_stop, 
                 for k in range(a, b):
                     i = k if whole else uint64(rows[k])
                     y = uint64(labels[i])
+                    weight = 1 if weights is None else int64(weights[i])
                     for f in range(f0, f1):
-                        out[node, uint64(uint64(offsets[f]) + uint64(cells[i, f])), y] += 1
+                        out[node, uint64(uint64(offsets[f]) + uint64(cells[i, f])), y] += weight
             else:
                 if uint64(len(accumulator)) < uint64(width * classes):
-                    accumulator = np.empty(width * classes, np.int32)
+                    accumulator = np.empty(width * classes, accumulator.dtype)
                 counts = accumulator[: width * classes].reshape((classes, width))
                 counts[:] = 0
                 for start in range(a, b, batch):
@@ -175,8 +178,13 @@ def count(cells, labels, rows, whole, bounds, offsets, widths, f_start, f_stop, 
                     for k in range(size):
                         i = uint64(ahead[k])
                         mine = counts[uint64(classes_ahead[k])]
-                        for f in range(f0, f1):
-                            mine[uint64(local[f] + uint64(cells[i, f]))] += int32(1)
+                        if weights is None:
+                            for f in range(f0, f1):
+                                mine[uint64(local[f] + uint64(cells[i, f]))] += int32(1)
+                        else:
+                            weight = int64(weights[i])
+                            for f in range(f0, f1):
+                                mine[uint64(local[f] + uint64(cells[i, f]))] += weight
                 for f in range(f0, f1):
                     for c in range(uint64(widths[f])):
                         for y in range(classes):
@@ -198,6 +206,20 @@ def total(cells, values, rows, whole, bounds, offsets, f_start, f_stop, out):
                 here = mine[uint64(uint64(offsets[f]) + uint64(cells[i, f]))]
                 for j in range(columns):
                     here[j] += own[j]
+
+
+@kernel
+def refine(column, table, n_parts, rows, whole, start, stop, parts):
+    """Split the parts of rows ``start`` to ``stop`` of the list by one more column; False on a cell without part."""
+    good = True
+    for k in range(uint64(start), uint64(stop)):
+        c = uint64(column[k if whole else uint64(rows[k])])
+        own = uint64(k - uint64(start))
+        if c < uint64(len(table)):
+            parts[own] = uint64(parts[own]) * uint64(n_parts) + uint64(table[c])
+        else:
+            good = False
+    return good
 
 
 @kernel
@@ -269,12 +291,13 @@ def _signatures():
     yield (
         count,
         [
-            (_read(c, 2, "A"), _read(y), *level, _read(i8), _read(i8), i8, i8, i8, _write(i8, 3))
+            (_read(c, 2, "A"), _read(y), weights, *level, _read(i8), _read(i8), i8, i8, _write(counter), _write(i8, 3))
             for c in (u8, uint16)
-            for y in (u8, uint16)
+            for y, weights, counter in ((u8, types.none, i4), (uint16, types.none, i4), (uint16, _read(u8), i8))
         ],
     )
     yield total, [(_read(c, 2, "A"), _read(i8, 2), *level, *features, _write(i8, 3)) for c in (u8, uint16)]
+    yield refine, [(_read(c, 1, "A"), _read(u8), i8, *level[:2], i8, i8, _write(u8)) for c in (u8, uint16)]
     blocks = (_read(u8, 2, "A"), _read(uint16, 2, "A"))
     yield route, [(*blocks, _read(i8), _read(u8), _read(i8), _read(i8), *level, _write(u8), _write(i8))]
 
