@@ -13,8 +13,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from flipping import FlippingProxy
 
+from consortium.net.flipping import FlippingProxy
 from privet.consortium.net.certificates import fingerprint, make_certificate
 from privet.consortium.net.channel import (
     MOST_WORDS,

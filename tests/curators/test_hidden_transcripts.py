@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from hidden_programs import horizontally, on_shares
-from test_tree import SCHEMA, learner, queries_of, table
 
+from hidden_programs import SCHEMA, horizontally, learner, on_shares, queries_of, table
 from privet.questions.shape import shape_of
 from privet.shares.mesh import Queues
 

@@ -1,9 +1,8 @@
 """What is too large is refused before anything is spent, and a message says what fits."""
 
 import pytest
-from hidden_programs import horizontally, on_shares
-from test_tree import SCHEMA, table
 
+from hidden_programs import SCHEMA, horizontally, on_shares, table
 from privet import HiddenForestClassifier, HiddenTreeClassifier
 from privet.datasets import load_adult
 from privet.errors import PrivetError

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
-from town import OWNERS, QUERIES, SCHEMA, Town
 
+from consortium.servers.town import OWNERS, QUERIES, SCHEMA, Town
 from privet.consortium.servers.hidden_service import predict
 from privet.consortium.servers.service import Server, _to_servers, share
 from privet.errors import MpcError

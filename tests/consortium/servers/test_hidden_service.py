@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from town import OWNERS, PARAMS, PRIVET, QUERIES, SCHEMA, Town
 
+from consortium.servers.town import OWNERS, PARAMS, PRIVET, QUERIES, SCHEMA, Town
 from privet import HiddenTreeClassifier, Ledger, MemoryCurator, Schema
 from privet.consortium.net.channel import Channel
 from privet.consortium.servers.hidden_service import predict, store_of

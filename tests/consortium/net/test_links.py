@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from flipping import FlippingProxy
 
+from consortium.net.flipping import FlippingProxy
 from privet.consortium.net.certificates import make_certificate
 from privet.consortium.net.channel import Channel, Identity, Listener, connect
 from privet.consortium.net.links import Inbox, join, server_name

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
-from town import PRIVET, QUERIES, Gate, Town
 
+from consortium.servers.town import PRIVET, QUERIES, Gate, Town
 from privet.consortium.servers.hidden_service import predict
 from privet.consortium.servers.store import read_public
 from privet.errors import MpcError

@@ -5,8 +5,8 @@ import os
 
 import numpy as np
 import pytest
-from test_tree import SCHEMA
 
+from hidden_programs import SCHEMA
 from privet.consortium.servers.store import FORMAT, KEY_BYTES, LENGTH_BYTES, NONCE_BYTES, Store, read_public
 from privet.consortium.servers.users import Users
 from privet.errors import PrivetError
