@@ -87,12 +87,12 @@ def audit_estimators(
 
 def estimators(name: str, epsilon: float, given: Sequence[str] = ()) -> dict[str, Any]:
     """Ours by name, all of ours, or a stranger's as ``package.module:Class``, made with ``epsilon`` and ``given``."""
-    from privet.algorithms.registry import MODELS
+    from privet.algorithms.registry import MODELS, make
     from privet.audit.claims.privet import sound_estimators
 
     params = models.settings(given)
     if name in MODELS:
-        return {" ".join([name, *given]): models.make(name, epsilon=epsilon, **params)}
+        return {" ".join([name, *given]): make(name, epsilon=epsilon, **params)}
     module, _, kind = name.partition(":")
     if kind and all(part.isidentifier() for part in (*module.split("."), *kind.split("."))):
         return {name: _made(_looked_up(_imported(module), kind), epsilon, params)}

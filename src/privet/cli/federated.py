@@ -10,8 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
+from privet.algorithms.registry import make
 from privet.cli.files import check_output, whole
-from privet.cli.models import make, settings
+from privet.cli.models import settings
 from privet.cli.screen import say, warn
 from privet.errors import PrivetError
 

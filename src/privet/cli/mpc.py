@@ -113,8 +113,8 @@ def share(
 
         privet mpc share hospital.toml patients.csv
     """
+    from privet.consortium.servers.client import share as run
     from privet.consortium.servers.config import Config
-    from privet.consortium.servers.service import share as run
     from privet.curators.owners.mpc_owner import held_of
     from privet.schema import Schema
     from privet.tables.table import read_file
@@ -163,9 +163,9 @@ def train(
         privet mpc train trainer.toml --epsilon 0.5 -o hidden.json --hidden
     """
     from privet.algorithms.model_file import from_dict
-    from privet.cli.models import make
+    from privet.algorithms.registry import make
+    from privet.consortium.servers.client import train as run
     from privet.consortium.servers.config import Config
-    from privet.consortium.servers.service import train as run
 
     target = check_output(output, force, config)
     params: dict[str, Any] = {"epsilon": epsilon, **settings(given or ())}
@@ -212,8 +212,8 @@ def predict(
     import pyarrow as pa
 
     from privet.cli.files import rows_to
+    from privet.consortium.servers.client import predict as run
     from privet.consortium.servers.config import Config
-    from privet.consortium.servers.hidden_service import predict as run
     from privet.consortium.servers.store import read_public
     from privet.schema import Schema
     from privet.tables.table import read_file

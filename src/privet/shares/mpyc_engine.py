@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.consortium.net.channel import Identity, RunEndedError
-from privet.errors import MpcError
+from privet.errors import MpcError, RunEndedError
 from privet.shares.engine import Bits, Engine, LinearMap, Secret, whole
 from privet.shares.mesh import NOT_THE_SAME, PARTIES
 
@@ -214,15 +213,15 @@ class MpycEngine(Engine):
             raise MpcError(NOT_THE_SAME)
 
 
-def prepare_tls(party: int, folder: Path, identity: Identity, certificates: Sequence[bytes]) -> None:
+def prepare_tls(party: int, folder: Path, key: Path, certificate: Path, certificates: Sequence[bytes]) -> None:
     """Lay out keys and certificates the way MPyC reads them: the three servers' certificates are each its own root.
 
     Their common names must be "MPyC party i", as ``privet mpc keygen`` makes them.
     """
     config = folder / ".config"
     config.mkdir(parents=True)
-    (config / f"party_{party}.key").symlink_to(identity.key.resolve())
-    (config / f"party_{party}.crt").symlink_to(identity.certificate.resolve())
+    (config / f"party_{party}.key").symlink_to(key.resolve())
+    (config / f"party_{party}.crt").symlink_to(certificate.resolve())
     (config / "mpyc_ca.crt").write_bytes(b"".join(certificates))
 
 

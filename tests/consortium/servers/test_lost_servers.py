@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from consortium.servers.town import PRIVET, QUERIES, Gate, Town
-from privet.consortium.servers.hidden_service import predict
+from privet.consortium.servers.client import predict
 from privet.consortium.servers.store import read_public
 from privet.errors import MpcError
 from privet.privacy.receipt import Receipt
