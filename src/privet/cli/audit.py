@@ -117,11 +117,11 @@ def _imported(module: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name if error.name is not None and error.name != module else ""
         why = f"it needs {missing}, which is not there" if missing else "is it installed, and its folder in PYTHONPATH?"
-        raise PrivetError(f"{module} cannot be imported; {why}") from None
+        raise PrivetError(f"{module} cannot be imported; {why}") from error
     except SyntaxError as error:
-        raise PrivetError(f"{module} cannot be imported: SyntaxError in line {error.lineno}") from None
+        raise PrivetError(f"{module} cannot be imported: SyntaxError in line {error.lineno}") from error
     except Exception as error:
-        raise PrivetError(f"{module} cannot be imported: it raises {type(error).__name__}") from None
+        raise PrivetError(f"{module} cannot be imported: it raises {type(error).__name__}") from error
 
 
 def _looked_up(module: Any, kind: str) -> Any:

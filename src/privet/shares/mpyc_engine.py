@@ -80,10 +80,10 @@ class MpycEngine(Engine):
     def _run(self, awaited: Any, watch: bool = True) -> Any:
         try:
             return self.runtime.run(asyncio.wait_for(self._watched(awaited) if watch else awaited, self._timeout))
-        except TimeoutError:
-            raise RunEndedError("A server has not answered in time. The run has ended.") from None
+        except TimeoutError as error:
+            raise RunEndedError("A server has not answered in time. The run has ended.") from error
         except OSError as error:
-            raise RunEndedError(f"A link to a server broke ({type(error).__name__}). The run has ended.") from None
+            raise RunEndedError(f"A link to a server broke ({type(error).__name__}). The run has ended.") from error
 
     async def _watched(self, awaited: Any) -> Any:
         """MPyC itself waits for ever for a server that is gone."""

@@ -26,6 +26,7 @@ def public(ring_bits=32):
         "schema": SCHEMA.to_dict(),
         "ring_bits": ring_bits,
         "format": FORMAT,
+        "receipt": {},
     }
 
 

@@ -130,12 +130,14 @@ class TlsChannel:
         except MpcError:
             self.close()
             raise
-        except TimeoutError:
+        except TimeoutError as error:
             self.close()
-            raise RunEndedError(f"{self.peer} has not answered in time. The run has ended.") from None
+            raise RunEndedError(f"{self.peer} has not answered in time. The run has ended.") from error
         except (OSError, ValueError) as error:  # ValueError: the socket was closed by another thread
             self.close()
-            raise RunEndedError(f"The link to {self.peer} broke ({type(error).__name__}). The run has ended.") from None
+            raise RunEndedError(
+                f"The link to {self.peer} broke ({type(error).__name__}). The run has ended."
+            ) from error
 
     def speaks(self) -> bool:
         """Whether there is something to read, if only the end."""
@@ -198,9 +200,9 @@ def connect(
         try:
             raw = socket.create_connection(address, timeout=timeout)
             break
-        except OSError:
+        except OSError as error:
             if time.monotonic() > deadline:
-                raise MpcError(f"{peer} cannot be reached at {address[0]}:{address[1]}. Is it running?") from None
+                raise MpcError(f"{peer} cannot be reached at {address[0]}:{address[1]}. Is it running?") from error
             time.sleep(0.05)
     try:
         wrapped = context.wrap_socket(raw)
@@ -208,7 +210,7 @@ def connect(
             raise ssl.SSLError("not the pinned certificate")
     except OSError as error:
         raw.close()
-        raise MpcError(f"{peer} was refused: {_reason(error)}.") from None
+        raise MpcError(f"{peer} was refused: {_reason(error)}.") from error
     return TlsChannel(wrapped, timeout, peer)
 
 
@@ -241,7 +243,7 @@ class Listener:
         try:
             self._socket = socket.create_server(address)
         except OSError as error:
-            raise MpcError(f"Nobody can listen at {address[0]}:{address[1]} ({error.strerror}).") from None
+            raise MpcError(f"Nobody can listen at {address[0]}:{address[1]} ({error.strerror}).") from error
         self.address: tuple[str, int] = self._socket.getsockname()[:2]
         self.refused = 0
         self._closed = False

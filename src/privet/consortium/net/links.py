@@ -124,10 +124,10 @@ class Inbox:
         channels = self._channels[name]
         try:
             channel = None if self._closed else channels.get(timeout=timeout)
-        except queue.Empty:
+        except queue.Empty as error:
             raise MpcError(
                 f"{name} has not connected in time. Is it running, and does its file name this server?"
-            ) from None
+            ) from error
         if channel is None:
             raise MpcError("This server has been closed.")
         return channel

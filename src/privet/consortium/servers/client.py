@@ -59,8 +59,8 @@ def train(
     with ExitStack() as stack:
         lines = in_turn(config, stack, job.to_bytes())
         answers = _answers(lines, config.timeout, progress)
-    models = [answer["model"] for answer in answers]
-    if any(other != models[0] for other in models):
+    models = [answer.get("model") for answer in answers]
+    if not isinstance(models[0], dict) or any(other != models[0] for other in models):
         raise MpcError("The three servers do not agree on the model. Do not use any of them.")
     return models[0]
 
@@ -115,9 +115,12 @@ def in_turn(config: Config, stack: ExitStack, job: bytes) -> Sequence[TlsChannel
 def next_words(lines: Sequence[TlsChannel], timeout: float) -> list[dict[str, Any]]:
     """What each server says next; an error if one has ended the run or is lost."""
     try:
-        return [json.loads(said) for said in receive_all(lines, timeout)]
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise MpcError("A server's answer makes no sense. The run has ended.") from None
+        words = [json.loads(said) for said in receive_all(lines, timeout)]
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MpcError("A server's answer makes no sense. The run has ended.") from error
+    if not all(isinstance(said, dict) for said in words):
+        raise MpcError("A server's answer makes no sense. The run has ended.")
+    return words
 
 
 def _answers(lines: Sequence[TlsChannel], timeout: float, progress: Progress) -> list[dict[str, Any]]:
@@ -128,7 +131,7 @@ def _answers(lines: Sequence[TlsChannel], timeout: float, progress: Progress) ->
             if "progress" not in said:
                 answers[line] = said
             elif line is lines[0]:
-                progress(said["progress"])
+                progress(str(said["progress"]))
     return [answers[line] for line in lines]
 
 

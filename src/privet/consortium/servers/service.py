@@ -12,6 +12,7 @@ everybody, every line is told why before it is closed, and nothing is kept but w
 from __future__ import annotations
 
 import json
+import logging
 import tempfile
 import time
 from collections.abc import Callable
@@ -44,6 +45,8 @@ from privet.shares.engine import Engine
 from privet.shares.mesh import PARTIES, Mesh
 from privet.shares.replicated import ReplicatedEngine
 from privet.tree.hidden_size import check_queries_fit
+
+_logger = logging.getLogger("privet.server")
 
 CLIENTS = "clients"
 
@@ -95,14 +98,24 @@ class Server:
             with self._inbox.get(CLIENTS, None) as client:
                 try:
                     self._answer(client)
-                except Exception as error:  # whatever was asked, it ends this run and not the server
-                    why = self._why(error)
-                    self._progress(why)
-                    client.leave(why)
+                except PrivetError as error:
+                    _logger.info("a request has ended", exc_info=True)
+                    self._end(client, error)
                     if once:
-                        raise error if isinstance(error, PrivetError) else MpcError(why) from error
+                        raise
+                except Exception as error:  # a mistake of ours ends this run and not the server
+                    _logger.exception("a request has failed")
+                    why = self._end(client, error)
+                    if once:
+                        raise MpcError(why) from error
             if once or self.config.engine == "mpyc":  # MPyC has one run in a process
                 return
+
+    def _end(self, client: TlsChannel, error: Exception) -> str:
+        why = self._why(error)
+        self._progress(why)
+        client.leave(why)
+        return why
 
     def _why(self, error: BaseException) -> str:
         """An error in words for the others: never those of one that was not foreseen, which could be anything."""

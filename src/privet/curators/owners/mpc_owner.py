@@ -9,6 +9,7 @@ servers' ledgers; the owner trusts that no two of the three put their shares tog
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -17,13 +18,15 @@ import numpy as np
 
 from privet.curators.memory import MemoryCurator
 from privet.curators.owners.records_at_owner import OwnRecords, schema_digest
-from privet.errors import MpcError, SchemaError
+from privet.errors import MpcError, PrivetError, SchemaError
 from privet.privacy.ledger import Ledger
 from privet.privacy.samplers import draw_parts
 from privet.questions.grid import Grid
 from privet.schema import Schema
 from privet.shares.deal import deal
 from privet.tables.table import open_array, open_frame
+
+_logger = logging.getLogger("privet.owner")
 
 MOST_REQUEST = 2**26
 
@@ -62,9 +65,15 @@ class Owner:
                 if answer is not None:
                     for server, shares in zip(servers, self._deal(answer)):
                         server.send(np.ascontiguousarray(shares).tobytes())
+        # Whatever was wrong, a server only sees that the owner has left: an error could depend on a record.
+        except PrivetError:
+            _logger.info("the run has ended", exc_info=True)
+            raise
         except Exception as error:
-            # Whatever was wrong, a server only sees that the owner has left: an error could depend on a record.
-            raise error if isinstance(error, MpcError | SchemaError) else MpcError("A server asked nonsense.") from None
+            _logger.exception("a request cannot be answered")
+            raise MpcError(
+                "This owner cannot answer what the servers asked, and has left. Its own log says why."
+            ) from error
         finally:
             self._own.nodes.clear()
             for server in servers:
@@ -73,7 +82,13 @@ class Owner:
     def _request(self, asked: Sequence[bytes]) -> dict[str, Any]:
         if any(other != asked[0] for other in asked):
             raise MpcError("The servers do not ask the same question: nothing was answered.")
-        return json.loads(asked[0])
+        try:
+            request = json.loads(asked[0])
+        except (ValueError, RecursionError) as error:
+            raise MpcError("The servers ask what is no question.") from error
+        if not isinstance(request, dict) or request.get("do") not in (*self._answers, "done"):
+            raise MpcError("The servers ask what is no question.")
+        return request
 
     def _start(self, engine: str, modulus: int, most_records: int, schema: str) -> None:
         if schema != self._digest():
