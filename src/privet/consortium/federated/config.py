@@ -110,7 +110,7 @@ def _amount(file: ConfigFile, name: str, read: Callable[[float], Fraction]) -> F
     try:
         return read(file.number(name, None))
     except BudgetError as error:
-        raise file.wrong(str(error).rstrip(".")) from None
+        raise file.wrong(str(error).rstrip(".")) from error
 
 
 def _parties(file: ConfigFile) -> dict[str, bytes]:

@@ -9,6 +9,7 @@ servers' ledgers; the owner trusts that no two of the three put their shares tog
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -19,7 +20,7 @@ from privet.curators.desk import Desk
 from privet.curators.memory import Held, MemoryCurator, MemoryRoom
 from privet.curators.owners.records_at_owner import RecordsAtOwner
 from privet.curators.records import MOST_RECORDS, Binned, Records
-from privet.errors import LeakError, MpcError, SchemaError
+from privet.errors import LeakError, MpcError, PrivetError, SchemaError
 from privet.privacy.ledger import Ledger
 from privet.privacy.samplers import draw_parts
 from privet.questions.codec import Words, entries, obeyed, schema_digest, verb_of
@@ -28,6 +29,8 @@ from privet.questions.word import text, whole
 from privet.schema import Schema
 from privet.shares.deal import deal
 from privet.tables.table import open_array, open_frame
+
+_logger = logging.getLogger("privet.owner")
 
 MOST_REQUEST = 2**26
 
@@ -88,6 +91,15 @@ class Owner:
                 if answer is not None:
                     for server, shares in zip(servers, self._deal(answer)):
                         server.send(np.ascontiguousarray(shares).tobytes())
+        # Whatever was wrong, a server only sees that the owner has left.
+        except PrivetError:
+            _logger.info("the run has ended", exc_info=True)
+            raise
+        except Exception as error:
+            _logger.exception("a request cannot be answered")
+            raise MpcError(
+                "This owner cannot answer what the servers asked, and has left. Its own log says why."
+            ) from error
         finally:
             self._begin()
             for server in servers:
@@ -99,9 +111,10 @@ class Owner:
         try:
             request = json.loads(asked[0])
         except (ValueError, RecursionError) as error:
-            raise LeakError("A message is not JSON.") from error
-        verb_of(request)
-        return dict(request)
+            raise MpcError("The servers ask what is no question.") from error
+        if type(request) is not dict or request.get("do") not in (*self._answers, "done"):
+            raise MpcError("The servers ask what is no question.")
+        return request
 
     def answer(self, request: Words) -> np.ndarray | None:
         """What is shared among the servers, if anything: checked as any question is, and charged by their ledgers."""

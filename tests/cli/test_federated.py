@@ -1,4 +1,4 @@
-"""``privet federated``: keys, refusals, receipts, and both programs without Flower (that: federated/test_flower.py)."""
+"""``privet federated``: keys, refusals, receipts, and both programs without Flower."""
 
 from __future__ import annotations
 

@@ -21,8 +21,9 @@ from privet.consortium.net.certificates import make_certificate
 from privet.consortium.net.channel import connect
 from privet.consortium.net.links import mpyc_name
 from privet.consortium.net.ports import held_ports
+from privet.consortium.servers.client import share, train
 from privet.consortium.servers.config import Config
-from privet.consortium.servers.service import Server, share, train
+from privet.consortium.servers.service import Server
 from privet.errors import MpcError, PrivetError
 from privet.privacy.truncated_geometric import CutMechanisms
 
@@ -320,7 +321,7 @@ def _ask_and_leave(square):
 
 
 def test_for_a_trainer_who_has_left_nothing_more_is_spent(square, monkeypatch):
-    import privet.consortium.servers.service as service
+    import privet.consortium.servers.client as client
 
     left, said = threading.Event(), Server._said
 
@@ -335,7 +336,7 @@ def test_for_a_trainer_who_has_left_nothing_more_is_spent(square, monkeypatch):
         said(server, trainer, what)
         left.wait(300)  # otherwise servers that are quicker than the trainer would be done
 
-    monkeypatch.setattr(service, "_answers", leaves)
+    monkeypatch.setattr(client, "_answers", leaves)
     monkeypatch.setattr(Server, "_said", says_and_waits)
     owners = square.owners()
     with pytest.raises(MpcError, match="have to go"):
@@ -344,9 +345,3 @@ def test_for_a_trainer_who_has_left_nothing_more_is_spent(square, monkeypatch):
         with pytest.raises(MpcError):
             done.result(300)
     assert all(server.ledger.spent < 3 for server in square.servers)
-
-
-def test_jobs_that_make_no_sense_are_refused():
-    for job in (b"", b"[]", b'{"run": "00"}', json.dumps({"run": "0" * 32, "model": "x", "params": {}}).encode()):
-        with pytest.raises(MpcError, match="no sense"):
-            Server._job(None, job)

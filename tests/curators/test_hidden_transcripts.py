@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from hidden_programs import horizontally, on_shares
-from test_tree import SCHEMA, learner, queries_of, table
 
-from privet.tree.hidden_shape import shape_of
+from hidden_programs import SCHEMA, horizontally, learner, on_shares, queries_of, table
 from privet.shares.mesh import Queues
+from privet.tree.hidden_shape import shape_of
 
 
 def lengths_of(X, y, queries, **options):

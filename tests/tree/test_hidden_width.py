@@ -1,9 +1,8 @@
 """What a training will need is known before it: no number is wider than was said."""
 
 import pytest
-from hidden_programs import horizontally, on_shares
-from test_tree import KINDS, SCHEMA, learner, table
 
+from hidden_programs import KINDS, SCHEMA, horizontally, learner, on_shares, table
 from privet import HiddenForestClassifier
 from privet.privacy.joint import JointMechanisms
 

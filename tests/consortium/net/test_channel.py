@@ -13,15 +13,15 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from flipping import FlippingProxy
 
+from consortium.net.flipping import FlippingProxy
 from privet.consortium.net.certificates import fingerprint, make_certificate
 from privet.consortium.net.channel import (
     MOST_WORDS,
-    Channel,
-    Identity,
     Listener,
     RunEndedError,
+    TlsChannel,
+    TlsIdentity,
     connect,
     receive_all,
     wait_any,
@@ -38,7 +38,7 @@ class People:
 
     def identity(self, name, **options):
         key, certificate = make_certificate(name, self.folder, **options)
-        return Identity(key, certificate)
+        return TlsIdentity(key, certificate)
 
     def certificate(self, name):
         return (self.folder / f"{name}.crt").read_bytes()
@@ -130,7 +130,7 @@ def issued_by(people, name, key):
     written = people.folder / "issued.key", people.folder / "issued.crt"
     written[0].write_bytes(own.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
     written[1].write_bytes(made.public_bytes(pem))
-    return Identity(*written)
+    return TlsIdentity(*written)
 
 
 def test_a_certificate_that_an_agreed_one_has_signed_is_not_the_agreed_one(people):
@@ -189,14 +189,14 @@ def test_a_bit_flipped_in_transit_always_ends_in_an_abort(people, bit):
 
 def test_a_message_longer_than_agreed_ends_the_link():
     one, two = socket.socketpair(socket.AF_INET) if os.name == "nt" else _tcp_pair()
-    Channel(one, 5).send(b"12345")
+    TlsChannel(one, 5).send(b"12345")
     with pytest.raises(MpcError, match="more than it should"):
-        Channel(two, 5, "bob").receive(4)
+        TlsChannel(two, 5, "bob").receive(4)
 
 
 def test_whoever_waits_for_several_is_patient_until_one_speaks():
     pairs = [_tcp_pair() for _ in range(3)]
-    mine, theirs = ([Channel(pair[i], 60, f"server {k}") for k, pair in enumerate(pairs)] for i in range(2))
+    mine, theirs = ([TlsChannel(pair[i], 60, f"server {k}") for k, pair in enumerate(pairs)] for i in range(2))
     threading.Timer(0.3, lambda: [line.send(b"hello") for line in theirs]).start()
     assert receive_all(mine, timeout=60) == [b"hello"] * 3  # nobody speaks at first
     theirs[0].send(b"again")
@@ -208,7 +208,7 @@ def test_whoever_waits_for_several_is_patient_until_one_speaks():
 @pytest.mark.parametrize("says_why", [True, False])
 def test_whoever_waits_for_several_does_not_wait_for_the_others_once_one_has_left(says_why):
     pairs = [_tcp_pair() for _ in range(3)]
-    mine, theirs = ([Channel(pair[i], 600, f"server {k}") for k, pair in enumerate(pairs)] for i in range(2))
+    mine, theirs = ([TlsChannel(pair[i], 600, f"server {k}") for k, pair in enumerate(pairs)] for i in range(2))
     theirs[0].send(b"hello")
     theirs[1].leave("it is late") if says_why else theirs[1].close()
     with pytest.raises(RunEndedError, match=r"^it is late$" if says_why else "server 1 has left"):
@@ -249,7 +249,7 @@ def test_whoever_leaves_is_heard_also_by_one_who_was_speaking(people):
 
 
 def test_last_words_of_whoever_is_no_server_are_not_passed_on():
-    mine, theirs = (Channel(end, 5, "owner bank") for end in _tcp_pair())
+    mine, theirs = (TlsChannel(end, 5, "owner bank") for end in _tcp_pair())
     theirs.heeded = False
     mine.say_why("server 2 has ended the run: delete its ledger")
     with pytest.raises(RunEndedError, match=r"^owner bank has left\. The run has ended\.$"):
@@ -257,7 +257,7 @@ def test_last_words_of_whoever_is_no_server_are_not_passed_on():
 
 
 def test_last_words_are_few_and_no_commands_to_a_terminal():
-    mine, theirs = (Channel(end, 5) for end in _tcp_pair())
+    mine, theirs = (TlsChannel(end, 5) for end in _tcp_pair())
     mine.say_why("a\x1b[2Jb" + "\u00e9" * MOST_WORDS)
     with pytest.raises(RunEndedError) as heard:
         theirs.receive()
@@ -268,7 +268,7 @@ def test_last_words_are_few_and_no_commands_to_a_terminal():
 
 def test_one_can_wait_for_anybody_and_give_up():
     pairs = [_tcp_pair() for _ in range(2)]
-    mine, theirs = ([Channel(pair[i], 5) for pair in pairs] for i in range(2))
+    mine, theirs = ([TlsChannel(pair[i], 5) for pair in pairs] for i in range(2))
     assert not wait_any(mine, 0.05)
     theirs[1].send(b"here")
     assert wait_any(mine, 5)

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from flipping import FlippingProxy
 
+from consortium.net.flipping import FlippingProxy
 from privet.consortium.net.certificates import make_certificate
-from privet.consortium.net.channel import Channel, Identity, Listener, connect
+from privet.consortium.net.channel import Listener, TlsChannel, TlsIdentity, connect
 from privet.consortium.net.links import Inbox, join, server_name
 from privet.errors import MpcError
 from privet.shares.replicated import ReplicatedEngine
@@ -21,7 +21,7 @@ class Servers:
 
     def __init__(self, folder, timeout=60.0):
         self.timeout = timeout
-        self.identities = [Identity(*make_certificate(f"server{i}", folder)) for i in range(3)]
+        self.identities = [TlsIdentity(*make_certificate(f"server{i}", folder)) for i in range(3)]
         self.certificates = [own.certificate.read_bytes() for own in self.identities]
         self.inboxes = [Inbox() for _ in range(3)]
         self.listeners = [
@@ -173,7 +173,7 @@ def test_a_line_that_was_left_before_anybody_asked_is_not_the_newest():
 def _pair():
     with socket.create_server(("127.0.0.1", 0)) as server:
         one = socket.create_connection(server.getsockname())
-        return Channel(one, 60), Channel(server.accept()[0], 60)
+        return TlsChannel(one, 60), TlsChannel(server.accept()[0], 60)
 
 
 def test_whoever_waits_for_a_channel_is_told_when_the_inbox_closes():

@@ -17,8 +17,9 @@ import pandas as pd
 from privet import Categorical, Numeric, Schema
 from privet.consortium.net.certificates import make_certificate
 from privet.consortium.net.ports import held_ports
+from privet.consortium.servers.client import share, train
 from privet.consortium.servers.config import Config
-from privet.consortium.servers.service import Server, share, train
+from privet.consortium.servers.service import Server
 from privet.errors import MpcError, PrivetError
 
 SCHEMA = Schema(

@@ -1,4 +1,4 @@
-"""``privet mpc``: keys, and what is refused before anybody is connected. Whole runs: consortium/mpc/test_service.py."""
+"""``privet mpc``: keys, and what is refused before anybody is connected."""
 
 from __future__ import annotations
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hidden_programs import CountingOnShares, in_the_open, same
-from test_tree import SCHEMA, queries_of, table
 
+from hidden_programs import SCHEMA, CountingOnShares, in_the_open, queries_of, same, table
 from privet import HiddenTreeClassifier, Ledger, MemoryCurator
 from privet.curators.owners.mpc_owner import one_hot, query_cells
 from privet.privacy.joint import SeededCoins

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
-from town import PRIVET, QUERIES, Gate, Town
 
-from privet.consortium.servers.hidden_service import predict
+from consortium.servers.town import PRIVET, QUERIES, Gate, Town
+from privet.consortium.servers.client import predict
 from privet.consortium.servers.store import read_public
 from privet.errors import MpcError
 from privet.privacy.receipt import Receipt

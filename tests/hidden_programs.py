@@ -4,15 +4,59 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 
-from privet import Ledger, MemoryCurator
+pytest.importorskip("cryptography")
+
+from privet import Categorical, HiddenTreeClassifier, Ledger, MemoryCurator, Numeric, Schema
 from privet.consortium.net.loopback import run_threads
 from privet.curators.hidden import HiddenCurator
-from privet.curators.owners.mpc_owner import ColumnOwner, Owner
+from privet.curators.owners.mpc_owner import ColumnOwner, Owner, one_hot
 from privet.curators.row_owners import RowOwners
 from privet.privacy.joint import SeededCoins
 from privet.privacy.truncated_geometric import CutMechanisms
 from privet.shares.mesh import QueueLine
+
+SCHEMA = Schema(
+    features={
+        "age": Numeric(0, 20, integer=True),
+        "colour": Categorical(["r", "g", "b"]),
+        "size": Numeric(0, 1),
+        "sex": Categorical(["f", "m"], other=False),
+    },
+    classes=["no", "yes", "perhaps"],
+)
+
+
+def table(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.empty((n, 4), dtype=object)
+    X[:, 0] = rng.integers(0, 21, n)
+    X[:, 1] = rng.choice(["r", "g", "b", "other"], n)
+    X[:, 2] = rng.random(n)
+    X[:, 3] = rng.choice(["f", "m"], n)
+    y = np.where(X[:, 0].astype(int) > 12, "yes", np.where(X[:, 1] == "r", "perhaps", "no"))
+    return X, np.where(rng.random(n) < 0.1, "no", y)
+
+
+def learner(**options):
+    return HiddenTreeClassifier(**{"epsilon": 3.0, "n_values": 4, "branches": "values", **options})
+
+
+def queries_of(X, schema, shape):
+    held = MemoryCurator(X, [schema.classes[0]] * len(X), schema)
+    held.grid(shape.grid)
+    return one_hot(held, len(X)).astype(np.int64)
+
+
+KINDS = [
+    {"max_depth": 2},
+    {"max_depth": 3, "branches": "thresholds"},
+    {"max_depth": 1, "branches": "thresholds"},
+    {"max_depth": 3, "variant": "published", "labels": "report_noisy_max"},
+    {"max_depth": 2, "branches": "thresholds", "variant": "published"},
+    {"max_depth": 1, "variant": "published", "labels": "exponential"},
+]
 
 
 def on_shares(program, owners, schema, *, most_records, columns=None, seed=None, meshes=None, ring_bits=64, law="cut"):

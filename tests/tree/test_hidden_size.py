@@ -1,15 +1,14 @@
 """What is too large is refused before anything is spent, and a message says what fits."""
 
 import pytest
-from hidden_programs import horizontally, on_shares
-from test_tree import SCHEMA, table
 
+from hidden_programs import SCHEMA, horizontally, on_shares, table
 from privet import HiddenForestClassifier, HiddenTreeClassifier
 from privet.datasets import load_adult
 from privet.errors import PrivetError
 from privet.privacy.joint import JointMechanisms
-from privet.tree.hidden_shape import shape_of
 from privet.tree import hidden_size as size
+from privet.tree.hidden_shape import shape_of
 from privet.tree.hidden_size import check_queries_fit, check_training, most_queries
 
 JOINT = JointMechanisms(None)

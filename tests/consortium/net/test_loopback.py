@@ -1,8 +1,8 @@
 """Three real processes with TLS between them."""
 
 import pytest
-from server_programs import dies, dies_on_the_way, keys_and_costs, program, stalls
 
+from consortium.net.server_programs import dies, dies_on_the_way, keys_and_costs, program, stalls
 from privet.consortium.net.loopback import run_three, run_three_mpyc
 from privet.errors import MpcError
 

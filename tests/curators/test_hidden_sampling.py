@@ -5,9 +5,9 @@ Counts of independent chances are compared with the exact binomial law: a false 
 
 import numpy as np
 import pytest
-from hidden_programs import horizontally, on_shares, vertically
 from scipy.stats import binom
-from test_tree import SCHEMA, table
+
+from hidden_programs import SCHEMA, horizontally, on_shares, table, vertically
 
 N, ROWS = 1500, 800  # records of two owners, and rows that each of them fills up to
 GROUPS = (("age", "sex"), ("size", "colour"))

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from hidden_programs import on_shares
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hidden_programs import on_shares
 from privet import Categorical, HiddenForestClassifier, HiddenTreeClassifier, Numeric, Schema
 from privet.consortium.net.loopback import run_threads
 from privet.curators.dealt import check_parts, check_queries, check_rows, check_samples

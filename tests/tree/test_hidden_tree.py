@@ -5,42 +5,26 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hidden_programs import horizontally, in_the_open, on_shares, same, vertically
 
-from privet import Categorical, Numeric, Schema
-from privet.algorithms.hidden_tree import HiddenTreeClassifier
-from privet.curators.owners.mpc_owner import ColumnOwner, Owner, held_of, one_hot
+from hidden_programs import (
+    KINDS,
+    SCHEMA,
+    horizontally,
+    in_the_open,
+    learner,
+    on_shares,
+    queries_of,
+    same,
+    table,
+    vertically,
+)
+from privet.curators.owners.mpc_owner import ColumnOwner, Owner, held_of
 from privet.curators.owners.records_at_owner import grid_words
 from privet.errors import LeakError, PrivetError, SchemaError
 from privet.privacy.scores import CorrectCount
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid
 from privet.tree.hidden_shape import shape_of
-
-SCHEMA = Schema(
-    features={
-        "age": Numeric(0, 20, integer=True),
-        "colour": Categorical(["r", "g", "b"]),
-        "size": Numeric(0, 1),
-        "sex": Categorical(["f", "m"], other=False),
-    },
-    classes=["no", "yes", "perhaps"],
-)
-
-
-def table(n, seed=0):
-    rng = np.random.default_rng(seed)
-    X = np.empty((n, 4), dtype=object)
-    X[:, 0] = rng.integers(0, 21, n)
-    X[:, 1] = rng.choice(["r", "g", "b", "other"], n)
-    X[:, 2] = rng.random(n)
-    X[:, 3] = rng.choice(["f", "m"], n)
-    y = np.where(X[:, 0].astype(int) > 12, "yes", np.where(X[:, 1] == "r", "perhaps", "no"))
-    return X, np.where(rng.random(n) < 0.1, "no", y)
-
-
-def learner(**options):
-    return HiddenTreeClassifier(**{"epsilon": 3.0, "n_values": 4, "branches": "values", **options})
 
 
 def trained(queries, **options):
@@ -52,24 +36,6 @@ def trained(queries, **options):
         return hidden.opened(engine).to_dict(), classes, model.privacy_, curator.counts
 
     return program
-
-
-def queries_of(X, schema, shape):
-    from privet import MemoryCurator
-
-    held = MemoryCurator(X, [schema.classes[0]] * len(X), schema)
-    held.grid(shape.grid)
-    return one_hot(held, len(X)).astype(np.int64)
-
-
-KINDS = [
-    {"max_depth": 2},
-    {"max_depth": 3, "branches": "thresholds"},
-    {"max_depth": 1, "branches": "thresholds"},
-    {"max_depth": 3, "variant": "published", "labels": "report_noisy_max"},
-    {"max_depth": 2, "branches": "thresholds", "variant": "published"},
-    {"max_depth": 1, "variant": "published", "labels": "exponential"},
-]
 
 
 @pytest.mark.parametrize("options", KINDS)

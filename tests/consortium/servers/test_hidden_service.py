@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from town import OWNERS, PARAMS, PRIVET, QUERIES, SCHEMA, Town
 
+from consortium.servers.town import OWNERS, PARAMS, PRIVET, QUERIES, SCHEMA, Town
 from privet import HiddenTreeClassifier, Ledger, MemoryCurator, Schema
-from privet.consortium.net.channel import Channel
-from privet.consortium.servers.hidden_service import predict, store_of
-from privet.consortium.servers.service import train
+from privet.consortium.net.channel import TlsChannel
+from privet.consortium.servers.client import predict, train
+from privet.consortium.servers.hidden_service import store_of
 from privet.consortium.servers.store import public_shape
 from privet.errors import MpcError, PrivetError
 from privet.privacy.receipt import Receipt
@@ -73,7 +73,7 @@ def test_a_query_that_would_read_the_tree_is_not_answered(town, monkeypatch):
     public = town.learn()
     n_cells = public_shape(public).grid.n_cells
     with monkeypatch.context() as patch:
-        patch.setattr("privet.curators.owners.mpc_owner.query_cells", lambda *_: 3 ** np.arange(n_cells)[:, None])
+        patch.setattr("privet.consortium.servers.client.query_cells", lambda *_: 3 ** np.arange(n_cells)[:, None])
         with pytest.raises(MpcError, match="A query is not a row"):
             predict(town.config("ann"), public, QUERIES[:1])
     assert len(predict(town.config("ann"), public, QUERIES)) == 40
@@ -98,14 +98,14 @@ def left(town, name):
 
 def tell_different_jobs(monkeypatch, **changed):
     """The user tells server 2 something else than the two others."""
-    real = Channel.send
+    real = TlsChannel.send
 
     def send(line, message):
         if line.peer == "server 2" and message.startswith(b"{") and b'"queries"' in message:
             message = json.dumps({**json.loads(message), **changed}, sort_keys=True).encode()
         real(line, message)
 
-    monkeypatch.setattr(Channel, "send", send)
+    monkeypatch.setattr(TlsChannel, "send", send)
 
 
 def test_a_user_who_tells_servers_different_things_is_stopped_and_pays_nothing(town, monkeypatch):
@@ -136,7 +136,7 @@ def test_servers_that_keep_different_models_under_one_name_do_not_answer(town):
 
 def test_a_trainer_cannot_put_a_model_in_anothers_place_and_nothing_is_spent(town, monkeypatch):
     town.start()
-    monkeypatch.setattr("privet.consortium.servers.service.secrets.token_hex", lambda n: "ab" * n)
+    monkeypatch.setattr("privet.consortium.servers.jobs.secrets.token_hex", lambda n: "ab" * n)
     public = town.learn(SMALL)
     spent = [server.ledger.spent for server in town.running]
     with pytest.raises(MpcError, match="already has a hidden model of this name"):

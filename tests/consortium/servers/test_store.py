@@ -5,13 +5,13 @@ import os
 
 import numpy as np
 import pytest
-from test_tree import SCHEMA
 
+from hidden_programs import SCHEMA
 from privet.consortium.servers.store import FORMAT, KEY_BYTES, LENGTH_BYTES, NONCE_BYTES, Store, read_public
 from privet.consortium.servers.users import Users
 from privet.errors import PrivetError
-from privet.tree.hidden_shape import shape_of
 from privet.shares.engine import Secret
+from privet.tree.hidden_shape import shape_of
 from privet.tree.hidden_tree import HiddenTree
 
 NAME = "0123456789abcdef" * 2
@@ -26,6 +26,7 @@ def public(ring_bits=32):
         "schema": SCHEMA.to_dict(),
         "ring_bits": ring_bits,
         "format": FORMAT,
+        "receipt": {},
     }
 
 

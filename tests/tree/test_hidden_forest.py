@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hidden_programs import horizontally, on_shares
-from test_tree import SCHEMA, queries_of, table
 
+from hidden_programs import SCHEMA, horizontally, on_shares, queries_of, table
 from privet import Categorical, HiddenForestClassifier, Ledger, MemoryCurator, Schema
 from privet.algorithms.hidden_forest import budget_of_a_sample
 from privet.audit.exact import outputs

@@ -1,14 +1,11 @@
 """Three servers as threads, for tests of the logic."""
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("cryptography")
-sys.path.insert(0, str(Path(__file__).parent))  # servers in processes of their own import server_programs
 
 
 @pytest.fixture
