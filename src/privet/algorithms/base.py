@@ -59,8 +59,8 @@ class PrivateEstimator(BaseEstimator):
     def _check_params(self) -> None:
         """Raise for parameters that make no sense, before any record is read."""
 
-    def _questions(self) -> set[str]:
-        """The capabilities that a curator needs (``Curator.capabilities``)."""
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        """What this asks of a curator that can do all of ``able`` (``Curator.capabilities``)."""
         return set()
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -162,7 +162,7 @@ class PrivateEstimator(BaseEstimator):
     def _fit(self, curator: Curator, budget: Fraction) -> None:
         self._check_schema(curator.schema)
         self._check_total(curator.ledger, budget)
-        for question in sorted(self._questions() - curator.capabilities):
+        for question in sorted(self._needs(curator.capabilities) - curator.capabilities):
             curator._cannot(question)  # now, before it has answered others
         n_roots = len(curator.roots)
         start = curator.root(self._limit(budget))

@@ -18,7 +18,7 @@ class CentralCurator(Tallies, Choices, Quantiles):
     capabilities = frozenset(
         {
             *("tally", "choose", "choose_each", "owner_sum", "quantiles", "target_quantiles", "peek"),
-            *("parts", "copies", "focus", "advance", "zcdp"),
+            *("parts", "copies", "samples", "focus", "advance", "zcdp"),
         }
     )
     trust = "The machine that trained the model saw all records; nobody else had to."

@@ -59,7 +59,7 @@ class HiddenChoice(Choice):
 class HiddenCurator(MpcCurator):
     """One server's curator of shared rows. ``owners`` is a ``RowOwners``."""
 
-    capabilities = frozenset({"tally", "choose", "parts", "copies", "hidden"})
+    capabilities = frozenset({"tally", "choose", "parts", "copies", "samples", "hidden"})
     trust = (
         "No single machine saw a record, a count or the tree: owners shared rows among three servers, of which no two "
         "may collude. Semi-honest, honest majority, not independently reviewed."
