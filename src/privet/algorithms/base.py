@@ -64,8 +64,8 @@ class PrivateEstimator(BaseEstimator):
     def _check_params(self) -> None:
         """Raise for parameters that make no sense, before any record is read."""
 
-    def _questions(self) -> set[str]:
-        """The capabilities that a curator needs (``Curator.capabilities``)."""
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        """What this asks of a curator that can do all of ``able`` (``Curator.capabilities``)."""
         return set()
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -168,7 +168,7 @@ class PrivateEstimator(BaseEstimator):
         self._check_delta(curator)
         desk = curator.open()
         try:
-            for question in sorted(self._questions() - desk.capabilities):
+            for question in sorted(self._needs(desk.capabilities) - desk.capabilities):
                 desk.cannot(question)  # now, before others were answered
             curtain = desk.curtain
             tree = self._grow(curtain, curtain.root(self._limit(budget)), budget)

@@ -106,9 +106,16 @@ class DiPriMe(PrivateForest):
         if self.structure is not None:
             check_whole("structure", self.structure, 0)
 
-    def _questions(self) -> set[str]:
-        exact_values = self.variant == "published" and (self.attribute == "flip" or self._task == "regression")
-        return {"tally", "choose", "parts" if self.partition else "copies"} | ({"peek"} if exact_values else set())
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        printed, splits = self.variant == "published", self.max_depth != 0
+        exact_leaves = printed and self._task == "regression"
+        asked = {
+            "tally": not exact_leaves or (self.max_depth is None and self.n_records is None),
+            "choose": splits,
+            "peek": exact_leaves or (printed and splits and self.attribute == "flip"),
+            "parts" if self.partition else "copies": True,
+        }
+        return {question for question, needed in asked.items() if needed}
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Forest:
         # A grid reads every column, and refuses bad ones before anything is spent.

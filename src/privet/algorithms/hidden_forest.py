@@ -103,6 +103,9 @@ class HiddenForestClassifier(ForestClassifier):
         }
         return HiddenTreeClassifier(**{**params, "n_records": each})
 
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        return self._tree()._needs(able) | {"samples" if self.sampling == "poisson" else "parts"}
+
     def branches_used(self) -> str:
         """What ``branches`` is where it is not given."""
         return self._tree().branches_used()

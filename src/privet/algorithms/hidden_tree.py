@@ -116,6 +116,11 @@ class HiddenTreeClassifier(PrivateClassifier):
         if self.variant == "published" and self.structure == "random":
             raise PrivetError("A random structure is private as it is: there is no published variant of it.")
 
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        if "hidden" in able:
+            return {"choose", "hidden"}
+        return {"choose"} | ({"peek"} if self.variant == "published" else set())
+
     def shape(self, schema: Schema) -> Shape:
         """All that is public about the trees that this grows."""
         return shape_of(schema, self.branches_used(), self.n_values)

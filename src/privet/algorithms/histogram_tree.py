@@ -126,7 +126,7 @@ class _HistogramTree(PrivateEstimator):
         self._label(curtain, tree, leaves | frontier, leaf_budget)
         return tree.simplified()
 
-    def _questions(self) -> set[str]:
+    def _needs(self, able: frozenset[str]) -> set[str]:
         saving, with_delta = {"owner_sum"} if self.save_budget else set(), set() if self.delta is None else {"zcdp"}
         return {"tally", *saving, *with_delta}
 
@@ -315,8 +315,8 @@ class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
         super()._check_params()
         check_choice("leaves", self.leaves, ("counts", "labels"))
 
-    def _questions(self) -> set[str]:
-        return super()._questions() | ({"choose"} if self.leaves == "labels" else set())
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        return super()._needs(able) | ({"choose"} if self.leaves == "labels" else set())
 
     def _label(self, curtain: Curtain, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
         budgets = self._leaf_budgets(leaves, budget)

@@ -35,6 +35,7 @@ from privet.schema import Schema
 from privet.tree.additive import Additive
 from privet.tree.forest import Forest
 from privet.tree.planning import COUNT_SHARE, plan_levels
+from privet.tree.proposals import needs_to_choose
 from privet.tree.public_splits import public_splits
 from privet.tree.rounds import CELLS, LARGEST_MOVE, RIDGE, partitions, pays_off, plan_rounds, signal
 
@@ -134,10 +135,13 @@ class PrivateForestClassifier(ForestClassifier):
 
     # -- growing ------------------------------------------------------------------------------------------------------
 
-    def _questions(self) -> set[str]:
-        if self.method == "boosting":
-            return self._boosting
-        return {"tally", "parts"} if self.n_trees > 1 else {"tally"}
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        size = {"tally"} if self.n_records is None else set()
+        if self.n_trees > 1:
+            return needs_to_choose(able) | {"tally", "parts"}
+        if self.method == "boosting" or (self.method == "auto" and self._boosting <= able):
+            return size | self._boosting
+        return size | needs_to_choose(able)
 
     @property
     def _boosting(self) -> set[str]:

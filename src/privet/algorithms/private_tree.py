@@ -23,7 +23,7 @@ from privet.questions.tally import Tally
 from privet.schema import Schema
 from privet.tree.growth import Branch, branches, candidates_of, grow_together, sprout
 from privet.tree.planning import COUNT_SHARE, SPLIT_WORTH, Plan, plan_levels
-from privet.tree.proposals import choose
+from privet.tree.proposals import choose, needs_to_choose
 from privet.tree.public_splits import public_splits
 from privet.tree.tree import Tree, TreeNode
 
@@ -89,6 +89,10 @@ class PrivateTreeClassifier(PrivateClassifier):
         check_hint(self.n_records)
         if self.leaves not in ("labels", "counts"):
             raise PrivetError(f"leaves must be 'labels' or 'counts'; got {self.leaves!r}.")
+
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        counted = self.leaves == "counts" or (self.n_records is None and self.max_depth != 1)
+        return needs_to_choose(able) | ({"tally"} if counted else set())
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
         grid = public_grid(curtain.schema)

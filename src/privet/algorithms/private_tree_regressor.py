@@ -90,7 +90,7 @@ class PrivateTreeRegressor(PrivateRegressor):
         check_whole("max_depth", self.max_depth, 1)
         check_hint(self.n_records)
 
-    def _questions(self) -> set[str]:
+    def _needs(self, able: frozenset[str]) -> set[str]:
         return {"tally", "choose", "target_quantiles", "focus"}
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:

@@ -170,7 +170,7 @@ class PrivaTreeClassifier(PrivateClassifier):
     def _stops(self) -> bool:
         return self.variant == "published" if self.early_stop is None else bool(self.early_stop)
 
-    def _questions(self) -> set[str]:
+    def _needs(self, able: frozenset[str]) -> set[str]:
         bins = {"quantile": {"quantiles"}, "exact": {"peek"}}.get(self.bins, set())
         return {"tally", "choose"} | bins | ({"peek"} if self._stops else set())
 

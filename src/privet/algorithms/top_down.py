@@ -235,8 +235,13 @@ class TopDownClassifier(PrivateClassifier):
         private_split.label(tree, leaves)
         return tree.simplified()
 
-    def _questions(self) -> set[str]:
-        return set(self._kind().questions) | (set() if self.delta is None else {"zcdp"})
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        rho = set() if self.delta is None else {"zcdp"}
+        if self.split == "noisy_counts":
+            return {"tally"} | rho
+        if self.split == "local_rnm":
+            return {"tally", "choose_each"} | rho
+        return {"choose", "peek"} if self.variant == "published" else {"tally", "choose"} | rho
 
     def _kind(self) -> type[BudgetedSplit]:
         from privet.algorithms.distributed_split import LocalRNM, NoisyCounts, PrintedLocalRNM, PrintedNoisyCounts

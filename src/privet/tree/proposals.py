@@ -8,7 +8,7 @@ different feature, cut wherever a proposal cuts it, so little is lost where owne
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -144,6 +144,11 @@ def choose(curtain: Curtain, candidates: Mapping[Node, Candidates], score: Score
     if "choose" in curtain.capabilities:
         return curtain.choose(candidates, score, budget)
     return choose_by_proposals(curtain, candidates, score, budget) if candidates else {}
+
+
+def needs_to_choose(able: Set[str]) -> set[str]:
+    """What ``choose`` asks of a curator that can do all of ``able``."""
+    return {"choose"} if "choose" in able else {"choose_each", "tally"}
 
 
 def _whole(counts: np.ndarray) -> np.ndarray:

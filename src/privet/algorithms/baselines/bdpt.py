@@ -108,7 +108,7 @@ class BDPTClassifier(PrivateClassifier):
         check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
         check_whole("n_bins", self.n_bins, 2, 256)
 
-    def _questions(self) -> set[str]:
+    def _needs(self, able: frozenset[str]) -> set[str]:
         return {"tally", "choose"} | ({"peek"} if self.variant == "published" else set())
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:

@@ -92,7 +92,7 @@ class DiffPID3Classifier(ID3Classifier):
         check_whole("n_bins", self.n_bins, 2, MOST_CHILDREN - 1)
         check_whole("max_records", self.max_records, 1, 2**24)
 
-    def _questions(self) -> set[str]:
+    def _needs(self, able: frozenset[str]) -> set[str]:
         return {"tally", "choose"}
 
     def _level(self, schema: Schema) -> int:

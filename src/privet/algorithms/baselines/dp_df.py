@@ -53,6 +53,9 @@ class DPDFClassifier(BinnedForest, ForestClassifier):
 
     _shortfall = "The sensitivity of a choice is taken at a noisy node size, which may exceed the true one."
 
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        return super()._needs(able) | {"choose"} | ({"peek"} if self.variant == "published" else set())
+
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Forest:
         grid = even_grid(curtain.schema, self.n_bins)
         curtain.grid(grid)

@@ -66,12 +66,8 @@ class BaselineForest(PrivateForest):
         if self.structure is not None:
             check_whole("structure", self.structure, 0)
 
-    def _questions(self) -> set[str]:
-        return {"tally", "choose", "copies"} | ({"peek"} if self._reads_exact_values else set())
-
-    @property
-    def _reads_exact_values(self) -> bool:
-        return self.variant == "published" and self._task == "regression"
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        return {"copies", "peek" if self.variant == "published" and self._task == "regression" else "tally"}
 
     def _measure(self, curtain: Curtain, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
         if curtain.schema.classes is not None:
@@ -157,6 +153,9 @@ class BinnedForest(BaselineForest):
 
 class DPRF(BinnedForest):
     """All queries of a path, a choice on each level and the leaf's, have the same share of a tree's budget."""
+
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        return super()._needs(able) | {"choose"}
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Forest:
         grid = even_grid(curtain.schema, self.n_bins)

@@ -115,8 +115,8 @@ class DPGDFClassifier(PrivateClassifier):
                 "variant='sound' takes any number."
             )
 
-    def _questions(self) -> set[str]:
-        return {"tally", "choose"} | ({"peek"} if self.variant == "published" else set())
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        return {"choose"} | ({"peek"} if self.variant == "published" else set())
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
         published = self.variant == "published"

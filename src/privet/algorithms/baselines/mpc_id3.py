@@ -82,6 +82,9 @@ class PMPCID3Classifier(PrivateClassifier):
         check_whole("n_values", self.n_values, 2, MOST_CHILDREN - 1)
         check_choice("leaves", self.leaves, ("laplace", "exponential"))
 
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        return {"choose", "tally"} if self.leaves == "laplace" else {"choose"}
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # a few hundred records are not enough for so many leaves

@@ -80,6 +80,9 @@ class RandomTreeClassifier(PrivateClassifier):
         if self.structure is not None:
             check_whole("structure", self.structure, 0)
 
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        return {"choose"}
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # random splits promise nothing

@@ -72,6 +72,9 @@ class SuLQID3Classifier(ID3Classifier):
         check_whole("max_depth", self.max_depth, 1)
         check_whole("n_bins", self.n_bins, 2, MOST_CHILDREN - 1)
 
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        return {"tally"}
+
     def _cells(self, schema: Schema) -> Grid:
         return even_grid(schema, self.n_bins)
 
