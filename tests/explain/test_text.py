@@ -12,6 +12,7 @@ from privet.curators.base import Tally
 from privet.explain.text import leaf_text, tree_text
 from privet.privacy.receipt_text import receipt_text
 from privet.questions.grid import public_grid
+from privet.tree.growing import GrowingTree
 from privet.tree.public_splits import public_splits
 from privet.tree.tree import Rule, Tree, TreeNode
 
@@ -19,12 +20,12 @@ SCHEMA = Schema({"age": Numeric(0, 90, integer=True), "sex": Categorical(["f", "
 
 
 def small_tree():
-    tree = Tree(SCHEMA)
+    tree = GrowingTree(SCHEMA)
     young, old = tree.grow(0, Rule(0, (45.0,), bytes([0, 1])), 2)
     women, others = tree.grow(old, Rule(1, None, bytes([0, 1, 1])), 2)
     for leaf, label in ((young, 0), (women, 1), (others, 0)):
         tree.nodes[leaf].label = label
-    return tree
+    return tree.as_grown()
 
 
 def test_a_tree_is_written_one_line_for_each_branch():
@@ -37,8 +38,7 @@ def test_a_tree_is_written_one_line_for_each_branch():
 
 
 def test_a_tree_that_is_a_leaf_is_its_label():
-    tree = Tree(SCHEMA)
-    tree.nodes[0].label = 1
+    tree = Tree(SCHEMA, (TreeNode(label=1),))
     assert tree_text(tree) == "yes"
 
 

@@ -36,6 +36,7 @@ from privet.tree.forest import Forest
 from privet.tree.planning import COUNT_SHARE, plan_levels
 from privet.tree.public_splits import public_splits
 from privet.tree.rounds import CELLS, LARGEST_MOVE, RIDGE, partitions, pays_off, plan_rounds, signal
+from privet.tree.tree import Tree
 
 METHODS = ("auto", "boosting", "trees")
 
@@ -196,7 +197,7 @@ class PrivateForestClassifier(ForestClassifier):
         plan = plan_levels(size.n / n_trees, budget, len(splits), n_classes, self.max_depth, margin)
         starts = curtain.parts(start, self.n_trees) if self.n_trees > 1 else [start]
         at_once = max(1, MOST_COUNTS // (2 ** len(plan.inner) * splits.grid.n_cells * n_classes))
-        trees = []
+        trees: tuple[Tree, ...] = ()
         with Progress(self.progress, "growing", self.n_trees * (len(plan.inner) + 1)) as bar:
             for first in range(0, self.n_trees, at_once):
                 batch = starts[first : first + at_once]
