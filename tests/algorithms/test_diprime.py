@@ -245,7 +245,7 @@ def test_printed_means_have_noise_of_the_printed_scale():
 def test_trees_vote_with_their_probabilities():
     model = DiPriMeForestClassifier(CLASSES, n_trees=1, max_depth=0).fit(X, LABELS)
     leaves = [TreeNode(counts=counts) for counts in ((49, 51), (49, 51), (100, -3))]
-    model.forest_ = Forest(CLASSES, [Tree(CLASSES, [leaf]) for leaf in leaves])
+    model.forest_ = Forest(CLASSES, tuple(Tree(CLASSES, (leaf,)) for leaf in leaves))
     assert model.predict_proba(X[:1])[0].tolist() == pytest.approx([0.66, 0.34])
     assert model.predict(X[:1]) == ["no"]  # counting hands would say otherwise
 

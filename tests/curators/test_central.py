@@ -31,9 +31,11 @@ from privet.privacy.scores import (
     RootGini,
     SquaredError,
 )
-from privet.questions.candidates import Candidates, Split, Splits
+from privet.questions.candidates import Candidates
 from privet.questions.grid import Cells, Grid, public_grid
 from privet.questions.multiway import Multiway, each_cell
+from privet.questions.split import Split
+from privet.questions.splits import Splits
 from privet.tree.public_splits import public_splits
 
 UNLIMITED = Fraction(10**12)

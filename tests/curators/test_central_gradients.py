@@ -16,9 +16,10 @@ from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.privacy.mechanisms import SeededMechanisms, mechanisms
 from privet.privacy.scores import GradientNorm
 from privet.privacy.sensitivity import gradient_pairs
-from privet.questions.candidates import Candidates, Split
+from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.questions.multiway import Multiway
+from privet.questions.split import Split
 from privet.tree.public_splits import public_splits
 
 UNLIMITED = Fraction(10**13)

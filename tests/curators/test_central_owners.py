@@ -12,8 +12,9 @@ from privet.audit.exact import loss, transcripts
 from privet.privacy.event import add_up
 from privet.privacy.fixed_point import ONE
 from privet.privacy.scores import Gini
-from privet.questions.candidates import Candidates, Split
+from privet.questions.candidates import Candidates
 from privet.questions.grid import even_grid
+from privet.questions.split import Split
 from privet.tree.public_splits import public_splits
 
 SCHEMA = Schema({"x": Numeric(0, 3, integer=True), "s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])

@@ -14,8 +14,8 @@ from scipy.stats import chi2
 from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema, SchemaError
 from privet.curators.base import Node, Tally
 from privet.privacy.mechanisms import mechanisms
-from privet.questions.candidates import Split
 from privet.questions.grid import Cells, Grid, public_grid
+from privet.questions.split import Split
 
 SCHEMA = Schema(
     {

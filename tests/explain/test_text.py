@@ -2,18 +2,19 @@
 
 from privet import Categorical, Numeric, Schema
 from privet.explain.text import leaf_text, tree_text
+from privet.tree.growing import GrowingTree
 from privet.tree.tree import Rule, Tree, TreeNode
 
 SCHEMA = Schema({"age": Numeric(0, 90, integer=True), "sex": Categorical(["f", "m"])}, classes=["no", "yes"])
 
 
 def small_tree():
-    tree = Tree(SCHEMA)
+    tree = GrowingTree(SCHEMA)
     young, old = tree.grow(0, Rule(0, (45.0,), bytes([0, 1])), 2)
     women, others = tree.grow(old, Rule(1, None, bytes([0, 1, 1])), 2)
     for leaf, label in ((young, 0), (women, 1), (others, 0)):
         tree.nodes[leaf].label = label
-    return tree
+    return tree.as_grown()
 
 
 def test_a_tree_is_written_one_line_for_each_branch():
@@ -26,8 +27,7 @@ def test_a_tree_is_written_one_line_for_each_branch():
 
 
 def test_a_tree_that_is_a_leaf_is_its_label():
-    tree = Tree(SCHEMA)
-    tree.nodes[0].label = 1
+    tree = Tree(SCHEMA, (TreeNode(label=1),))
     assert tree_text(tree) == "yes"
 
 

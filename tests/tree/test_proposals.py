@@ -13,8 +13,9 @@ from privet.audit.exact import loss, transcripts
 from privet.consortium.federated.channel import in_process
 from privet.privacy.event import add_up
 from privet.privacy.scores import CorrectCount, Gini
-from privet.questions.candidates import Candidates, Split
+from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
+from privet.questions.split import Split
 from privet.tree.proposals import agreed, choose, choose_by_proposals, common_tables, proposals
 from privet.tree.public_splits import public_splits
 

@@ -138,7 +138,7 @@ class HiddenForestClassifier(ForestClassifier):
         else:
             roots = curtain.parts(start, self.n_trees)
             each = trees_of(grown(roots), self.n_trees) if hidden else [grown([root]) for root in roots]
-        return HiddenForest(curtain.schema, tuple(each)) if hidden else Forest(curtain.schema, each)
+        return HiddenForest(curtain.schema, tuple(each)) if hidden else Forest(curtain.schema, tuple(each))
 
 
 def budget_of_a_sample(budget: Fraction, n_trees: int) -> Fraction:

@@ -15,8 +15,9 @@ from fractions import Fraction
 import numpy as np
 
 from privet.privacy.scores import CorrectCount, Score
-from privet.questions.candidates import Candidates, Choice, Split
+from privet.questions.candidates import Candidates
 from privet.questions.curtain import Budget, Curtain, Node, budgets
+from privet.questions.split import Choice, Split
 from privet.questions.tally import Tally
 
 MOST_PARTS = 255

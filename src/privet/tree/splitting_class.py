@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from privet.errors import SchemaError
-from privet.questions.candidates import Splits
 from privet.questions.grid import MOST_CELLS, OCTAVES, Cells, Grid
+from privet.questions.splits import Splits
 from privet.schema import Categorical, Numeric, Schema, Value
 
 

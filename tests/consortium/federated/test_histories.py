@@ -12,7 +12,7 @@ from privet.consortium.federated.masking import unmasked
 from privet.consortium.federated.terms import history_after
 from privet.consortium.federated.wire import pack, unpack
 from privet.curators.base import Tally
-from privet.questions.codec import schema_digest, tally_words
+from privet.questions.codec import grid_words, schema_digest, tally_words
 
 N_CELLS = GRID.features[0].n_cells
 ALMOST_ALL = bytes(N_CELLS - 1) + b"\1"

@@ -37,7 +37,7 @@ def bucket(x, low, scale, top):
 
 @kernel
 def tabulate(cuts, lengths, lows, scales, firsts):
-    """For each feature and bucket, the number of cuts in lower buckets and the mark; ``cuts`` is padded at the right."""
+    """For each bucket of each feature the number of cuts in lower buckets and the mark; ``cuts`` is padded."""
     top = firsts.shape[1] - 2
     for f in range(len(lengths)):
         n = lengths[f]

@@ -87,7 +87,7 @@ def histograms(
     starts: NDArray,
     out: NDArray,
 ) -> None:
-    counter = np.int32  # enough for fewer than 2**31 rows
+    counter: type[np.integer] = np.int32  # enough for fewer than 2**31 rows
     if weights is not None:
         counter, labels = np.int64, labels.astype(np.uint16, copy=False)  # what weighed counts are compiled for
     offsets = np.asarray(offsets, np.int64)
