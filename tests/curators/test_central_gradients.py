@@ -34,7 +34,7 @@ steps = st.lists(st.tuples(st.integers(0, 1), st.integers(-(10**6), 10**6), st.i
 def curator_of(table, schema=THREE, **options):
     X = np.array([record[:2] for record in table], dtype=object).reshape(len(table), 2)
     n = len(schema.classes)
-    curator = MemoryCurator(X, [schema.classes[record[2] % n] for record in table], schema, **options)
+    curator = MemoryCurator(X, [schema.classes[record[2] % n] for record in table], schema, **options).open()
     curator.grid(public_grid(schema))
     return curator
 
@@ -181,7 +181,7 @@ def test_one_record_more_moves_a_gradient_tally_by_at_most_its_constant():
 
 
 def options(curator, splits=None):
-    grid = curator._grid
+    grid = curator.cells
     return Candidates(splits or Multiway.of(grid, [halves(0), halves(1)]), len(curator.schema.classes))
 
 
@@ -189,7 +189,7 @@ def test_the_split_with_the_largest_gradients_is_chosen():
     table = [(float(age), "ab"[age % 2], int(age >= 4)) for age in range(9)] * 5
     curator = curator_of(table, TWO)
     root = curator.root()
-    for splits in (None, public_splits(curator._grid)):
+    for splits in (None, public_splits(curator.cells)):
         chosen = curator.choose({root: options(curator, splits)}, GradientNorm(1), UNLIMITED)[root].split
         assert chosen == halves(0)
 
@@ -211,7 +211,7 @@ def test_gradient_questions_are_charged_by_their_lemmas(delta):
         assert event.charged == budget
         cost = event.rho if delta else event.cost
         assert budget * Fraction(999, 1000) <= cost <= budget
-    assert root.scope.spent == Fraction(3, 1000)
+    assert curator.scope(root).spent == Fraction(3, 1000)
 
 
 @pytest.mark.parametrize(
@@ -232,12 +232,12 @@ def test_questions_without_a_proof_are_refused_and_cost_nothing(ask):
     root = curator.root()
     with pytest.raises(LeakError):
         ask(curator, root)
-    assert root.scope.spent == 0
+    assert curator.scope(root).spent == 0
 
 
 def test_numeric_targets_have_no_gradients():
     schema = Schema(FEATURES, target=(0.0, 1.0))
-    curator = MemoryCurator(np.array([[1.0, "a"]], dtype=object), [0.5], schema)
+    curator = MemoryCurator(np.array([[1.0, "a"]], dtype=object), [0.5], schema).open()
     curator.grid(public_grid(schema))
     with pytest.raises(LeakError):
         curator.tally({curator.root(): Tally(measure="gradient")}, Fraction(1))
@@ -268,7 +268,7 @@ def test_a_gradient_does_not_depend_on_where_its_record_stands(schema):
         curator = curator_of(records, schema)
         root = curator.root(UNLIMITED)
         advanced(curator, root, moves, output)
-        return curator._pairs(root.scope.path, output)
+        return curator._pairs(curator.scope(root).path, output)
 
     together = pairs(table)
     for i, record in enumerate(table):

@@ -21,19 +21,19 @@ SCHEMA = Schema({"age": Numeric(0, 90, integer=True), "sex": Categorical(["f", "
 @pytest.fixture
 def curator():
     X = np.array([[20, "f"], [50, "m"]] * 50, dtype=object)
-    curator = MemoryCurator(X, ["no", "yes"] * 50, SCHEMA)
+    curator = MemoryCurator(X, ["no", "yes"] * 50, SCHEMA).open()
     curator.grid(public_grid(SCHEMA))
     return curator
 
 
 def text_of(curator, node):
     events = tuple(curator.ledger.events)
-    return str(Receipt(Fraction(9), node.scope.spent, Fraction(0), (), curator.trust, events))
+    return str(Receipt(Fraction(9), curator.scope(node).spent, Fraction(0), (), curator.trust, events))
 
 
 def test_a_level_is_one_line_that_says_parallel(curator):
     root = curator.root()
-    split = public_splits(curator._grid).split(5)
+    split = public_splits(curator.cells).split(5)
     level = curator.split({root: split})[root]
     level = [child for children in curator.split(dict.fromkeys(level, split)).values() for child in children]
     curator.tally(dict.fromkeys(level, Tally()), Fraction(1, 10))
@@ -54,7 +54,7 @@ def test_what_adds_up_is_not_called_parallel(curator):
 
 def test_two_splits_of_the_same_records_are_not_called_parallel(curator):
     root = curator.root()
-    split = public_splits(curator._grid).split(5)
+    split = public_splits(curator.cells).split(5)
     children = [curator.split({root: split})[root][0] for _ in range(2)]
     curator.tally(dict.fromkeys(children, Tally()), Fraction(1, 10))
     assert text_of(curator, root).endswith("2 times")

@@ -38,7 +38,7 @@ class Scripted:
 
 
 def grown(gains, max_nodes=10):
-    curator = MemoryCurator(np.zeros((4, 3)), [0, 0, 1, 1], SCHEMA)
+    curator = MemoryCurator(np.zeros((4, 3)), [0, 0, 1, 1], SCHEMA).open()
     private_split = Scripted(gains, curator)
     curator.grid(private_split.functions.grid)
     frontier = Frontier.sprout(curator, [curator.root()], private_split.functions.grid)
