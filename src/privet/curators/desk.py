@@ -37,7 +37,7 @@ from privet.schema import Schema
 
 QUESTIONS = ("tally", "choose", "choose_each", "owner_sum", "quantiles", "target_quantiles", "peek")
 STRUCTURE = ("parts", "copies", "samples", "focus", "advance", "noise")
-MOST_NODES = 2**24
+MOST_NODES = 2**20
 """Of one call: parts, copies or samples."""
 
 
@@ -220,7 +220,7 @@ class Desk:
 
     @_answered_in_turn
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
-        asked = self._asked(tallies, Tally, budget)
+        asked = self._paid(tallies, Tally, budget)
         for tally in {(id(t.tables), t.measure, t.output): t for t in (each.word for each in asked)}.values():
             self._may_tally(tally)
         events = []
@@ -242,7 +242,7 @@ class Desk:
         self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
     ) -> dict[Node, np.ndarray]:
         constant = partial(statistic_sensitivity, text(statistic, "A statistic"))
-        asked = self._asked(tables, None, budget)
+        asked = self._paid(tables, None, budget)
         once = {id(each.word): check_splits(each.word, self._cells()) for each in asked}
         asked = [replace(each, word=once[id(each.word)]) for each in asked]
         events = [self._sum_event(each, "owner sum", statistic, constant, len(each.word)) for each in asked]
@@ -278,7 +278,7 @@ class Desk:
     def _priced_choice(
         self, candidates: Mapping[Node, Candidates], score: Any, budget: Budget, mechanism: str
     ) -> tuple[list[Asked], Score, list[Event]]:
-        asked, own = self._asked(candidates, Candidates, budget), score_named(score)
+        asked, own = self._paid(candidates, Candidates, budget), score_named(score)
         if text(mechanism, "A mechanism") not in SELECTIONS:
             raise LeakError(f"A choice is made by one of {', '.join(SELECTIONS)}, not by {mechanism!r}.")
         self._may_choose(asked, own)
@@ -323,7 +323,7 @@ class Desk:
         if isinstance(budget, Mapping):
             raise LeakError("A hidden choice has one list of candidates and one budget for all nodes of a level.")
         if mechanism == "exact":
-            asked, own = self._asked(candidates, Candidates, budget), score_named(score)
+            asked, own = self._paid(candidates, Candidates, budget), score_named(score)
             self._may_choose(asked, own)
             events = [self._peek_event(each) for each in asked]
         else:
@@ -419,14 +419,16 @@ class Desk:
 
     # -- words, read once ----------------------------------------------------------------------------------------------
 
-    def _asked(self, asked: Mapping[Node, Any], kind: type | None = None, budget: Budget | None = None) -> list[Asked]:
-        """What is asked about which node, with its budget: exact types, this desk's nodes, positive fractions."""
+    def _paid(self, asked: Mapping[Node, Any], kind: type | None, budget: Budget) -> list[Asked]:
+        """What is asked about which node, each with a budget of its own."""
+        free = self._asked(asked, kind)
+        return [replace(each, budget=amount) for each, amount in zip(free, budgets([e.node for e in free], budget))]
+
+    def _asked(self, asked: Mapping[Node, Any], kind: type | None = None) -> list[Asked]:
+        """What is asked about which node: exact types, this desk's nodes, each once."""
         if not isinstance(asked, Mapping):
             raise LeakError("A question says for each node what is asked about it.")
-        pairs = [(node, word) for node, word in asked.items()]
-        nodes = [node for node, _ in pairs]
-        amounts = [Fraction(0)] * len(nodes) if budget is None else budgets(nodes, budget)
-        found = [Asked(node, self._place(node), word, amount) for (node, word), amount in zip(pairs, amounts)]
+        found = [Asked(node, self._place(node), word) for node, word in asked.items()]
         if kind is not None and not all(type(each.word) is kind for each in found):
             raise LeakError(f"This question takes a {kind.__name__} for each node.")
         if len({each.node for each in found}) < len(found):

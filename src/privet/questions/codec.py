@@ -29,7 +29,7 @@ from privet.questions.word import text, whole
 from privet.schema import Schema
 
 Words = Any  # what json.loads returns
-MOST_NODES = 2**24
+MOST_NODES = 2**20
 _AMOUNT = re.compile(r"[0-9]{1,600}(/[0-9]{1,600})?", re.ASCII)
 _Read = TypeVar("_Read")
 
