@@ -94,10 +94,10 @@ def messages_of(schema):
     return told, asked
 
 
-def outcome(call):
+def outcome(call, *words):
     """What a caller can tell: that it was done, or the refusal. Anything else than a refusal of ours is a crash."""
     try:
-        call()
+        call(*words)
     except PrivetError as error:
         return type(error).__name__, str(error)
     return None
@@ -115,15 +115,12 @@ def parties(schema):
 
 
 def hostile_run_at_parties(schema, messages):
-    told, asked = messages_of(schema)
+    told, _ = messages_of(schema)
     every = parties(schema)
     for question, said in [(False, message) for message in told[: len(messages) % 5]] + list(messages):
         message = on_the_wire(said)
         before = [ledger.root.spent for _, ledger in every]
-        outcomes = {
-            outcome(lambda party=party: party.answer(message) if question else party.tell(message))
-            for party, _ in every
-        }
+        outcomes = {outcome(party.answer if question else party.tell, message) for party, _ in every}
         assert len(outcomes) == 1, (message, outcomes)
         after = [ledger.root.spent for _, ledger in every]
         if not question or outcomes != {None}:
@@ -187,9 +184,13 @@ def hostile_run_at_owners(messages):
         shapes = set()
         for owner in owners:
             told = []
-            refused = outcome(lambda owner=owner, told=told: told.append(owner.answer(message)))
+            refused = outcome(_told, owner, message, told)
             shapes.add((refused, np.shape(told[0]) if told and told[0] is not None else None))
         assert len(shapes) == 1, (message, shapes)
+
+
+def _told(owner, message, told):
+    told.append(owner.answer(message))
 
 
 def messages_at_owners():
@@ -254,13 +255,8 @@ def hostile_algorithm(data):
         results = set()
         for curtain, root in zip(curtains, nodes):
             try:
-                refused = outcome(lambda curtain=curtain, root=root: _with_node(call, root)(curtain))
-            except (
-                TypeError,
-                ValueError,
-                IndexError,
-                OverflowError,
-            ) as error:  # raised by making a word, not by asking
+                refused = outcome(_with_node(call, root), curtain)
+            except (TypeError, ValueError, IndexError, OverflowError) as error:  # by making a word, not by asking
                 refused = type(error).__name__, "outside"
             results.add(refused)
         assert len(results) == 1, (name, results)
