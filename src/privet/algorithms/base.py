@@ -24,7 +24,8 @@ from privet.privacy.ledger import Ledger
 from privet.privacy.receipt import Receipt
 from privet.privacy.scope import Scope, reserved_rho
 from privet.privacy.zcdp import rho_within
-from privet.schema import Numeric, Schema, nearest
+from privet.schema import Numeric, Schema
+from privet.schema_file import nearest
 from privet.tree.tree import Tree, TreeNode
 
 if TYPE_CHECKING:
