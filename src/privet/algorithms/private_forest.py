@@ -61,9 +61,10 @@ class PrivateForestClassifier(ForestClassifier):
         The privacy budget.
     delta : float, optional
         The probability with which the promise of ``epsilon`` may fail: far below one over the number of records, such
-        as 1e-6. Left out, it is 0.
+        as 1e-6. Left out, it is 0. The receipt states it also where trees were grown, which do not use it: that they
+        were may follow from the measured size.
     method : "auto", "boosting" or "trees"
-        ``"boosting"`` has real probabilities. ``"trees"`` grows trees as ``PrivateTreeClassifier`` does, always with a
+        ``"boosting"`` has real probabilities. ``"trees"`` grows trees as ``PrivateTreeClassifier`` does, by answers in
         pure epsilon. ``"auto"`` boosts where that is expected to be more accurate than one tree.
     n_trees : int
         How many trees ``"trees"`` grows, each on a disjoint part of the records; one is the most accurate.
