@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from privet.disk import write_whole
+from privet.disk import whole_file, write_whole
 
 
 def stops_at(monkeypatch, step):
@@ -61,3 +61,26 @@ def test_a_new_file_never_takes_anothers_place(tmp_path, monkeypatch, links):
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"first"]
     write_whole(path, b"second")
     assert path.read_bytes() == b"second"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a umask")
+@pytest.mark.parametrize(
+    ("umask", "mode", "kept"), [(0o022, 0o666, 0o644), (0o077, 0o666, 0o600), (0o022, 0o600, 0o600)]
+)
+def test_who_may_read_a_file_follows_from_its_mode_and_the_umask(tmp_path, umask, mode, kept):
+    before = os.umask(umask)
+    try:
+        write_whole(tmp_path / "file", b"data", mode=mode)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == kept
+
+
+def test_a_file_that_others_write_is_there_at_the_end_or_not_at_all(tmp_path):
+    path = tmp_path / "file"
+    with whole_file(path) as part:
+        part.write_text("data")
+        assert not path.exists()
+    with pytest.raises(UnicodeEncodeError), whole_file(path) as part:
+        part.write_text("half \ud800", encoding="utf-8")
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["data"]

@@ -1,6 +1,7 @@
 import copy
 import dataclasses
 import pickle
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privet.errors import SchemaError
-from privet.schema import Categorical, Numeric, Schema
+from privet.schema import Categorical, Features, Numeric, Schema
 
 AGE = Numeric(17, 90, integer=True)
 
@@ -226,3 +227,125 @@ def test_repr_reads_like_the_call_that_made_it():
         "    label='y',\n"
         ")"
     )
+
+
+# -- values that stay what was checked -----------------------------------------------------------------------------
+
+
+class Shifting(Mapping):
+    """Has one list of features the first time it is read, and another one afterwards."""
+
+    def __init__(self, first, then):
+        self.answers = [then, first]
+
+    def items(self):
+        return (self.answers.pop() if len(self.answers) > 1 else self.answers[0]).items()
+
+    def __getitem__(self, name):
+        return self.answers[0][name]
+
+    def __iter__(self):
+        return iter(self.answers[0])
+
+    def __len__(self):
+        return len(self.answers[0])
+
+
+def test_a_mapping_is_read_once():
+    other = {"a": Numeric(0, 1), "b": Categorical(["x"])}
+    schema = Schema(Shifting({"a": AGE}, other), classes=[0, 1])
+    assert schema == Schema({"a": AGE}, classes=[0, 1])
+    assert dict(schema.features) == {"a": AGE}
+
+
+def test_what_is_changed_later_has_no_effect():
+    fields, values, groups, columns, classes, target = (
+        {"a": AGE},
+        ["x", "y"],
+        [["x"], ["y"]],
+        ["p", "q"],
+        [0, 1],
+        [0.0, 1.0],
+    )
+    category, mean = Categorical(values, groups=groups), Numeric(0, 1, mean_of=columns)
+    schema, regression = Schema(fields, classes=classes), Schema(fields, target=target)
+    before = copy.deepcopy((category, mean, schema, regression))
+    for listed in (values, groups, groups[0], columns, classes, target):
+        listed[0] = "changed"
+    fields["b"] = AGE
+    del fields["a"]
+    assert (category, mean, schema, regression) == before
+
+
+class Text(str):
+    def __str__(self):
+        return "lie"
+
+    def __hash__(self):
+        return id(self)
+
+    def encode(self, *args):
+        return b""
+
+
+class Number(float):
+    def __gt__(self, other):
+        return False
+
+    def __sub__(self, other):
+        return 0.0
+
+
+def test_subclasses_with_methods_of_their_own_become_plain_values():
+    schema = Schema(
+        {
+            Text("a"): Numeric(Number(0.5), Number(2.5), mean_of=[Text("p"), Text("q")]),
+            Text("b"): Categorical([Text("x"), Text("y")], groups=[[Text("x")], [Text("y")]]),
+        },
+        classes=[Text("no"), Text("yes")],
+        label=Text("ill"),
+    )
+    number, category = schema.features.values()
+    assert schema.names == ("a", "b")
+    assert {type(value) for value in (number.low, number.high)} == {float}
+    texts = [*schema.names, *number.mean_of, *category.values, *schema.classes, schema.label]
+    texts += [value for group in category.groups for value in group]
+    assert texts == ["a", "b", "p", "q", "x", "y", "no", "yes", "ill", "x", "y"]
+    assert {type(value) for value in texts} == {str}
+
+
+def test_a_number_cannot_lie_about_its_range():
+    with pytest.raises(SchemaError, match="swap"):
+        Numeric(Number(5), Number(1))
+    with pytest.raises(SchemaError, match="Unicode"):
+        Categorical([Text("\ud800")])
+
+
+@pytest.mark.parametrize("kind", [Numeric, Categorical, Schema, Features])
+def test_nobody_can_subclass_a_schema_or_its_fields(kind):
+    with pytest.raises(TypeError, match="final"):
+        type("Spy", (kind,), {})
+
+
+@pytest.mark.parametrize("value", [AGE, Categorical(["a"]), Schema({"a": AGE}, classes=[0]), Features({"a": AGE})])
+def test_a_value_has_no_room_for_more(value):
+    assert not hasattr(value, "__dict__")
+    for name in ("low", "values", "features", "_fields", "n_codes", "anything"):
+        with pytest.raises((AttributeError, TypeError)):
+            setattr(value, name, None)
+
+
+def test_features_are_read_only_all_the_way():
+    features = Schema({"a": AGE}, classes=[0]).features
+    with pytest.raises(TypeError):
+        features._fields["b"] = AGE
+    assert pickle.loads(pickle.dumps(features)) == copy.deepcopy(features) == features
+
+
+def test_a_field_of_another_kind_is_refused():
+    class Posing:
+        __class__ = Numeric
+        low, high, mean_of, inferred = 0.0, 1.0, (), False
+
+    with pytest.raises(SchemaError, match="must be a Numeric"):
+        Schema({"a": Posing()}, classes=[0])

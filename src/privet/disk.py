@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
-def write_whole(path: Path, data: bytes, *, new: bool = False) -> None:
-    """Write a file that only its owner can read: there whole or as it was before, also if the machine stops.
+def write_whole(path: Path, data: bytes, *, new: bool = False, mode: int = 0o600) -> None:
+    """Write a file: there whole or as it was before, also if the machine stops. The options are ``whole_file``'s."""
+    with whole_file(path, new=new, mode=mode) as part:
+        part.write_bytes(data)
 
+
+@contextmanager
+def whole_file(path: Path, *, new: bool = False, mode: int = 0o600) -> Iterator[Path]:
+    """A file to write to that takes the place of ``path`` at the end, and disappears if there is no such end.
+
+    Only its owner can read it, unless ``mode`` says otherwise: 0o666 is an ordinary file, as the umask has it.
     With ``new``, FileExistsError if there is a file of that name, which stays as it is.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".part")
-    part = Path(name)
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
+        yield part
+        with part.open("rb+") as file:
             os.fsync(file.fileno())
         if new:
             _link(part, path)

@@ -114,6 +114,17 @@ def test_an_unfitted_model_cannot_be_saved(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs a umask")
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_model_is_an_ordinary_file(tmp_path, umask, mode):
+    before = os.umask(umask)
+    try:
+        MODEL.save(tmp_path / "model.json")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "model.json").stat().st_mode & 0o777 == mode
+
+
 @pytest.mark.parametrize("failing", ["write", "replace"])
 def test_a_failing_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, failing):
     path = tmp_path / "model.json"
@@ -123,24 +134,7 @@ def test_a_failing_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch,
     def fail(*args, **kwargs):
         raise OSError("disk full")
 
-    if failing == "write":
-        real = os.fdopen
-
-        class Failing:
-            def __init__(self, *args, **kwargs):
-                self.file = real(*args, **kwargs)
-
-            def __enter__(self):
-                return self
-
-            def __exit__(self, *args):
-                self.file.close()
-
-            write = fail
-
-        monkeypatch.setattr(model_file.os, "fdopen", Failing)
-    else:
-        monkeypatch.setattr(model_file.os, "replace", fail)
+    monkeypatch.setattr(*((Path, "write_bytes") if failing == "write" else (os, "replace")), fail)
     with pytest.raises(OSError, match="disk full"):
         fitted(max_depth=1).save(path)
     assert path.read_bytes() == before
@@ -157,6 +151,16 @@ def test_a_model_that_cannot_be_written_leaves_the_old_file(tmp_path):
         odd.save(path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model.json"]
+
+
+def test_a_model_file_with_a_key_twice_is_refused(tmp_path):
+    path = tmp_path / "model.json"
+    MODEL.save(path)
+    text = path.read_text()
+    for key in ('"format"', '"receipt"', '"spent"', '"label"'):
+        path.write_text(text.replace(f"{key}:", f"{key}: 1, {key}:", 1))
+        with pytest.raises(PrivetError, match=f"{key[1:-1]}.* is there twice"):
+            privet.load(path)
 
 
 # -- files from strangers --------------------------------------------------------------------------------------------

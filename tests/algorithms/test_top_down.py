@@ -12,6 +12,7 @@ from privet import BudgetError, Categorical, Ledger, MemoryCurator, Numeric, Sch
 from privet.algorithms.top_down import shares
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.amounts import exact
+from privet.privacy.event import add_up
 from privet.tree.criteria import gain
 
 NO_NOISE = 1e15
@@ -337,3 +338,18 @@ def test_numbers_of_numpy_and_halves_in_floats_are_taken_as_they_are_meant():
     for odd in ({"criterion": ["gini"]}, {"split": ["rnm"]}, {"budget": ["decay"]}):
         with pytest.raises(PrivetError, match="must be"):
             TopDownClassifier(schema, **odd).fit(np.zeros((2, 1)), ["n", "y"])
+
+
+def test_the_epsilon_at_a_delta_does_not_depend_on_when_the_tree_stopped():
+    """Trees of different sizes have used different amounts; what they state was fixed before the first answer."""
+    X, y = np.random.default_rng(0).random((300, 2)), np.arange(300) % 2
+    schema = Schema({"a": Numeric(0, 1), "b": Numeric(0, 1)}, classes=[0, 1])
+    receipts = [
+        TopDownClassifier(schema, epsilon=1, delta=1e-6, split="noisy_counts", max_nodes=6, random_state=seed)
+        .fit(X, y)
+        .privacy_
+        for seed in range(8)
+    ]
+    assert len({add_up(receipt.events) for receipt in receipts}) > 1
+    assert len({receipt.spent for receipt in receipts}) == 1
+    assert all(receipt.verify() for receipt in receipts)

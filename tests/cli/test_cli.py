@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 import privet
 from privet.algorithms.registry import MODELS, model_class
 from privet.cli import app
-from privet.cli.files import whole
+from privet.disk import whole_file
 
 SCRIPT = Path(sys.executable).with_name("privet")
 PLAIN = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PRIVET_KERNELS": "numpy", "COLUMNS": "80"}
@@ -479,7 +479,7 @@ def test_a_failed_fit_leaves_the_old_model(model):
 
 def test_an_interrupted_file_disappears(tmp_path):
     def interrupted():
-        with whole(tmp_path / "out.csv") as part:
+        with whole_file(tmp_path / "out.csv") as part:
             part.write_text("half")
             raise KeyboardInterrupt
 

@@ -16,7 +16,7 @@ from privet.consortium.federated.curator import federated_curator
 from privet.consortium.federated.wire import unpack
 from privet.curators.base import Tally
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError
-from privet.privacy.event import spending
+from privet.privacy.event import add_up, spending
 from privet.privacy.laws import log_geometric_shares, log_skellam
 from privet.privacy.receipt import Receipt
 from privet.privacy.scores import CorrectCount, Gini
@@ -149,7 +149,8 @@ def test_budgets_in_rho_are_charged_here_and_at_every_owner_who_sign_them(terms)
     mechanism = "gaussian" if terms.get("noise") == "own" else "skellam_shares"
     assert {event.mechanism for event in curator.ledger.events} == {mechanism}
     events, delta = tuple(curator.ledger.events), Fraction(1, 10**6)
-    receipt = Receipt(Fraction(1), spending(events, delta), delta, (), curator.trust, events, at_delta=delta)
+    spent, reserved = spending(events, delta), add_up(events)
+    receipt = Receipt(Fraction(1), spent, delta, (), curator.trust, events, at_delta=delta, reserved=reserved)
     assert receipt.verify()
     assert receipt.spent <= 1
     assert len(curator.coordinator.sign(receipt.to_json())) == 5

@@ -18,6 +18,7 @@ from privet.privacy.laws import log_gaussian, log_skellam
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import SecureMechanisms, SeededMechanisms, opendp_cost, scale_for
 from privet.privacy.receipt import Receipt
+from privet.privacy.scope import reserved_rho
 from privet.privacy.zcdp import epsilon_at, ratio_for, rho_of, rho_within
 
 F = Fraction
@@ -180,7 +181,8 @@ def test_a_ledger_takes_skellam_noise_at_whole_orders_only():
     scope = ledger.open("fit", ledger.root.limit, "rho")
     ledger.charge([ask(scope, "skellam_shares", ledger.root.limit)])
     assert ledger.spent <= 1
-    receipt = Receipt(F(1), ledger.spent, DELTA, (), "", tuple(ledger.events), at_delta=DELTA)
+    reserved = add_up(ledger.events)
+    receipt = Receipt(F(1), ledger.spent, DELTA, (), "", tuple(ledger.events), at_delta=DELTA, reserved=reserved)
     assert receipt.verify()
     assert receipt.spent == epsilon_at(ledger.root.spent, DELTA, whole=True)
     with pytest.raises(ReceiptError):
@@ -269,14 +271,17 @@ def honest():
     ledger.charge([ask(fit, "exponential", F(1, 400), 2 * 2**16, "gradient_norm")])
     ledger.charge([ask(part, "gaussian", F(1, 100), 2**16, "gradient_tally") for part in fit.split(2)])
     events = (ledger.events[0].in_rho(), *ledger.events[1:])
-    return Receipt(F(1), spending(events, DELTA), DELTA, (), "The machine.", events, at_delta=DELTA)
+    reserved = reserved_rho([size, fit])
+    spent = epsilon_at(reserved, DELTA)
+    return Receipt(F(1), spent, DELTA, (), "The machine.", events, at_delta=DELTA, reserved=reserved)
 
 
 def test_a_receipt_with_a_delta_verifies_and_survives_json():
     receipt = honest()
     assert receipt.verify()
     assert add_up(receipt.events) == F(1, 5000) + F(1, 400) + F(1, 100)
-    assert receipt.spent == epsilon_at(add_up(receipt.events), DELTA)
+    assert receipt.reserved == F(1, 5000) + F(2, 100) > add_up(receipt.events)
+    assert receipt.spent == epsilon_at(receipt.reserved, DELTA)
     again = Receipt.from_json(receipt.to_json())
     assert again == receipt
     assert again.verify()
@@ -291,6 +296,9 @@ def test_a_receipt_with_a_delta_verifies_and_survives_json():
         {"delta": F(1), "at_delta": F(1)},
         {"delta": F(2), "at_delta": F(2)},
         {"spent": honest().spent - F(1, 10**9)},
+        {"spent": spending(honest().events, DELTA)},  # what was used, which follows from the answers
+        {"reserved": F(1, 1000), "spent": epsilon_at(F(1, 1000), DELTA)},  # less than was used
+        {"reserved": F(0), "spent": F(0)},
         {"claimed": F(1, 10)},
     ],
 )
@@ -305,7 +313,30 @@ def test_an_event_in_rho_that_flatters_is_found(i, change):
     events = list(honest().events)
     events[i] = replace(events[i], **change)
     with pytest.raises(ReceiptError):
-        replace(honest(), events=tuple(events), spent=spending(events, DELTA)).verify()
+        replace(honest(), events=tuple(events)).verify()
+
+
+def test_a_pure_receipt_reserves_nothing_and_may_state_a_delta_that_was_not_used():
+    pure = Receipt(F(1), F(1), F(0), (), "", (Event.example(F(1)),))
+    assert replace(pure, delta=DELTA).verify()
+    with pytest.raises(ReceiptError, match="reserves"):
+        replace(pure, reserved=F(1, 2)).verify()
+
+
+def test_a_root_in_epsilon_reserves_half_the_square_of_its_limit():
+    ledger = Ledger(math.inf, delta=1e-6)
+    pure, rho = ledger.open("fit", F(1, 5)), ledger.open("fit", F(1, 7), "rho")
+    assert reserved_rho([pure, rho]) == F(1, 50) + F(1, 7)
+    with pytest.raises(BudgetError, match="without a limit"):
+        reserved_rho([ledger.open("fit", math.inf)])
+
+
+@given(st.lists(st.fractions(F(1, 1000), 1), min_size=1, max_size=20))
+def test_no_transcript_uses_more_than_a_root_in_epsilon_reserves(amounts):
+    ledger = Ledger(math.inf, delta=1e-6)
+    fit = ledger.open("fit", sum(amounts, F(0)))
+    ledger.charge([ask(fit, "geometric", amount) for amount in amounts])
+    assert ledger.root.spent <= reserved_rho([fit])
 
 
 def test_gaussian_noise_has_no_place_in_a_pure_receipt():

@@ -20,13 +20,14 @@ from privet.curators.base import Curator
 from privet.curators.desk import Desk
 from privet.errors import BudgetError, PrivetError, SchemaError
 from privet.privacy.amounts import checked_delta, exact
-from privet.privacy.event import Event, add_up_slack, spending
+from privet.privacy.event import Event, add_up_slack, converted
 from privet.privacy.ledger import Ledger
 from privet.privacy.receipt import Receipt
-from privet.privacy.scope import Scope
+from privet.privacy.scope import Scope, reserved_rho
 from privet.privacy.zcdp import rho_within
 from privet.questions.curtain import Curtain, Node
-from privet.schema import Numeric, Schema, nearest
+from privet.schema import Numeric, Schema
+from privet.schema_file import nearest
 from privet.tree.tree import Tree, TreeNode
 
 if TYPE_CHECKING:
@@ -166,6 +167,9 @@ class PrivateEstimator(BaseEstimator):
         self._check_schema(curator.schema)
         self._check_total(curator.ledger, budget)
         self._check_delta(curator)
+        if self.delta is not None:
+            ledger = curator.ledger
+            ledger.afford(rho_within(budget, checked_delta(self.delta), ledger.whole_orders))
         desk = curator.open()
         try:
             for question in sorted(self._needs(desk.capabilities) - desk.capabilities):
@@ -188,7 +192,8 @@ class PrivateEstimator(BaseEstimator):
         return Receipt(
             claimed=budget,
             spent=spent,
-            delta=add_up_slack(events),
+            # A delta that the fit was given and did not use: that it did not may follow from an answer (``Receipt``).
+            delta=add_up_slack(events) + (0 if self.delta is None else checked_delta(self.delta)),
             void=curator.void + (("exact values were read",) if spent == math.inf else ()),
             trust=curator.trust,
             events=events,
@@ -198,15 +203,18 @@ class PrivateEstimator(BaseEstimator):
     def _receipt_in_rho(
         self, curator: Desk, roots: Sequence[Scope], budget: Fraction, events: tuple[Event, ...]
     ) -> Receipt:
-        """Of a fit with a delta: all in one currency, converted once."""
+        """Of a fit with a delta: all in one currency, and what was reserved is converted once."""
         pure = tuple(f"/fit{i}:0/" for i, scope in enumerate(roots) if scope.currency == "epsilon")
         events = tuple(event.in_rho() if f"{event.scope}/".startswith(pure) else event for event in events)
         delta = checked_delta(self.delta or 0)
+        # The root in epsilon that every fit begins with reserves nothing if the algorithm opens others in its place.
+        reserved = reserved_rho(scope for scope in roots if scope.currency == "rho" or scope.spent)
         return Receipt(
             claimed=budget,
-            spent=spending(events, delta),
+            spent=converted(reserved, delta, events),
             delta=delta,
             at_delta=delta,
+            reserved=reserved,
             void=curator.void,
             trust=curator.trust,
             events=events,

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from fractions import Fraction
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 from privet.algorithms.registry import MODELS, model_class
+from privet.disk import write_whole
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.receipt import Receipt
 from privet.schema import Schema
+from privet.strict_json import loads_strict
 from privet.tree.additive import Additive
 from privet.tree.forest import Forest
 from privet.tree.splitting_class import SplittingClass
@@ -116,14 +117,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         ) from None
     if not path.parent.is_dir():
         raise PrivetError(f"The folder {path.parent} does not exist. Make it first.")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(path, text.encode(), mode=0o666)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -132,7 +126,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     if path.stat().st_size > LARGEST_FILE:
         raise PrivetError(f"{path} is larger than any model of Privet.")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
-        raise PrivetError(f"{path} is not a model of Privet: it is not JSON.") from None
+        data = loads_strict(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise PrivetError(f"{path} is not a model of Privet: it is not JSON ({error}).") from None
     return from_dict(data)

@@ -63,9 +63,10 @@ class PrivateForestClassifier(ForestClassifier):
         The privacy budget.
     delta : float, optional
         The probability with which the promise of ``epsilon`` may fail: far below one over the number of records, such
-        as 1e-6. Left out, it is 0.
+        as 1e-6. Left out, it is 0. The receipt states it also where trees were grown, which do not use it: that they
+        were may follow from the measured size.
     method : "auto", "boosting" or "trees"
-        ``"boosting"`` has real probabilities. ``"trees"`` grows trees as ``PrivateTreeClassifier`` does, always with a
+        ``"boosting"`` has real probabilities. ``"trees"`` grows trees as ``PrivateTreeClassifier`` does, by answers in
         pure epsilon. ``"auto"`` boosts where that is expected to be more accurate than one tree.
     n_trees : int
         How many trees ``"trees"`` grows, each on a disjoint part of the records; one is the most accurate.
@@ -153,16 +154,24 @@ class PrivateForestClassifier(ForestClassifier):
         # The grid first: it reads every column, and refuses bad ones before anything is spent.
         grid = public_grid(curtain.schema, None if self.n_trees == 1 else PART_CELLS)
         curtain.grid(grid)
-        rho = Fraction(0)
         if self.delta is not None:
-            rho = rho_within(budget, checked_delta(self.delta))
-            if self.n_records is None:
-                rho -= rho_of("geometric", size_share(budget))
+            return self._grow_with_delta(curtain, budget, checked_delta(self.delta), grid)
         size = Size.of(curtain, start, budget, self.n_records)
-        currency, left = ("epsilon", size.left) if self.delta is None else ("rho", rho)
-        if not self._boosts(curtain, size.n, left, currency):
+        if not self._boosts(curtain, size.n, size.left, "epsilon"):
             return self._parts(curtain, start, size, grid)
-        return self._boost(curtain, start if self.delta is None else curtain.root(rho, "rho"), left, size.n, grid)
+        return self._boost(curtain, start, size.left, size.n, grid)
+
+    def _grow_with_delta(self, curtain: Curtain, budget: Fraction, delta: Fraction, grid: Grid) -> Additive | Forest:
+        """Each root's limit is what it reserves: the size its share, and what is grown by it the rest."""
+        rho = rho_within(budget, delta)
+        if self.n_records is not None:
+            size = Size(self.n_records, budget)
+        else:
+            size = Size.of(curtain, curtain.root(size_share(budget)), budget, None)
+            rho -= rho_of("geometric", size_share(budget))
+        if not self._boosts(curtain, size.n, rho, "rho"):
+            return self._parts(curtain, curtain.root(size.left), size, grid)
+        return self._boost(curtain, curtain.root(rho, "rho"), rho, size.n, grid)
 
     def _boosts(self, curtain: Curtain, n_records: float, budget: Fraction, currency: str) -> bool:
         n_classes = len(curtain.schema.classes or ())

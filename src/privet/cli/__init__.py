@@ -16,9 +16,10 @@ from typing import Annotated, Any
 import typer
 
 from privet.cli.federated import federated
-from privet.cli.files import check_output, rows_to, whole
+from privet.cli.files import check_output, rows_to
 from privet.cli.mpc import mpc
 from privet.cli.screen import Group, say, warn, working
+from privet.disk import whole_file
 
 app = typer.Typer(
     name="privet",
@@ -142,7 +143,7 @@ def draft(
     if target is None:
         sys.stdout.write(text)
         return
-    with whole(target) as part:
+    with whole_file(target) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
     warn(f"{output} is as confidential as the data: confirm each field and delete its line 'inferred = true'")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from privet.cli import models
-from privet.cli.files import whole
 from privet.cli.screen import say, warn, working
+from privet.disk import whole_file
 from privet.errors import PrivetError
 
 ALL = "all"
@@ -185,7 +185,7 @@ def number(value: float) -> str:
 def _plot(rows: Sequence[tuple[str, float, float, Any]], path: Path) -> None:
     from privet.audit.plot import Mark, plot
 
-    with whole(path) as part:
+    with whole_file(path) as part:
         plot([Mark(label, claimed, proven, bound.epsilon) for label, claimed, proven, bound in rows], part, path.suffix)
 
 

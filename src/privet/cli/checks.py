@@ -24,6 +24,7 @@ def check_event(number: int, event: Event, at_delta: Fraction = Fraction(0)) -> 
             trust="",
             events=(event,),
             at_delta=at_delta,
+            reserved=Fraction(event.charged) if at_delta and event.charged < math.inf else Fraction(0),
         )
         alone.verify()
     except ReceiptError as error:

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from privet.algorithms.registry import make
-from privet.cli.files import check_output, whole
+from privet.cli.files import check_output
 from privet.cli.logs import errors_in
 from privet.cli.models import settings
 from privet.cli.screen import say, warn
+from privet.disk import whole_file
 from privet.errors import PrivetError
 
 federated = typer.Typer(
@@ -143,9 +144,9 @@ def coordinator(
             channel = Overheard(channel, wire_log(stack.enter_context(open(wire, "a", encoding="utf-8"))))
         signed = train(known, learner, channel=channel, journal=journal, progress=say)
     signed.verify({name: certified(certificate) for name, certificate in known.parties.items()})
-    with whole(target) as part:
+    with whole_file(target) as part:
         learner.save(part)
-    with whole(signed_target) as part:
+    with whole_file(signed_target) as part:
         part.write_text(signed.to_json(), encoding="utf-8")
     say(f"\nReceipt\n{learner.privacy_}\n")
     say(f"Wrote {output} and, signed by {', '.join(signed.signatures)}, {signed_target.name}.")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from privet.disk import whole_file
 from privet.errors import PrivetError
 
 
@@ -31,23 +28,6 @@ def check_output(path: Path, force: bool, *inputs: Path, suffixes: tuple[str, ..
     return target
 
 
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A file to write to that takes the place of ``path`` at the end, and disappears if there is no such end.
-
-    Only its owner can read it: what goes there may say something about records.
-    """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    os.close(handle)
-    part = Path(name)
-    try:
-        yield part
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
 def rows_to(path: Path | None, table: Any) -> None:
     """Write an Arrow table as Parquet or CSV by the file's suffix, or as CSV to stdout."""
     import pyarrow.csv as pc
@@ -57,7 +37,7 @@ def rows_to(path: Path | None, table: Any) -> None:
         pc.write_csv(table, sys.stdout.buffer, _quoting(table))
         sys.stdout.flush()
         return
-    with whole(path) as part:
+    with whole_file(path) as part:
         if path.suffix.lower() == ".csv":
             pc.write_csv(table, part, _quoting(table))
         else:

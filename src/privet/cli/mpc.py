@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from privet.cli.files import check_output, whole
+from privet.cli.files import check_output
 from privet.cli.logs import errors_in
 from privet.cli.models import settings
 from privet.cli.screen import say, warn, working
+from privet.disk import whole_file
 from privet.errors import PrivetError
 
 CLASSIFIER, HIDDEN = "PrivateTreeClassifier", "HiddenTreeClassifier"
@@ -184,7 +185,7 @@ def train(
         run(Config.read(config), model, params, seed=seed, progress=lambda said: say(f"server 0: {said}"))
     )
     learned.privacy_.verify()
-    with whole(target) as part:
+    with whole_file(target) as part:
         learned.save(part)
     say(f"\nReceipt\n{learned.privacy_}\n")
     say(f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
@@ -236,7 +237,7 @@ def _write_hidden(public: dict[str, Any], target: Path) -> None:
 
     receipt = Receipt.from_dict(public["receipt"])
     receipt.verify()
-    with whole(target) as part:
+    with whole_file(target) as part:
         Path(part).write_text(json.dumps(public, indent=1), encoding="utf-8")
     say(f"\nReceipt\n{receipt}\n")
     say(f"The model {public['id']} stays with the servers. {target} says whom to ask: privet mpc predict.")

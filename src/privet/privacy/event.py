@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -93,7 +94,7 @@ COSTS = {
 }
 
 
-def add_up_slack(events: tuple[Event, ...] | list[Event]) -> Fraction:
+def add_up_slack(events: Sequence[Event]) -> Fraction:
     """The delta of a list of events: like their epsilons, sums along paths and the largest over disjoint parts.
 
     A chain of (epsilon, delta) answers, each chosen after the ones before, costs the sums of both if these are bounded
@@ -129,21 +130,21 @@ def amplified(epsilon: Amount, inverse_rate: int) -> Amount:
         return min(Fraction(epsilon), Fraction(math.ceil(cost * _SAMPLE_UNIT), _SAMPLE_UNIT))
 
 
-def spending(events: tuple[Event, ...] | list[Event], delta: Fraction) -> Amount:
-    """The epsilon of a list of events: what they add up to or, charged in rho, what that is at ``delta``.
-
-    It is converted at a whole order if one of them is proven for whole orders alone.
-    """
+def spending(events: Sequence[Event], delta: Fraction) -> Amount:
+    """The epsilon of a list of events: what they add up to or, charged in rho, what that is at ``delta``."""
     spent = add_up(events)
-    if not delta or spent == math.inf:
-        return spent
+    return spent if not delta or spent == math.inf else converted(Fraction(spent), delta, events)
+
+
+def converted(rho: Fraction, delta: Fraction, events: Sequence[Event]) -> Fraction:
+    """The epsilon of ``rho`` at ``delta``: at a whole order if one of the events is proven for whole orders alone."""
     try:
-        return epsilon_at(Fraction(spent), delta, any(event.mechanism in WHOLE for event in events))
+        return epsilon_at(rho, delta, any(event.mechanism in WHOLE for event in events))
     except (BudgetError, ArithmeticError):
         raise ReceiptError("The receipt's charges and delta are no cost in zCDP.") from None
 
 
-def add_up(events: tuple[Event, ...] | list[Event]) -> Amount:
+def add_up(events: Sequence[Event]) -> Amount:
     """The spending of a list of events: sums along paths, the largest over disjoint parts.
 
     >>> half = Event.example(Fraction(1, 2))
@@ -151,6 +152,46 @@ def add_up(events: tuple[Event, ...] | list[Event]) -> Amount:
     >>> add_up([half, replace(half, scope="/split0:0"), replace(half, scope="/split0:1")])
     Fraction(1, 1)
     """
+    if any(event.charged == math.inf for event in events):
+        _tree(events, 1)
+        return math.inf
+    unit = _unit(events)
+    return Fraction(_tree(events, unit).spent, unit)
+
+
+def worst_path(events: Sequence[Event]) -> list[Amount]:
+    """The charges that ``add_up`` adds up: of disjoint parts those of the dearest, of a sample its amplified price.
+
+    >>> half = Event.example(Fraction(1, 2))
+    >>> from dataclasses import replace
+    >>> worst_path([half, replace(half, scope="/split0:0"), replace(half, scope="/split0:1")])
+    [Fraction(1, 2), Fraction(1, 2)]
+    """
+    infinite: list[Amount] = [event.charged for event in events if event.charged == math.inf]
+    if infinite:
+        return infinite
+    unit = _unit(events)
+    charges: list[Amount] = []
+    scopes = [_tree(events, unit)]
+    for scope in scopes:
+        charges += scope.charges
+        charges += [Fraction(price, unit) for price in scope.samples]
+        scopes += scope.counted
+    return charges
+
+
+def _unit(events: Sequence[Event]) -> int:
+    """All charges, amplified ones too, are whole multiples of one over this."""
+    unit = _SAMPLE_UNIT if any(f"/{SAMPLE}" in event.scope for event in events) else 1
+    for denominator in {Fraction(event.charged).denominator for event in events}:
+        unit = math.lcm(unit, denominator)
+        if unit.bit_length() > _DENOMINATOR_BITS:
+            raise ReceiptError("The charges' denominators are too large to add up.")
+    return unit
+
+
+def _tree(events: Sequence[Event], unit: int) -> _Spending:
+    """The root of the scopes that events were charged to, added up if all of them are finite."""
     root = _Spending()
     for event in events:
         top, *steps = event.scope.split("/")
@@ -165,42 +206,41 @@ def add_up(events: tuple[Event, ...] | list[Event]) -> Amount:
             scope = scope.below[step]
         scope.charges.append(event.charged)
     if any(event.charged == math.inf for event in events):
-        return math.inf
-    unit = 1  # all charges are whole multiples of 1 / unit
-    for denominator in {Fraction(event.charged).denominator for event in events}:
-        unit = math.lcm(unit, denominator)
-        if unit.bit_length() > _DENOMINATOR_BITS:
-            raise ReceiptError("The charges' denominators are too large to add up.")
+        return root
     scopes = [root]
-    sampled = False
     for scope in scopes:
         scopes.extend(scope.below.values())
-        sampled = sampled or any(step.startswith(SAMPLE) for step in scope.below)
-    unit = math.lcm(unit, _SAMPLE_UNIT) if sampled else unit
     for scope in reversed(scopes):  # a scope is complete before its parent
         scope.add_up(unit)
-    return Fraction(root.spent, unit)
+    return root
 
 
 class _Spending:
     """A scope while a list of events is added up."""
 
-    __slots__ = ("below", "charges", "spent")
+    __slots__ = ("below", "charges", "counted", "samples", "spent")
 
     def __init__(self) -> None:
         self.charges: list[Amount] = []
         self.below: dict[str, _Spending] = {}
 
     def add_up(self, unit: int) -> None:
-        self.spent = sum(int(charge * unit) for charge in self.charges)
-        parallel: dict[str, int] = {}
+        """Sum the charges here, those of ``counted`` scopes below, of disjoint ones the dearest, and of ``samples``."""
+        self.samples: list[int] = []
+        dearest: dict[str, _Spending] = {}
         for step, scope in self.below.items():
             group, _, number = step.partition(":")
-            if group.rstrip("0123456789") == SAMPLE:
-                self.spent += int(amplified(Fraction(scope.spent, unit), int(number)) * unit)
-            elif group.rstrip("0123456789") in PARALLEL:
-                parallel[group] = max(parallel.get(group, 0), scope.spent)
+            kind = group.rstrip("0123456789")
+            if kind == SAMPLE:
+                self.samples.append(int(amplified(Fraction(scope.spent, unit), int(number)) * unit))
             else:
-                self.spent += scope.spent
-        self.spent += sum(parallel.values())
+                key = group if kind in PARALLEL else step
+                dearest[key] = max(dearest.get(key, scope), scope, key=_spent)
+        self.counted = list(dearest.values())
+        self.spent: int = sum(int(charge * unit) for charge in self.charges) + sum(self.samples)
+        self.spent += sum(map(_spent, self.counted))
         self.below.clear()
+
+
+def _spent(scope: _Spending) -> int:
+    return scope.spent

@@ -4,8 +4,10 @@ A receipt is the list of events that the ledger charged. ``verify`` needs nothin
 event's lemma, recomputes its cost from mechanism, sensitivity and noise scale, re-adds the scopes
 (sequential along a path, parallel over disjoint parts) and compares the sum with what the receipt says.
 
-Charges are epsilons, unless the receipt has an ``at_delta``: then they are in rho, zero-concentrated privacy's, and
-their sum is converted once, upward, into the epsilon that holds with that delta (``privet.privacy.zcdp``).
+Charges are epsilons, unless the receipt has an ``at_delta``: then they are in rho, zero-concentrated privacy's. What is
+converted, once and upward, into the epsilon that holds with that delta (``privet.privacy.zcdp``) is what was *reserved*
+before the first answer, and not what the answers came to use: the latter depends on them, and an epsilon that is read
+off the answers does not hold with the same delta (docs/theory.md, L4).
 """
 
 from __future__ import annotations
@@ -19,14 +21,18 @@ from typing import Any
 
 from privet.errors import ReceiptError
 from privet.privacy.amounts import Amount, show
-from privet.privacy.event import COSTS, SAMPLE, SELECTIONS, Event, add_up_slack, spending
+from privet.privacy.dp_events import dp_events, non_private
+from privet.privacy.event import COSTS, SAMPLE, SELECTIONS, Event, add_up, add_up_slack, converted
 from privet.privacy.event_text import event_lines
 from privet.privacy.lemmas import Lemma
 from privet.privacy.sensitivity import proven
+from privet.strict_json import loads_strict
 
-FORMAT = "privet-receipt-1"
+FORMAT = "privet-receipt-2"
 UNIT = "one record"
 NEIGHBOURS = "add or remove one"
+
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 # A lemma speaks about additive noise, about no noise at all or, as every score's does, about a selection.
 # By L1: the L2 sensitivity, which Gaussian noise is scaled to, is never larger.
@@ -51,10 +57,17 @@ class Receipt:
     """What a release cost: ``epsilon`` and, where it is not pure differential privacy, ``delta``.
 
     ``claimed`` is the paper's or the user's word, ``spent`` what the events add up to, ``epsilon`` the
-    guarantee that holds: ``spent``, or infinity if ``void`` gives a reason why nothing holds. ``delta`` is what noise
-    that was not drawn exactly adds (``add_up_slack``), or ``at_delta``: charges are in rho if that is not 0, and this
-    is the delta at which their sum was converted. ``trust`` says who had to be trusted with what. ``shortfall``
-    says why a published claim is less than what was spent.
+    guarantee that holds: ``spent``, or infinity if ``void`` gives a reason why nothing holds. ``trust`` says who had to
+    be trusted with what. ``shortfall`` says why a published claim is less than what was spent. ``released`` is the
+    SHA-256 of the canonical JSON of what was released, in hex.
+
+    If ``at_delta`` is not 0, charges are in rho, ``reserved`` is the most that they might have added up to, and
+    ``spent`` is the epsilon of that at ``at_delta``. ``delta`` is at least ``at_delta`` and what noise that was not
+    drawn exactly adds (``add_up_slack``). It may be more: a fit that was given a delta, and by a noisy answer chose not
+    to use it, is private with that delta all the same. Let A be the outputs of the pure branch, which cost at most
+    epsilon, and B those of the branch with a delta, which is (epsilon, delta)-DP if the fit stops on entering A. Then
+
+        P(S) = P(S in A) + P(S in B) <= e^epsilon Q(S in A) + e^epsilon Q(S in B) + delta.
     """
 
     claimed: Amount
@@ -67,6 +80,8 @@ class Receipt:
     neighbours: str = NEIGHBOURS
     shortfall: str = ""
     at_delta: Fraction = Fraction(0)
+    reserved: Fraction = Fraction(0)
+    released: str = ""
 
     @property
     def epsilon(self) -> Amount:
@@ -96,19 +111,38 @@ class Receipt:
                 raise ReceiptError(f"{where} costs more than it was charged.")
             if event.slack > event.delta:
                 raise ReceiptError(f"{where} has noise that costs a larger delta than it was charged.")
-        spent = spending(self.events, self.at_delta)
+        used = add_up(self.events)
+        if self.at_delta and used > self.reserved:
+            raise ReceiptError("The events add up to more than was reserved.")
+        if self.reserved and not self.at_delta:
+            raise ReceiptError("Only a receipt with a delta reserves something in rho.")
+        spent = converted(self.reserved, self.at_delta, self.events) if self.at_delta else used
         if spent != self.spent:
-            raise ReceiptError("The events do not add up to what the receipt says was spent.")
+            raise ReceiptError("The receipt's charges do not add up to what it says was spent.")
         slack = add_up_slack(self.events)
-        if slack + self.at_delta != self.delta:
-            raise ReceiptError("The deltas of the events do not add up to the receipt's.")
+        if not slack + self.at_delta <= self.delta:
+            raise ReceiptError("The deltas of the events add up to more than the receipt's.")
         if self.at_delta and any(f"/{SAMPLE}" in event.scope for event in self.events):
             raise ReceiptError("No lemma here amplifies zCDP by sampling.")
         if slack and self.at_delta:
             raise ReceiptError("No lemma adds up zCDP and noise that was not drawn exactly.")
         if not (self.void or self.shortfall or spent <= self.claimed):
             raise ReceiptError("More was spent than was claimed, and the receipt does not say why.")
+        if self.released and not _DIGEST.fullmatch(self.released):
+            raise ReceiptError("What was released is named by a SHA-256 in hex.")
         return True
+
+    def to_dp_events(self) -> Any:
+        """The answers as a ``DpEvent`` of Google's ``dp_accounting``, which adds them up (``dp_events.py``).
+
+        A void receipt gives an event without privacy. Noise that was not drawn exactly, and a delta that was not used,
+        have no event there: such a receipt raises ReceiptError.
+        """
+        if self.void:
+            return non_private()
+        if self.delta > self.at_delta:
+            raise ReceiptError("No event of dp_accounting stands for a part of this receipt's delta.")
+        return dp_events(self.events, in_rho=bool(self.at_delta), reserved=self.reserved)
 
     def alone(self) -> Receipt:
         """The same with roots numbered as in a ledger that has answered nothing else.
@@ -134,11 +168,13 @@ class Receipt:
             "epsilon": _plain(self.epsilon),
             "delta": _plain(self.delta),
             "at_delta": _plain(self.at_delta),
+            "reserved": _plain(self.reserved),
             "void": list(self.void),
             "unit": self.unit,
             "neighbours": self.neighbours,
             "trust": self.trust,
             "shortfall": self.shortfall,
+            "released": self.released,
             "events": events,
         }
 
@@ -153,9 +189,11 @@ class Receipt:
                 spent=_amount(data["spent"]),
                 delta=_fraction(data["delta"]),
                 at_delta=_fraction(data["at_delta"]),
+                reserved=_fraction(data["reserved"]),
                 void=tuple(_text(reason) for reason in _list(data["void"])),
                 trust=_text(data["trust"]),
                 shortfall=_text(data["shortfall"]),
+                released=_text(data["released"]),
                 unit=_text(data["unit"]),
                 neighbours=_text(data["neighbours"]),
                 events=tuple(
@@ -188,7 +226,7 @@ class Receipt:
     @classmethod
     def from_json(cls, text: str) -> Receipt:
         try:
-            data = json.loads(text)
+            data = loads_strict(text)
         except (TypeError, ValueError, RecursionError):
             raise ReceiptError("This is not a receipt: it is not JSON.") from None
         return cls.from_dict(data)

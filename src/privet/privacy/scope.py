@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
 from privet.errors import BudgetError, LeakError
@@ -199,3 +199,20 @@ def take_back(undo: Undo, n_steps: int) -> None:
         scope, spent, group = undo[-1]
         scope._restore(spent, group)
         undo.pop()
+
+
+def reserved_rho(roots: Iterable[Scope]) -> Fraction:
+    """The most that these roots may cost together in rho, whatever is answered: what a receipt with a delta states.
+
+    A root in rho reserves its limit. A root in epsilon with limit l reserves l^2 / 2: the epsilons e_i on a path add up
+    to at most l, and each answer costs at most e_i^2 / 2 in rho, so all of them together cost at most
+    sum(e_i^2) / 2 <= sum(e_i)^2 / 2 <= l^2 / 2. This is so for every transcript, so the answers of all roots are a
+    chain that the sum of the reserves bounds (docs/theory.md, L4).
+    """
+    total = Fraction(0)
+    for root in roots:
+        if root.limit == math.inf:
+            raise BudgetError("A scope without a limit reserves no amount: give it one.")
+        limit = Fraction(root.limit)
+        total += limit if root.currency == "rho" else limit * limit / 2
+    return total

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privet.errors import SchemaError
-from privet.schema import Value, kind_of
+from privet.schema_values import Value, kind_of
 
 Kind = Literal["text", "booleans", "numbers", "nothing"]
 Floats = npt.NDArray[np.float64]

@@ -14,7 +14,9 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from privet.errors import SchemaError
-from privet.schema import MOST_CATEGORIES, Categorical, Numeric, Schema, Value, nearest
+from privet.schema import Categorical, Numeric, Schema
+from privet.schema_file import nearest
+from privet.schema_values import MOST_CATEGORIES, Value
 from privet.tables.column import has_missing, kind_of_column, numbers, open_column
 from privet.tables.table import (
     csv_columns,

@@ -16,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privet.errors import SchemaError
-from privet.schema import Categorical, Numeric, Schema, kind_of, nearest
+from privet.schema import Categorical, Numeric, Schema
+from privet.schema_file import nearest
+from privet.schema_values import kind_of
 from privet.tables.column import (
     Codes,
     Floats,

@@ -17,7 +17,8 @@ import numpy as np
 from privet.errors import SchemaError
 from privet.questions.grid import MOST_CELLS, OCTAVES, Cells, Grid
 from privet.questions.splits import Splits
-from privet.schema import Categorical, Numeric, Schema, Value
+from privet.schema import Categorical, Numeric, Schema
+from privet.schema_values import Value
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,40 @@
+"""JSON that means one thing: no key twice, no number that JSON does not have."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+
+def loads_strict(text: str | bytes) -> Any:
+    """Read JSON; ValueError where a key is there twice, or a number is infinite or none.
+
+    Readers disagree about which of two equal keys counts, so a file could say one thing to us and another to others.
+
+    >>> loads_strict('{"epsilon": 1, "epsilon": 2}')
+    Traceback (most recent call last):
+    ...
+    ValueError: the key 'epsilon' is there twice
+    """
+    return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number, parse_float=_finite)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in content:
+            raise ValueError(f"the key {key[:50]!r} is there twice")
+        content[key] = value
+    return content
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("a number is too large")
+    return number
