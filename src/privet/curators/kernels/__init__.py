@@ -73,8 +73,7 @@ def cut_matrix(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[
     ``X`` is ``(n, m)``, float64 in any memory order or another real type (converted a slice at a time);
     each ``cuts[f]`` is sorted; ``out`` is ``(n, m)`` uint8 or uint16 with any strides.
 
-    Costs one pass over ``X``, and 16 KB for each of up to 256 features at a time. Values that share one of 8,192
-    equal stretches of the range with many cuts take longer.
+    Costs one pass over ``X``, and at most 16 KB for each of 256 features at a time.
     """
     return _pick(CUT * X.shape[0] * X.shape[1]).cut_matrix(X, cuts, out, missing)
 

@@ -14,6 +14,9 @@ BLOCK = 256
 """Rows that :func:`cut` takes at a time: few enough for the first-level cache."""
 UNSURE = 1 << 15
 """Marks a bucket that holds a cut, in a table of fewer cuts than this."""
+FLOOR = float(2.0**-30)
+"""The share of the range below which :func:`bend` tells no distances apart."""
+FLOOR_BITS = int(np.float32(FLOOR).view(np.int32))
 
 
 def kernel(function):
@@ -36,28 +39,73 @@ def bucket(x, low, scale, top):
 
 
 @kernel
-def tabulate(cuts, lengths, lows, scales, firsts):
-    """For each bucket of each feature the number of cuts in lower buckets and the mark; ``cuts`` is padded."""
+def bend(xs, n, anchor, scale, middle, bits, found):
+    """Find buckets that are narrow near ``anchor``: the leading bits of the distance, as a float32, on either side.
+
+    These, too, keep order. The anchor is in bucket ``middle``, half of the number of buckets; ``bits`` is scratch.
+    """
+    near = bits.view(np.float32)
+    for k in range(n):
+        t = (xs[k] - anchor) * scale
+        u = abs(t)
+        u = u if u > FLOOR else FLOOR  # in this order a NaN counts as near
+        u = u if u < 1.0 else 1.0
+        near[k] = -u if t < 0.0 else u
+    octave = middle // 32
+    shift = int32(23)
+    while octave > 1:
+        octave, shift = octave >> 1, int32(shift - 1)
+    for k in range(n):
+        g = ((bits[k] & int32(0x7FFFFFFF)) - int32(FLOOR_BITS)) >> shift
+        found[k] = middle - 1 - g if bits[k] < 0 else middle + g
+
+
+@kernel
+def tabulate(cuts, lengths, lows, scales, bent, firsts):
+    """For each feature and bucket, the number of cuts in lower buckets, and the mark ``UNSURE``.
+
+    ``cuts`` is padded at the right. Where many cuts share their bucket with another, because they crowd near zero or
+    an end, narrow buckets near there are tried (``bent``); ``lows`` is then the anchor.
+    """
+    width = cuts.shape[1]
+    found, others, bits = np.empty(width, np.uint16), np.empty(width, np.uint16), np.empty(width, np.int32)
     top = firsts.shape[1] - 2
     for f in range(len(lengths)):
         n = lengths[f]
         low, high = 0.0, 1.0
         if n > 0 and np.isfinite(cuts[f, 0]) and np.isfinite(cuts[f, n - 1]):
             low, high = cuts[f, 0], cuts[f, n - 1]
-        lows[f] = low
-        # Kept away from 0 and infinity, or 0 * inf would make a NaN and NaN has no order.
-        scales[f] = top / min(max(high - low, 1e-300), 1e308)
+        # Scales are kept away from 0 and infinity, or 0 * inf would make a NaN and NaN has no order.
+        lows[f], scales[f], bent[f] = low, top / min(max(high - low, 1e-300), 1e308), 0
+        for k in range(n):
+            found[k] = bucket(cuts[f, k], low, scales[f], float(top))
+        if crowd(found, n) > n // 32:
+            anchor = min(max(low, 0.0), high)
+            scale = 1.0 / min(max(high - anchor, anchor - low, 1e-300), 1e308)
+            bend(cuts[f], n, anchor, scale, (top + 1) >> 1, bits, others)
+            if crowd(others, n) < crowd(found, n):
+                found[:] = others
+                lows[f], scales[f], bent[f] = anchor, scale, 1
         c = 0
         for g in range(top + 1):
             first = c
-            while c < n and bucket(cuts[f, c], low, scales[f], float(top)) == g:
+            while c < n and found[c] == g:
                 c += 1
             firsts[f, g] = first | (UNSURE if c > first else 0)
         firsts[f, top + 1] = c
 
 
 @kernel
-def cut(X, by_columns, start, stop, cuts, lengths, missing, lows, scales, firsts, out, flags):
+def crowd(found, n):
+    """How many cuts are in the bucket of the cut before."""
+    same = 0
+    for k in range(1, n):
+        same += found[k] == found[k - 1]
+    return same
+
+
+@kernel
+def cut(X, by_columns, start, stop, cuts, lengths, missing, lows, scales, bent, firsts, out, flags):
     """Write the cells of rows ``start`` to ``stop``; ``by_columns``: each row of ``X`` is a feature.
 
     Most buckets hold no cut, so that a value's bucket tells its cell. The other values are listed without a branch
@@ -67,6 +115,8 @@ def cut(X, by_columns, start, stop, cuts, lengths, missing, lows, scales, firsts
     block, one, few = uint64(BLOCK), uint64(1), uint64(64)
     found = np.empty((BLOCK, len(lengths)), np.uint16)
     unsure = np.empty(BLOCK + 1, np.uint32)
+    bits = np.empty(BLOCK, np.int32)
+    middle = int64((firsts.shape[1] - 1) >> 1)
     top, known = float(firsts.shape[1] - 2), uint16(UNSURE - 1)
     for r in range(uint64(start), uint64(stop), block):
         size = uint64(min(block, uint64(uint64(stop) - r)))
@@ -88,6 +138,11 @@ def cut(X, by_columns, start, stop, cuts, lengths, missing, lows, scales, firsts
                     own[f] = bucket(x, lows[f], scales[f], top)
         for f in range(m):
             mine, first = cuts[f], firsts[f]
+            if bent[f]:
+                if by_columns:
+                    bend(X[f, r:], size, lows[f], scales[f], middle, bits, found[:, f])
+                else:
+                    bend(X[r:, f], size, lows[f], scales[f], middle, bits, found[:, f])
             n_unsure = uint64(0)
             for k in range(size):
                 c = first[uint64(found[k, f])]
@@ -284,8 +339,8 @@ def _signatures():
     flag = types.boolean
     level = (_read(i4), flag, _read(i8))
     yield fill, [(_read(i8), *level, _read(u8), _write(i8), _write(i4))]
-    yield tabulate, [(_read(f8, 2), _read(i8), _write(f8), _write(f8), _write(uint16, 2))]
-    known = (_read(f8, 2), _read(i8), _read(u8), _read(f8), _read(f8), _read(uint16, 2))
+    yield tabulate, [(_read(f8, 2), _read(i8), _write(f8), _write(f8), _write(u8), _write(uint16, 2))]
+    known = (_read(f8, 2), _read(i8), _read(u8), _read(f8), _read(f8), _read(u8), _read(uint16, 2))
     yield cut, [(_read(f8, 2), flag, i8, i8, *known, _write(o, 2, "A"), _write(u8)) for o in (u8, uint16)]
     features = (_read(i8), i8, i8)
     yield (

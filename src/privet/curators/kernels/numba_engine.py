@@ -57,9 +57,9 @@ def _cut_group(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[
     for f, each in enumerate(cuts):
         padded[f, : len(each)] = each
     firsts = np.empty((m, (1 << min(int(lengths.max()).bit_length() + 6, 13)) + 1), np.uint16)
-    lows, scales = np.empty(m), np.empty(m)
-    compiled.tabulate(padded, lengths, lows, scales, firsts)
-    known = (padded, lengths, np.array(missing, np.uint8), lows, scales, firsts)
+    lows, scales, bent = np.empty(m), np.empty(m), np.empty(m, np.uint8)
+    compiled.tabulate(padded, lengths, lows, scales, bent, firsts)
+    known = (padded, lengths, np.array(missing, np.uint8), lows, scales, bent, firsts)
     ready = X.dtype == np.float64 and X.flags.aligned and X.dtype.isnative
     rows_ready, columns_ready = ready and X.flags.c_contiguous, ready and X.flags.f_contiguous
     step = max(1, (1 << 16) // m)
@@ -87,7 +87,7 @@ def histograms(
     starts: NDArray,
     out: NDArray,
 ) -> None:
-    counter: type[np.integer] = np.int32  # enough for fewer than 2**31 rows
+    counter: type[np.signedinteger] = np.int32  # enough for fewer than 2**31 rows
     if weights is not None:
         counter, labels = np.int64, labels.astype(np.uint16, copy=False)  # what weighed counts are compiled for
     offsets = np.asarray(offsets, np.int64)

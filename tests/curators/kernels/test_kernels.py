@@ -1,12 +1,10 @@
-"""Both engines against a naive reference, and against each other."""
+"""What both engines promise, against a naive reference; and which of them is chosen."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -15,32 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.curators import kernels
-from privet.curators.kernels import numpy_engine
 
 ENGINES = ["numpy", "numba"]
-
-
-@pytest.fixture(scope="module")
-def engines():
-    from privet.curators.kernels import numba_engine
-
-    return {"numpy": numpy_engine, "numba": numba_engine}
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request, engines, monkeypatch):
-    monkeypatch.setattr(kernels, "_engine", engines[request.param])
-    return engines[request.param]
-
-
-def use(engines, name):
-    kernels._engine = engines[name]
-
-
-@pytest.fixture(autouse=True)
-def _put_back(monkeypatch):
-    monkeypatch.setattr(kernels, "_engine", kernels._engine)
-    monkeypatch.setattr(kernels, "_done", 0)
 
 
 def naive_histograms(cells, offsets, n_cells, labels, n_classes, rows, starts):
@@ -97,8 +71,8 @@ def cut_problems(draw):
 @settings(max_examples=300, deadline=None)
 @given(problem=cut_problems())
 @pytest.mark.parametrize("name", ENGINES)
-def test_a_value_is_at_most_a_cut_exactly_when_its_cell_is(engines, name, problem):
-    use(engines, name)
+def test_a_value_is_at_most_a_cut_exactly_when_its_cell_is(use, name, problem):
+    use(name)
     cuts, values = problem
     out = np.full((len(values), 1), 9, np.uint16)
     assert kernels.cut_matrix(values[:, None], [cuts], out, [False])[0] == 0
@@ -194,8 +168,8 @@ def levels(draw):
 @settings(max_examples=100, deadline=None)
 @given(level=levels())
 @pytest.mark.parametrize("name", ENGINES)
-def test_counts_and_sums_are_exact(engines, name, level):
-    use(engines, name)
+def test_counts_and_sums_are_exact(use, name, level):
+    use(name)
     *level, _ = level
     cells, offsets, n_cells, labels, n_classes, rows, starts = level
     expected = naive_histograms(*level)
@@ -210,10 +184,102 @@ def test_counts_and_sums_are_exact(engines, name, level):
 
 
 @settings(max_examples=100, deadline=None)
+@given(level=levels(), seed=st.integers(0, 2**32 - 1), kind=st.sampled_from([np.uint8, np.int64]))
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_record_of_weight_w_counts_as_w_copies(use, name, level, seed, kind):
+    use(name)
+    *level, _ = level
+    cells, offsets, n_cells, labels, n_classes, rows, starts = level
+    weights = np.random.default_rng(seed).integers(1, kernels.MOST_WEIGHT + 1, len(cells)).astype(kind)
+    everything = np.arange(len(cells), dtype=np.int32) if rows is None else rows
+    copies = np.repeat(everything, weights[everything])
+    ends = np.concatenate([[0], np.cumsum(weights[everything], dtype=np.int64)])[starts]
+    expected = naive_histograms(*level[:5], copies, ends)
+    np.testing.assert_array_equal(kernels.histograms(*level, weights=weights), expected)
+    np.testing.assert_array_equal(kernels.histograms(*level, expected.copy(), weights), 2 * expected)
+    worth = np.arange(n_classes, dtype=np.int64)[:, None] * [0, 3**30] + [1, -(2**40)]
+    sums = kernels.sums(cells, offsets, n_cells, worth[labels], rows, starts, weights=weights)
+    np.testing.assert_array_equal(sums, expected @ worth)
+
+
+@pytest.mark.parametrize("weights", [[0, 1, 1], [1, 65, 1], [1, 257, 1], [1, 1], [1.0, 1.0, 1.0], [[1], [1], [1]]])
+def test_weights_that_a_byte_would_falsify_are_refused(engine, weights):
+    cells, labels = np.zeros((3, 1), np.uint8), np.zeros(3, np.uint8)
+    for count, what in ((kernels.histograms, (labels, 1)), (kernels.sums, (np.ones((3, 1), np.int64),))):
+        with pytest.raises(ValueError, match="from 1 to 64"):
+            count(cells, np.array([0]), 1, *what, weights=np.array(weights))
+
+
+@st.composite
+def products(draw):
+    """A level, and one to three of its columns with maps to parts."""
+    *level, widths = draw(levels())
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    chosen = draw(st.lists(st.integers(0, len(widths) - 1), min_size=1, max_size=3))
+    n_parts = [draw(st.integers(1, (256, 16, 6)[len(chosen) - 1])) for _ in chosen]
+    maps = [rng.integers(0, n, widths[f]).astype(np.uint8) for f, n in zip(chosen, n_parts)]
+    return level, ([level[0][:, f] for f in chosen], maps, n_parts)
+
+
+@settings(max_examples=100, deadline=None)
+@given(problem=products())
+@pytest.mark.parametrize("name", ENGINES)
+def test_products_of_features_are_counted_and_summed_exactly(use, name, problem):
+    use(name)
+    (cells, _, _, labels, n_classes, rows, starts), product = problem
+    columns, maps, n_parts = product
+    part = np.array([_mixed_radix(maps, n_parts, [column[i] for column in columns]) for i in range(len(cells))], int)
+    place = part.astype(np.uint8)[:, None]
+    np.testing.assert_array_equal(kernels.product_cells(*product), place[:, 0])
+    listed = np.isin(np.arange(len(cells)), np.arange(len(cells)) if rows is None else rows[: len(rows) // 2])
+    some = np.flatnonzero(listed).astype(np.int32)
+    np.testing.assert_array_equal(kernels.product_cells(*product, some), np.where(listed, place[:, 0], 0))
+    size = int(np.prod(n_parts))
+    expected = naive_histograms(place, [0], size, labels, n_classes, rows, starts)
+    np.testing.assert_array_equal(kernels.product_histograms(*product, labels, n_classes, rows, starts), expected)
+    weights = np.full(len(cells), 3)
+    counts = kernels.product_histograms(*product, labels, n_classes, rows, starts, expected.copy(), weights)
+    np.testing.assert_array_equal(counts, 4 * expected)
+    worth = np.arange(n_classes, dtype=np.int64)[:, None] * [0, 3**30] + [1, -(2**40)]
+    sums = kernels.product_sums(*product, worth[labels], rows, starts)
+    np.testing.assert_array_equal(sums, expected @ worth)
+    again = kernels.product_sums(*product, worth[labels], rows, starts, sums.copy(), weights)
+    np.testing.assert_array_equal(again, 4 * sums)
+
+
+def _mixed_radix(maps, n_parts, cells):
+    place = 0
+    for table, n, cell in zip(maps, n_parts, cells):
+        place = place * n + int(table[cell])
+    return place
+
+
+def test_a_row_that_two_nodes_list_is_in_the_same_part_of_both(engine):
+    columns = [np.array([0, 1, 2, 3], np.uint8), np.array([1, 0, 1, 0], np.uint16)]
+    maps, n_parts = [np.array([0, 0, 1, 1], np.uint8), np.array([0, 1], np.uint8)], [2, 2]
+    rows = np.array([0, 1, 2, 3, 0, 1, 2, 3], np.int32)
+    counts = kernels.product_histograms(columns, maps, n_parts, np.zeros(4, np.uint8), 1, rows, np.array([0, 4, 8]))
+    assert counts[:, :, 0].tolist() == [[1, 1, 1, 1], [1, 1, 1, 1]]
+
+
+def test_products_of_too_many_parts_or_without_a_part_are_refused(engine):
+    column, table = np.array([0, 1, 2], np.uint8), np.array([0, 1, 2], np.uint8)
+    for n_parts in ([16, 17], [0, 3], [3], []):
+        with pytest.raises(ValueError, match="256 parts in all"):
+            kernels.product_cells([column, column], [table, table], n_parts)
+    with pytest.raises(ValueError, match="256 parts in all"):
+        kernels.product_cells([], [], [])
+    with pytest.raises(ValueError, match="n_parts"):
+        kernels.product_cells([column, column], [table, table], [3, 2])
+    with pytest.raises(IndexError):
+        kernels.product_cells([column, column], [table, table[:2]], [3, 3])
+
+
+@settings(max_examples=100, deadline=None)
 @given(level=levels(), data=st.data())
 @pytest.mark.parametrize("name", ENGINES)
-def test_rows_reach_their_parts_in_order(engines, name, level, data):
-    use(engines, name)
+def test_rows_reach_their_parts_in_order(use, name, level, data):
+    use(name)
     cells, _, _, _, _, rows, starts, widths = level
     nodes = len(starts) - 1
     features = data.draw(st.lists(st.integers(0, cells.shape[1] - 1), min_size=nodes, max_size=nodes))
@@ -275,88 +341,6 @@ def test_a_part_beyond_the_table_is_refused(engine):
         partition(column, np.array([0, 1], np.uint8), 2)
 
 
-# The two engines
-
-
-def middling(seed, n=40_000, m=9, nodes=13):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, m)) * 10.0 ** rng.integers(-3, 4, m)
-    X[rng.random((n, m)) < 0.01] = np.nan
-    cuts = [np.unique(rng.normal(size=size) * 10.0**s) for size, s in zip(rng.integers(0, 250, m), range(-3, 6))]
-    node = np.minimum(rng.geometric(0.3, n) - 1, nodes - 1)
-    rows = np.argsort(node, kind="stable").astype(np.int32)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=nodes))]).astype(np.int64)
-    return X, cuts, rng.integers(0, 3, n).astype(np.uint8), rows, starts
-
-
-def whole_story(X, cuts, labels, rows, starts):
-    """One level's every answer, as bytes."""
-    n, m = X.shape
-    cells = np.empty((n, m), np.uint8)
-    flags = kernels.cut_matrix(X, cuts, cells, [True] * m)
-    offsets = np.concatenate([[0], np.cumsum([len(each) + 2 for each in cuts])])
-    n_cells = int(offsets[-1])
-    root = kernels.histograms(cells, offsets[:-1], n_cells, labels, 3)
-    level = kernels.histograms(cells, offsets[:-1], n_cells, labels, 3, rows, starts)
-    sums = kernels.sums(cells, offsets[:-1], n_cells, labels.astype(np.int64)[:, None] - [1, 2], rows, starts)
-    nodes = len(starts) - 1
-    features = [i % m for i in range(nodes)]
-    tables = [(np.arange(len(cuts[f]) + 2) % 3).astype(np.uint8) for f in features]
-    blocks = (cells, np.empty((n, 0), np.uint16))
-    parts, ends = kernels.partition_level(blocks, features, tables, [3] * nodes, rows, starts)
-    return [each.tobytes() for each in (flags, cells, root, level, sums, parts, ends)]
-
-
-def test_engines_agree_bit_for_bit(engines):
-    for seed in range(3):
-        data = middling(seed)
-        use(engines, "numpy")
-        expected = whole_story(*data)
-        use(engines, "numba")
-        assert whole_story(*data) == expected
-
-
-def test_more_features_than_rows_are_shared_by_feature(engines):
-    rng = np.random.default_rng(5)
-    cells = rng.integers(0, 64, (300, 1500), dtype=np.uint8)
-    labels = rng.integers(0, 2, 300).astype(np.uint8)
-    offsets = np.arange(1500) * 64
-    answers = []
-    for name in ENGINES:
-        use(engines, name)
-        answers.append(kernels.histograms(cells, offsets, 1500 * 64, labels, 2))
-    np.testing.assert_array_equal(*answers)
-
-
-def test_several_threads_may_count_at_once(engines, monkeypatch):
-    monkeypatch.setattr(engines["numba"], "threads", lambda: 3)
-    data = [middling(seed) for seed in range(4)]
-    use(engines, "numpy")
-    expected = [whole_story(*each) for each in data]
-    use(engines, "numba")
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda each: whole_story(*each), data * 4))
-    assert found == expected * 4
-
-
-def _counts_in_child(queue):
-    queue.put(whole_story(*middling(0)))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_counts_right(engines, monkeypatch):
-    monkeypatch.setattr(engines["numba"], "threads", lambda: 2)
-    use(engines, "numba")
-    expected = whole_story(*middling(0))
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    child = context.Process(target=_counts_in_child, args=(queue,))
-    child.start()
-    assert queue.get(timeout=120) == expected
-    child.join()
-
-
 # The choice
 
 
@@ -411,10 +395,3 @@ def test_without_numba_numpy_counts_and_says_so():
     assert out[0] == "numpy_engine"
     assert err.count("\n") == 1
     assert "NumPy" in err
-
-
-def test_compiling_is_announced_once_per_machine(tmp_path):
-    code = COUNT + "count(10)"
-    told = [run(code, PRIVET_KERNELS="numba", NUMBA_CACHE_DIR=str(tmp_path))[1] for _ in range(2)]
-    assert told[0].count("privet: compiling kernels") == 1
-    assert told[1] == ""
