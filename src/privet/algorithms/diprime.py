@@ -8,15 +8,15 @@ All nodes of all trees of a level are asked about at once.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import check_choice, check_hint, check_whole, public_generator
 from privet.algorithms.forest import ForestClassifier, ForestRegressor, PrivateForest, deepest
+from privet.algorithms.parameters import check_choice, check_hint, check_whole, public_generator
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
 from privet.privacy.amounts import exact
@@ -40,46 +40,31 @@ MOST_SUBSETS = 10
 
 
 @dataclass(frozen=True)
-class Shares:
+class LevelShares:
     """What a node of an inner level spends: on one median, and on the choice among its candidates (0: none)."""
 
     median: Fraction
     attribute: Fraction
 
 
+@dataclass(eq=False, repr=False)
 class DiPriMe(PrivateForest):
     """What the two forests share; see them for the parameters."""
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        n_trees: int = 10,
-        max_depth: int | None = None,
-        occupancy: int = 25,
-        attribute: str = "random",
-        n_candidates: int = 5,
-        rho: float = 0.5,
-        partition: bool = True,
-        n_records: int | None = None,
-        variant: str = "sound",
-        structure: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.occupancy = occupancy
-        self.attribute = attribute
-        self.n_candidates = n_candidates
-        self.rho = rho
-        self.partition = partition
-        self.n_records = n_records
-        self.variant = variant
-        self.structure = structure
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    n_trees: int = 10
+    max_depth: int | None = None
+    occupancy: int = 25
+    attribute: str = "random"
+    n_candidates: int = 5
+    rho: float = 0.5
+    partition: bool = True
+    n_records: int | None = None
+    variant: str = "sound"
+    structure: int | None = None
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("n_trees", self.n_trees, 1)
@@ -133,15 +118,15 @@ class DiPriMe(PrivateForest):
             occupancy = max(occupancy, 1 / at_leaf)
         return min(int(math.log2(max(size.trusted / parts / occupancy, 1))), deepest(self.n_trees)), size.left
 
-    def _shares(self, curtain: Curtain, level: Fraction, n_candidates: int) -> Shares:
+    def _shares(self, curtain: Curtain, level: Fraction, n_candidates: int) -> LevelShares:
         """Half of a level's budget for the medians; sound: a share for each of them, since a record is in all."""
         if self.attribute == "random":
-            return Shares(level, Fraction(0))
+            return LevelShares(level, Fraction(0))
         if self.variant == "published":
-            return Shares(level / 2, level / 2 * self._printed(curtain.schema))
+            return LevelShares(level / 2, level / 2 * self._printed(curtain.schema))
         if n_candidates == 1:  # nothing to choose among
-            return Shares(level, Fraction(0))
-        return Shares(level / 2 / n_candidates, level / 2)
+            return LevelShares(level, Fraction(0))
+        return LevelShares(level / 2 / n_candidates, level / 2)
 
     def _medians(self, frontier: Frontier, level: Fraction, draws: np.random.Generator) -> dict[Node, Split]:
         """For every node that something parts a private median split, of a drawn attribute or of the best candidate."""
@@ -372,4 +357,5 @@ def _between_records(
     one_each = np.zeros_like(allowed)
     order = draws.permutation(np.flatnonzero(allowed))
     one_each[order[np.unique(gap[order], return_index=True)[1]]] = True
-    return replace(splits, log_prior=np.zeros(len(splits))), one_each
+    alike = np.zeros(len(splits))
+    return Splits(splits.grid, splits.feature, splits.first, splits.last, splits.extra, (), alike), one_each

@@ -10,14 +10,15 @@ more features there are, the more a joint choice (``PrivateTreeClassifier``) is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
+from privet.algorithms.base import PrivateClassifier
+from privet.algorithms.parameters import check_choice, check_hint, check_whole, is_number
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
 from privet.privacy.amounts import exact
@@ -46,6 +47,7 @@ EXACT_CELLS = 2**11
 """How finely exact quantiles are read off, cells for each feature."""
 
 
+@dataclass(eq=False, repr=False)
 class PrivaTreeClassifier(PrivateClassifier):
     """PrivaTree: a decision tree whose splits are found in noisy histograms of all features.
 
@@ -112,34 +114,19 @@ class PrivaTreeClassifier(PrivateClassifier):
         "parallel. Stopping at pure nodes and exact quantiles, where they are on, tell exact data."
     )
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        max_depth: int = 4,
-        n_bins: int = 10,
-        bins: str = "quantile",
-        max_leaf_error: float = 0.01,
-        leaf_share: float | None = None,
-        quantile_share: float | None = None,
-        early_stop: bool | None = None,
-        variant: str = "sound",
-        n_records: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.n_bins = n_bins
-        self.bins = bins
-        self.max_leaf_error = max_leaf_error
-        self.leaf_share = leaf_share
-        self.quantile_share = quantile_share
-        self.early_stop = early_stop
-        self.variant = variant
-        self.n_records = n_records
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    max_depth: int = 4
+    n_bins: int = 10
+    bins: str = "quantile"
+    max_leaf_error: float = 0.01
+    leaf_share: float | None = None
+    quantile_share: float | None = None
+    early_stop: bool | None = None
+    variant: str = "sound"
+    n_records: int | None = None
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
@@ -204,7 +191,7 @@ class PrivaTreeClassifier(PrivateClassifier):
         size = Size.of(curtain, start, budget, None)
         return Fraction(size.n), size.left
 
-    def _shares(self, grid: Grid, n_classes: int, size: Fraction, budget: Fraction) -> Shares:
+    def _shares(self, grid: Grid, n_classes: int, size: Fraction, budget: Fraction) -> Prices:
         """Eq. 7 to 10, or the user's shares."""
         sound, depth = self.variant == "sound", int(self.max_depth)
         # Permute-and-flip on counts costs half of what the paper pays for it: counts never fall.
@@ -221,9 +208,9 @@ class PrivaTreeClassifier(PrivateClassifier):
         if self.quantile_share is not None:
             quantiles = each * budget * exact(self.quantile_share) / (budget - leaf)
         selection_scale(CorrectCount().sensitivity, leaf / price)  # refused now, not when all the rest is spent
-        return Shares(quantiles, (each - quantiles) / depth, each / depth, leaf / price)
+        return Prices(quantiles, (each - quantiles) / depth, each / depth, leaf / price)
 
-    def _tables(self, curtain: Curtain, start: Node, grid: Grid, shares: Shares) -> dict[int, Split]:
+    def _tables(self, curtain: Curtain, start: Node, grid: Grid, shares: Prices) -> dict[int, Split]:
         """For each feature that has several cells, the bin of each of them."""
         features = _parted(grid)
         numeric = [f for f in features if (cuts := grid.features[f].cuts) is not None and len(cuts)]
@@ -239,7 +226,7 @@ class PrivaTreeClassifier(PrivateClassifier):
 
 
 @dataclass(frozen=True)
-class Shares:
+class Prices:
     """What one feature's quantiles, one numeric and one categorical histogram, and a leaf's label may cost."""
 
     quantiles: Fraction
@@ -294,7 +281,7 @@ def _done(frontier: Frontier) -> set[Node]:
 
 
 def _find_splits(
-    curtain: Curtain, nodes: Sequence[Node], tables: Mapping[int, Split], shares: Shares
+    curtain: Curtain, nodes: Sequence[Node], tables: Mapping[int, Split], shares: Prices
 ) -> dict[Node, Split]:
     """For each node, the split of least Gini impurity in noisy histograms of all features."""
     schema = curtain.schema

@@ -7,13 +7,14 @@ reading where texts leave a choice, whose printed accuracies it reproduces.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import PrivateClassifier, check_whole
+from privet.algorithms.base import PrivateClassifier
+from privet.algorithms.parameters import check_whole
 from privet.privacy.scores import Gini
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
@@ -36,6 +37,7 @@ RESOLUTION = 4096
 """The published tree sees two values as one if they share one of so many public cells."""
 
 
+@dataclass(eq=False, repr=False)
 class BDPTClassifier(PrivateClassifier):
     """A greedy tree, one category or bin against the rest, with counts that get more budget the deeper they are.
 
@@ -79,22 +81,13 @@ class BDPTClassifier(PrivateClassifier):
         "at a noisy node size, which may exceed the true one."
     )
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        max_depth: int = 4,
-        n_bins: int = 10,
-        variant: str = "sound",
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.n_bins = n_bins
-        self.variant = variant
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    max_depth: int = 4
+    n_bins: int = 10
+    variant: str = "sound"
+    random_state: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -114,21 +107,13 @@ class BDPTClassifier(PrivateClassifier):
         grid = _merged(curtain, start) if published else even_grid(curtain.schema, self.n_bins)
         curtain.grid(grid)
         splits = single_splits(grid, tuple(range(len(grid.features))))
-        shares = Shares(budget / 2 / self.max_depth, count_shares(budget / 2, self.max_depth))
+        count_budgets = count_shares(budget / 2, self.max_depth)
         frontier = Frontier.sprout(curtain, [start], grid)
         level = _published_level if published else _sound_level
         for depth in range(self.max_depth + 1):
             options = frontier.candidates(splits) if depth < self.max_depth else {}
-            frontier = level(frontier, options, shares.split, shares.counts[depth])
+            frontier = level(frontier, options, budget / 2 / self.max_depth, count_budgets[depth])
         return frontier.finish()[0]
-
-
-@dataclass(frozen=True)
-class Shares:
-    """What a split costs, on each level the same, and what counts cost, by depth; no split follows the last of them."""
-
-    split: Fraction
-    counts: tuple[Fraction, ...]
 
 
 def count_shares(budget: Fraction, max_depth: int) -> tuple[Fraction, ...]:
