@@ -9,7 +9,6 @@ import pytest
 from hidden_programs import SCHEMA
 from privet.consortium.servers.commitments import SALT_BYTES, commitment
 from privet.consortium.servers.store import FORMAT, KEY_BYTES, LENGTH_BYTES, NONCE_BYTES, Store, read_public
-from privet.consortium.servers.users import Users
 from privet.errors import PrivetError
 from privet.questions.shape import shape_of
 from privet.shares.engine import Secret
@@ -166,15 +165,3 @@ def test_a_file_that_is_no_hidden_model_is_an_error(tmp_path):
             read_public(path)
     path.write_text(json.dumps(public()))
     assert read_public(path)["id"] == NAME
-
-
-def test_limits_survive_a_restart_and_what_was_not_answered_is_given_back(tmp_path):
-    users = Users({"ann": 10, "bob": 0}, tmp_path / "users.json")
-    users.charge("ann", 7)
-    users = Users({"ann": 10, "bob": 0}, tmp_path / "users.json")
-    assert users.left("ann") == 3
-    for name, queries in (("ann", 4), ("bob", 1), ("eve", 1)):
-        with pytest.raises(PrivetError, match=f"{name} may ask"):
-            users.charge(name, queries)
-    users.give_back("ann", 7)
-    assert Users({"ann": 10}, tmp_path / "users.json").left("ann") == 10
