@@ -11,7 +11,7 @@ from hidden_programs import SCHEMA, CountingOnShares, in_the_open, queries_of, s
 from privet import HiddenTreeClassifier, Ledger, MemoryCurator
 from privet.curators.owners.mpc_owner import one_hot, query_cells
 from privet.privacy.joint import SeededCoins
-from privet.questions.shape import shape_of
+from privet.tree.hidden_shape import shape_of
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet import Categorical, Numeric, PrivateTreeClassifier, PrivetError, Schema, persistence
+from privet import Categorical, Numeric, PrivateTreeClassifier, PrivetError, Schema
+from privet.algorithms import model_file
 from privet.algorithms.model_file import from_dict, to_dict
 
 SCHEMA = Schema(
@@ -72,13 +73,13 @@ def test_a_loaded_model_is_the_saved_one(tmp_path, classes, leaves):
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "model.json").read_bytes()
 
 
-CLASSIFIERS = [name for name in persistence.MODELS if persistence.model_class(name)._task == "classification"]
+CLASSIFIERS = [name for name in model_file.MODELS if model_file.model_class(name)._task == "classification"]
 
 
 @pytest.mark.parametrize("variant", ["sound", "published"])
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_every_classifier_is_the_same_again(tmp_path, name, variant):
-    model = persistence.model_class(name)(SCHEMA, epsilon=30)
+    model = model_file.model_class(name)(SCHEMA, epsilon=30)
     if variant == "published" and "variant" not in model.get_params():
         return  # one variant is all there is
     model.set_params(**({"variant": variant} if "variant" in model.get_params() else {})).fit(X, Y)
@@ -137,9 +138,9 @@ def test_a_failing_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch,
 
             write = fail
 
-        monkeypatch.setattr(persistence.os, "fdopen", Failing)
+        monkeypatch.setattr(model_file.os, "fdopen", Failing)
     else:
-        monkeypatch.setattr(persistence.os, "replace", fail)
+        monkeypatch.setattr(model_file.os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
         fitted(max_depth=1).save(path)
     assert path.read_bytes() == before
@@ -256,7 +257,7 @@ def test_a_file_that_is_no_model_is_a_clear_error(tmp_path, content):
 def test_a_file_that_is_too_large_is_not_read(tmp_path):
     path = tmp_path / "model.json"
     with path.open("wb") as file:
-        file.truncate(persistence.LARGEST_FILE + 1)
+        file.truncate(model_file.LARGEST_FILE + 1)
     with pytest.raises(PrivetError, match="larger than any model"):
         privet.load(path)
 

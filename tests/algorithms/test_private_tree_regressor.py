@@ -19,8 +19,8 @@ from privet import (
     PrivetError,
     Schema,
     SchemaError,
-    persistence,
 )
+from privet.algorithms import model_file
 
 SCHEMA = Schema(
     {"x": Numeric(0, 1), "age": Numeric(0, 9, integer=True, missing=True), "town": Categorical(["a", "b", "c"])},
@@ -135,10 +135,10 @@ def test_a_saved_model_is_the_same_one(tmp_path):
     "change", [{"value": 31.0}, {"value": -11.0}, {"weight": -1.0}, {"value": "1"}, {"weight": None}, {"label": 0}]
 )
 def test_a_leaf_that_does_not_fit_the_schema_is_refused(change):
-    plain = persistence.to_dict(PrivateTreeRegressor(SCHEMA, epsilon=5, max_depth=1).fit(X, Y))
+    plain = model_file.to_dict(PrivateTreeRegressor(SCHEMA, epsilon=5, max_depth=1).fit(X, Y))
     plain["tree"]["nodes"][-1].update(change)
     with pytest.raises(SchemaError):
-        persistence.from_dict(plain)
+        model_file.from_dict(plain)
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,30 @@
 
 import math
 import secrets
+import threading
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
+from privet import (
+    Categorical,
+    DiPriMeForestClassifier,
+    HiddenTreeClassifier,
+    Ledger,
+    MemoryCurator,
+    Numeric,
+    PrivateTreeClassifier,
+    Schema,
+)
+from privet.algorithms.baselines import DPDFClassifier, DPERTClassifier, RandomTreeClassifier
 from privet.audit import Pair, bound_of_laws, exact_bound, exact_bound_of
-from privet.audit.exact import loss, outputs, transcripts
+from privet.audit.exact import check_draws_nothing, loss, outputs, transcripts
 from privet.audit.scripted import TooManyTranscripts
 from privet.errors import PrivetError
 from privet.privacy.laws import log_gaussian
-from privet.privacy.sensitivity import JointQuantiles
+from privet.privacy.scores import JointQuantiles
+from tiny_tables import worst_loss
 
 
 def test_probabilities_of_all_transcripts_add_up_to_one():
@@ -338,3 +351,57 @@ def test_that_a_fit_fails_on_one_table_alone_is_an_output():
     assert "ValueError" in bound.event
     with pytest.raises(PrivetError, match="max_depth"):
         exact_bound(PrivateTreeClassifier(epsilon=1.0, max_depth=0), Pair(two, one, schema))
+
+
+UNSEEDED = [
+    RandomTreeClassifier(epsilon=1.0, max_depth=1),
+    DPERTClassifier(epsilon=1.0, n_trees=1, max_depth=1),
+    DPDFClassifier(epsilon=1.0, n_trees=1, max_depth=1, n_bins=2),
+    DiPriMeForestClassifier(epsilon=1.0, n_trees=1, max_depth=1),
+]
+
+
+@pytest.mark.parametrize("model", UNSEEDED, ids=lambda model: type(model).__name__)
+def test_an_estimator_that_draws_its_structure_is_refused_and_with_a_seed_computed(model):
+    schema = Schema({"f": Categorical(["a", "b"], other=False)}, classes=["n"])
+    pair = Pair((np.array([["a"]]), np.array(["n"])), (np.empty((0, 1), dtype=object), np.array([])), schema)
+    with pytest.raises(PrivetError, match="structure=0"):
+        exact_bound(model, pair, window=(0, 1))
+    with pytest.raises(PrivetError, match="structure=0"):
+        worst_loss("one class", model, most_records=1, window=(0, 1))
+    seeded = clone(model).set_params(structure=0)
+    assert exact_bound(seeded, pair, window=(0, 1)).epsilon <= 1 + 1e-9
+    assert worst_loss("one class", seeded, most_records=1, window=(0, 1)) <= 1 + 1e-9
+
+
+def test_a_hidden_tree_of_random_structure_takes_no_seed_and_is_left_to_the_statistical_engine():
+    with pytest.raises(PrivetError, match="statistical_bound"):
+        worst_loss("one class", HiddenTreeClassifier(epsilon=1.0, structure="random"), most_records=1)
+
+
+class RandomQuestion(PrivateTreeClassifier):
+    """Asks about one of two budgets, by a coin that is not NumPy's."""
+
+    def _grow(self, curtain, start, budget):
+        return super()._grow(curtain, start, budget / (1 + secrets.randbits(1)))
+
+
+def test_coins_of_any_other_kind_are_seen_where_they_change_a_question():
+    """Sixteen runs in pairs: all pairs agree with a chance of 2^-8, so it is given three tries (2^-24)."""
+    refused = 0
+    for _ in range(3):
+        try:
+            worst_loss("one class", RandomQuestion(epsilon=1.0, max_depth=1, n_records=10), most_records=1)
+        except PrivetError as error:
+            refused += "something else than its mechanisms" in str(error)
+    assert refused
+
+
+def test_a_generator_in_another_thread_is_not_the_runs():
+    def run(mechanisms):
+        other = threading.Thread(target=np.random.default_rng)
+        other.start()
+        other.join()
+        return mechanisms.select("exponential", [np.zeros(2, int)], [1.0])
+
+    check_draws_nothing(run)

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from privet import Categorical, PrivateTreeClassifier, Schema
+from privet.algorithms.baselines import RandomTreeClassifier
 from privet.audit import Bound, Finding, Pair, audit, search
 from privet.audit.search import NO_TIME, TOO_LARGE, Hunt, Trial, plainest, richest, variants
 
@@ -40,6 +41,15 @@ def test_a_pair_that_the_clock_cut_short_is_not_called_too_large(monkeypatch):
     assert found(1.0).reason == NO_TIME
     monkeypatch.setattr(search, "_FEW", 2)
     assert found(10_000.0).reason == TOO_LARGE
+
+
+def test_an_estimator_that_draws_its_structure_is_counted_and_with_a_seed_computed():
+    schema = Schema({"a": Categorical(["u", "v"])}, classes=["n", "y"])
+    pair = Pair((np.array([["u"], ["v"]]), ["n", "y"]), (np.array([["u"]]), ["n"]), schema)
+    for structure, engine in ((None, "statistical"), (0, "exact")):
+        model = RandomTreeClassifier(max_depth=1, structure=structure)
+        trial = Trial([model], 1.0, 0.0, SURE, 1 - SURE, each=0.0)
+        assert trial(pair, 1, time.monotonic() + 60, always=False).bound.engine == engine
 
 
 def test_what_was_left_out_is_counted_by_reason(search_only):

@@ -196,7 +196,7 @@ from privet import PrivateTreeClassifier
 
 class Careless(PrivateTreeClassifier):
     def _grow(self, curator, start, budget):
-        start.scope.limit = 4 * budget
+        start.scope._limit = 4 * budget
         return super()._grow(curator, start, 4 * budget)
 """
 

@@ -16,9 +16,10 @@ from privet.consortium.federated.curator import federated_curator
 from privet.consortium.federated.wire import unpack
 from privet.curators.base import Tally
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError
+from privet.privacy.event import spending
 from privet.privacy.laws import log_geometric_shares, log_skellam
-from privet.privacy.receipt import Receipt, spending
-from privet.privacy.sensitivity import CorrectCount, Gini
+from privet.privacy.receipt import Receipt
+from privet.privacy.scores import CorrectCount, Gini
 from privet.privacy.zcdp import rho_within
 from privet.questions.candidates import Candidates
 from privet.questions.multiway import attributes

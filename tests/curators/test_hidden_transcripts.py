@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hidden_programs import SCHEMA, horizontally, learner, on_shares, queries_of, table
-from privet.questions.shape import shape_of
 from privet.shares.mesh import Queues
+from privet.tree.hidden_shape import shape_of
 
 
 def lengths_of(X, y, queries, **options):

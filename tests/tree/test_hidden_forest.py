@@ -12,8 +12,9 @@ from privet import Categorical, HiddenForestClassifier, Ledger, MemoryCurator, S
 from privet.algorithms.hidden_forest import budget_of_a_sample
 from privet.audit.exact import outputs
 from privet.errors import BudgetError
-from privet.privacy.receipt import Event, Receipt, amplified
-from privet.questions.shape import shape_of
+from privet.privacy.event import Event, amplified
+from privet.privacy.receipt import Receipt
+from privet.tree.hidden_shape import shape_of
 
 
 @pytest.mark.parametrize("options", [{"branches": "values"}, {"branches": "thresholds"}, {"structure": "random"}])

@@ -7,8 +7,8 @@ from privet import HiddenForestClassifier, HiddenTreeClassifier
 from privet.datasets import load_adult
 from privet.errors import PrivetError
 from privet.privacy.joint import JointMechanisms
-from privet.questions.shape import shape_of
 from privet.tree import hidden_size as size
+from privet.tree.hidden_shape import shape_of
 from privet.tree.hidden_size import check_queries_fit, check_training, most_queries
 
 JOINT = JointMechanisms(None)

@@ -86,8 +86,8 @@ class PrivateForestRegressor(ForestRegressor):
         check_whole("max_depth", self.max_depth, 1)
         check_hint(self.n_records)
 
-    def _questions(self) -> set[str]:
-        return {"tally", "choose", "target_quantiles", "focus", "copies"}
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        return {"tally", "choose", "target_quantiles", "focus"} | (set() if self.n_trees == 1 else {"copies"})
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Forest:
         def n_trees(worth: float) -> int:

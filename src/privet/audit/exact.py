@@ -19,7 +19,15 @@ import numpy as np
 from privet.audit.bound import ROUNDING, Bound, check_delta, check_proven, exceeds
 from privet.audit.event import comparable
 from privet.audit.pair import Pair, fresh, pair_of
-from privet.audit.scripted import MOST, ScriptedMechanisms, TooManyTranscripts, Transcript, Window
+from privet.audit.scripted import (
+    MOST,
+    ScriptedMechanisms,
+    TooManyTranscripts,
+    Transcript,
+    WanderingMechanisms,
+    Window,
+    unseeded_generators,
+)
 from privet.errors import PrivetError
 
 Run = Callable[["ScriptedMechanisms"], Any]
@@ -40,6 +48,38 @@ def transcripts(run: Run, window: Window = WINDOW, most: int = 1_000_000) -> dic
 def outputs(run: Run, window: Window = WINDOW, most: int = MOST) -> dict[Hashable, float]:
     """The log-probability of everything that ``run`` can return."""
     return _law((comparable(output), p) for _, p, output in _every_run(run, window, most))
+
+
+_WALKS = 4
+"""So many transcripts are followed twice to see whether a run draws from something besides its mechanisms."""
+
+
+def check_draws_nothing(*runs: Run) -> None:
+    """Raise if a run draws from anything but its mechanisms: with the same answers again it must do the same again.
+
+    An estimator that draws public structure for itself, from a generator without a seed, asks other questions in each
+    run, so that equal answers on two tables do not mean the same: what would be computed from them says nothing. A
+    NumPy generator without a seed is seen for certain, whatever it draws; other sources where they change what is asked
+    or released.
+    """
+    with unseeded_generators() as made:
+        alike = all(_walk(run, seed) == _walk(run, seed) for run in runs for seed in range(_WALKS))
+    if made or not alike:
+        raise PrivetError(_DRAWS)
+
+
+_DRAWS = (
+    "A run drew from something else than its mechanisms, so that its transcripts cannot be compared. If the estimator "
+    "draws a public structure, give that a seed (structure=0): the guarantee must hold for every structure, and for a "
+    "fixed one it can be computed. If it draws anything else, or takes no such seed, use statistical_bound."
+)
+
+
+def _walk(run: Run, seed: int) -> tuple[Any, ...]:
+    """The answers, their laws and the output of one run, along one transcript."""
+    mechanisms = WanderingMechanisms(seed, WINDOW)
+    output = comparable(run(mechanisms))
+    return mechanisms.answers, [law.tolist() for law in mechanisms.laws], output
 
 
 def exact_bound(
@@ -70,7 +110,9 @@ def exact_bound(
         proven = getattr(estimator, "epsilon", None)
     if delta is None:
         delta = getattr(estimator, "delta", None) or 0.0
-    return exact_bound_of(*scripted_fits(estimator, pair), proven=proven, delta=delta, window=window, most=most)
+    fits = scripted_fits(estimator, pair)
+    check_draws_nothing(*fits)
+    return exact_bound_of(*fits, proven=proven, delta=delta, window=window, most=most)
 
 
 def scripted_fits(estimator: Any, pair: Pair) -> tuple[Run, Run]:
@@ -225,10 +267,7 @@ def _check_repeats(runs: tuple[Run, Run], tables: tuple[_Table, _Table], window:
         for _ in range(1 + _REPEATS // table.runs):
             again = _law((comparable(output), p) for _, p, output in _every_run(run, window, table.runs))
             if again != table.law:
-                raise PrivetError(
-                    "A run drew from something else than its mechanisms: it cannot be audited exactly. Use "
-                    "statistical_bound."
-                )
+                raise PrivetError(_DRAWS)
 
 
 def bound_of_laws(
@@ -321,7 +360,7 @@ def _every_run(run: Run, window: Window, most: int) -> Iterator[tuple[ScriptedMe
         mechanisms = ScriptedMechanisms(script, window, known=laws[: len(script)])
         output = run(mechanisms)
         if mechanisms.answers[: len(script)] != script:
-            raise PrivetError("A run drew from something else than its mechanisms: it cannot be audited exactly.")
+            raise PrivetError(_DRAWS)
         answers, laws = mechanisms.answers, mechanisms.laws
         n += 1
         # How many follow from the first one's, if all were alike: hopeless cases are seen at once.

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from privet.errors import PrivetError
+from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.laws import (
     log_exponential,
     log_gaussian,
@@ -19,7 +23,7 @@ from privet.privacy.laws import (
     log_permute_and_flip,
     log_report_noisy_max,
 )
-from privet.privacy.sensitivity import TARGET_ONE, JointQuantiles
+from privet.privacy.scores import JointQuantiles
 
 Transcript = tuple[int, ...]
 Window = tuple[int, int]
@@ -128,6 +132,36 @@ class ScriptedMechanisms:
         noisy = [unit * (low + self._answer(law)) for law in laws]
         self._at_end |= not {unit * low, unit * high}.isdisjoint(noisy)
         return np.array(noisy, dtype=np.int64).reshape(values.shape)
+
+
+class WanderingMechanisms(ScriptedMechanisms):
+    """Scripted mechanisms that take any answer of each law, by a seed: the same questions have the same answers again.
+
+    Answers are drawn evenly, however unlikely they are: so a few runs see answers of all kinds.
+    """
+
+    def __init__(self, seed: int, window: Window) -> None:
+        super().__init__((), window)
+        self._rng = np.random.default_rng(seed)
+
+    def _answer(self, law: np.ndarray) -> int:
+        self._script.append(int(self._rng.integers(len(law))))
+        return super()._answer(law)
+
+
+@contextmanager
+def unseeded_generators() -> Iterator[list[str]]:
+    """Lists every generator that this thread has from ``numpy.random.default_rng`` without a seed."""
+    made: list[str] = []
+    default_rng, here = np.random.default_rng, get_ident()
+
+    def noting(seed: Any = None) -> np.random.Generator:
+        if seed is None and get_ident() == here:
+            made.append("numpy.random.default_rng()")
+        return default_rng(seed)
+
+    with patch.object(np.random, "default_rng", noting):
+        yield made
 
 
 class _ScriptedGenerator:

@@ -17,7 +17,7 @@ from privet.audit.exact import Run, exact_bound_of, scripted_fits
 from privet.audit.pair import Pair
 from privet.audit.release import release_of
 from privet.audit.report import Finding
-from privet.audit.scripted import ScriptedMechanisms, TooManyTranscripts, Window
+from privet.audit.scripted import ScriptedMechanisms, TooManyTranscripts, Window, unseeded_generators
 from privet.audit.statistical import Collector, count, first_runs, run_once
 from privet.errors import PrivetError
 from privet.progress import Progress
@@ -43,6 +43,7 @@ _PATIENCE = 50
 """So many refusals in a row of the first pairs end an audit."""
 
 REFUSED, TOO_LARGE, NO_TIME = "refused by the estimator", "too large to compute", "no time left"
+DRAWS = "draws its structure without a seed, so that it cannot be computed"
 
 _WINDOWS: tuple[Window, ...] = ((-1, 3), (0, 1))
 
@@ -82,7 +83,7 @@ class Trial:
             if not hasattr(estimator, "fit_curator"):
                 return self._count(estimator, pair, number, until)
             found = self._compute(estimator, pair, until, most=_FEW if number % _LARGE else _MANY)
-            if isinstance(found, Skip) and (always or number % _COUNTED == 0):
+            if isinstance(found, Skip) and (always or found.reason == DRAWS or number % _COUNTED == 0):
                 return self._count(estimator, pair, number, until)
             return found
         except IncomparableError:
@@ -98,7 +99,11 @@ class Trial:
         The other half is for counting: a pair with slow fits shall not end without either.
         """
         now = time.monotonic()
-        runs = [_timed(run, now + (until - now) / 2) for run in scripted_fits(estimator, pair)]
+        with unseeded_generators() as made:
+            fits = scripted_fits(estimator, pair)
+        if made:
+            return Skip(DRAWS)
+        runs = [_timed(run, now + (until - now) / 2) for run in fits]
         for window in _WINDOWS:
             try:
                 bound = exact_bound_of(*runs, proven=self.proven, delta=self.delta, window=window, most=most)

@@ -322,7 +322,7 @@ def verify(model: Model, strict: Strict = False) -> None:
     """
     from privet.cli.checks import check_event, check_model
     from privet.errors import ReceiptError
-    from privet.privacy.ledger import show as amount
+    from privet.privacy.amounts import show as amount
 
     tree = _load(model)
     receipt = tree.privacy_

@@ -8,8 +8,9 @@ from typing import Any
 
 from privet.cli.screen import warn
 from privet.errors import ReceiptError
-from privet.privacy.ledger import exact
-from privet.privacy.receipt import Event, Receipt, spending
+from privet.privacy.amounts import exact
+from privet.privacy.event import Event, spending
+from privet.privacy.receipt import Receipt
 
 
 def check_event(number: int, event: Event, at_delta: Fraction = Fraction(0)) -> tuple[bool, str]:

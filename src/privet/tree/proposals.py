@@ -8,15 +8,16 @@ different feature, cut wherever a proposal cuts it, so little is lost where owne
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from privet.privacy.sensitivity import CorrectCount, Score
-from privet.questions.candidates import Candidates, Choice, Split
+from privet.privacy.scores import CorrectCount, Score
+from privet.questions.candidates import Candidates
 from privet.questions.curtain import Budget, Curtain, Node, budgets
+from privet.questions.split import Choice, Split
 from privet.questions.tally import Tally
 
 MOST_PARTS = 255
@@ -144,6 +145,11 @@ def choose(curtain: Curtain, candidates: Mapping[Node, Candidates], score: Score
     if "choose" in curtain.capabilities:
         return curtain.choose(candidates, score, budget)
     return choose_by_proposals(curtain, candidates, score, budget) if candidates else {}
+
+
+def needs_to_choose(able: Set[str]) -> set[str]:
+    """What ``choose`` asks of a curator that can do all of ``able``."""
+    return {"choose"} if "choose" in able else {"choose_each", "tally"}
 
 
 def _whole(counts: np.ndarray) -> np.ndarray:

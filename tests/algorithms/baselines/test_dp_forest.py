@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import privet
 from listening import listened
 from privet import Categorical, Numeric, PrivetError, Schema
 from privet.algorithms.baselines import DPERTClassifier, DPERTRegressor, DPRFClassifier, DPRFRegressor
-from privet.privacy.sensitivity import TARGET_ONE
+from privet.privacy.fixed_point import TARGET_ONE
 
 FEATURES = {"x": Numeric(0, 1), "age": Numeric(0, 9, integer=True, missing=True), "town": Categorical(["a", "b", "c"])}
 CLASSES = Schema(FEATURES, classes=["no", "yes"])
@@ -107,3 +108,21 @@ def test_no_records_are_enough(kind):
 def test_parameters_that_make_no_sense_are_refused(kind, params):
     with pytest.raises(PrivetError):
         kind(**params).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", [DPERTClassifier, DPERTRegressor])
+def test_random_trees_are_counted_between_owners_as_they_are_on_one_machine(kind):
+    """All that DP-ERT asks for are sums, which owners can mask."""
+    pytest.importorskip("cryptography")
+    from privet import FederatedCurator
+    from privet.consortium.federated.channel import in_process
+
+    model, y = model_of(kind, epsilon=10_000, structure=0)
+    owners = [(X.iloc[i::3], y[i::3]) for i in range(3)]
+    between = clone(model).fit_curator(FederatedCurator(model.schema, in_process(owners, model.schema)))
+    assert between.privacy_.verify()
+    together, apart = (each.fit(X, y).predict(X) if each is model else each.predict(X) for each in (model, between))
+    if kind is DPERTClassifier:
+        assert (together == apart).mean() > 0.99
+    else:
+        assert np.abs(together - apart).max() < 0.1

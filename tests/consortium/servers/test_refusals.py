@@ -14,8 +14,8 @@ from consortium.servers.town import OWNERS, QUERIES, SCHEMA, Town
 from privet.consortium.servers.client import predict, share, to_servers
 from privet.consortium.servers.service import Server
 from privet.errors import MpcError
+from privet.privacy.event import Event
 from privet.privacy.ledger import Ledger
-from privet.privacy.receipt import Event
 
 SMALL = {"epsilon": 2.0, "max_depth": 1, "branches": "thresholds"}
 WITHIN = 300

@@ -10,8 +10,8 @@ from hidden_programs import SCHEMA
 from privet.consortium.servers.commitments import SALT_BYTES, commitment
 from privet.consortium.servers.store import FORMAT, KEY_BYTES, LENGTH_BYTES, NONCE_BYTES, Store, read_public
 from privet.errors import PrivetError
-from privet.questions.shape import shape_of
 from privet.shares.engine import Secret
+from privet.tree.hidden_shape import shape_of
 from privet.tree.hidden_tree import HiddenTree
 
 PARTY, SALT = 1, bytes(range(SALT_BYTES))

@@ -9,8 +9,8 @@ from privet.consortium.federated.coordinator import Coordinator
 from privet.consortium.federated.identity import Known
 from privet.consortium.federated.journal import Journal
 from privet.curators.federated import FederatedCurator
-from privet.curators.owners.records_at_owner import schema_digest
 from privet.privacy.ledger import Ledger
+from privet.questions.codec import schema_digest
 from privet.schema import Schema
 
 

@@ -52,7 +52,7 @@ class Member:
 
     @property
     def ledger(self) -> Ledger:
-        return self.records.records.ledger
+        return self.records.ledger
 
     # -- what is told and asked --------------------------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ class Member:
         if self.next == 0:
             self._meet(signed_keys(words))
         for told in word(words, "told", list):
-            self.records.tell(**told)
+            self.records.tell(told)
         self.history = history_after(self.history, message)
         self.next += 1
 
@@ -86,7 +86,7 @@ class Member:
         context = self.context(message)
         self.do(words, message)
         self.records.tie(context)
-        return self.records.answer(**words["question"])
+        return self.records.answer(words["question"])
 
     def context(self, message: bytes) -> bytes:
         """What the noise and the masks of the answer to this message are bound to, if it is the next question."""
@@ -144,7 +144,7 @@ class Member:
     def said(self, question: dict[str, Any]) -> str:
         """A question that was answered, and its price, for the party's log."""
         asked = question["asked"]["asked"] if isinstance(question["asked"], dict) else question["asked"]
-        currency = self.records.nodes[asked[0][0]].scope.currency
+        currency = self.records.currency(asked)
         budgets = sorted({float(Fraction(amount)) for amount in question["budgets"]})
         return f"{question['do']} of {len(asked)} node(s) for {currency} {', '.join(f'{each:.4g}' for each in budgets)}"
 

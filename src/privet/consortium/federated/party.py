@@ -37,12 +37,13 @@ from privet.consortium.federated.signed import SignedReceipt, checked_receipt
 from privet.consortium.federated.terms import OTHER_PROTOCOL, PROTOCOL, RUN, Terms, join_statement, receipt_statement
 from privet.consortium.federated.wire import count, names, nonsense, pack, texts, unpack, word
 from privet.curators.owners.party_records import QUESTIONS, PartyRecords
-from privet.curators.owners.records_at_owner import schema_digest
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError, PrivetError
-from privet.privacy.ledger import Amount, Ledger, show
+from privet.privacy.amounts import Amount, show
+from privet.privacy.ledger import Ledger
 from privet.privacy.ledger_file import lock
 from privet.privacy.repeatable_noise import TiedBytes
 from privet.privacy.zcdp import rho_of
+from privet.questions.codec import schema_digest
 from privet.schema import Schema
 
 _logger = logging.getLogger("privet.party")
@@ -344,15 +345,14 @@ class Party:
             raise FederatedError(f"{self.name} has signed the receipt of this run, which is closed.")
         key = diary.key
         self._accept(terms)  # again: the party's file may have changed since
-        ledger = Ledger(self.limit, self.delta, whole_orders=True)
-        limit, ledger.root.limit = ledger.root.limit, math.inf  # what was answered before was within it
+        ledger = Ledger(math.inf, self.delta, whole_orders=True)  # what was answered before was within the limit
         seed = None if self._seed is None else [self._seed, int.from_bytes(sha256(self.name.encode()).digest()[:4])]
         tied = TiedBytes(self._identity.secret(b"noise|" + key))
         records = PartyRecords(*self._data, self.schema, ledger, terms.of, seed, Stream(key, b"privet parts"), tied)
         member = Member(terms, key, self._identity, self._known, records)
         for entry in diary.entries():
             member.again(entry)
-        ledger.root.limit = limit
+        ledger.lower(self.limit)
         if self.limit < math.inf:
             ledger.withhold(self._spent_elsewhere(run))
         self._member = member

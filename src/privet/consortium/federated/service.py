@@ -16,9 +16,9 @@ from privet.consortium.federated.journal import Journal
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt
 from privet.curators.federated import FederatedCurator
-from privet.curators.owners.records_at_owner import schema_digest
 from privet.errors import FederatedError
 from privet.privacy.ledger import Ledger
+from privet.questions.codec import schema_digest
 from privet.schema import Schema
 
 if TYPE_CHECKING:

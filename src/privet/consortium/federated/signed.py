@@ -14,7 +14,8 @@ from privet.consortium.federated.identity import Known, check_signature
 from privet.consortium.federated.terms import Terms, receipt_statement
 from privet.consortium.federated.wire import hex_bytes, texts, word
 from privet.errors import FederatedError, ReceiptError
-from privet.privacy.receipt import Event, Receipt, spending
+from privet.privacy.event import Event, spending
+from privet.privacy.receipt import Receipt
 
 FORMAT = "privet-signed-receipt-1"
 

@@ -34,12 +34,13 @@ from privet.consortium.servers.users import Users
 from privet.curators.dealt import check_queries
 from privet.curators.hidden import HiddenCurator
 from privet.curators.mpc import MpcCurator, Owners
-from privet.curators.owners.records_at_owner import schema_digest
 from privet.curators.row_owners import RowOwners
 from privet.errors import MpcError, PrivetError, RunEndedError
+from privet.privacy.amounts import show
 from privet.privacy.joint import SeededCoins
-from privet.privacy.ledger import Ledger, show
+from privet.privacy.ledger import Ledger
 from privet.privacy.ledger_file import KeptLedger
+from privet.questions.codec import schema_digest
 from privet.schema import Schema
 from privet.shares.engine import Engine
 from privet.shares.mesh import PARTIES, Mesh

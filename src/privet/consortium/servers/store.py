@@ -24,10 +24,11 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from privet.consortium.servers.commitments import SALT_BYTES, commitment
 from privet.disk import write_whole
 from privet.errors import PrivetError
-from privet.questions.shape import BRANCHES, Shape, shape_of
+from privet.questions.shape import Shape
 from privet.schema import Schema
 from privet.shares.engine import Engine, Secret
 from privet.tree.hidden_forest import HiddenForest
+from privet.tree.hidden_shape import BRANCHES, shape_of
 from privet.tree.hidden_tree import HiddenTree
 
 FORMAT = "privet-hidden-2"

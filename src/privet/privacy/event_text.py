@@ -1,4 +1,4 @@
-"""Receipts as text that people read."""
+"""Events as text that people read."""
 
 from __future__ import annotations
 
@@ -6,31 +6,23 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from privet.privacy.ledger import show
-from privet.privacy.receipt import Amount, Receipt
+from privet.privacy.amounts import Amount
+from privet.privacy.event import Event
 
 
-def receipt_text(receipt: Receipt) -> str:
-    """The receipt in a few lines: the guarantee, what it covers, and where it went."""
-    lines = [
-        f"epsilon   {show(receipt.epsilon)}   (delta {show(receipt.delta)})",
-        f"claimed   {show(receipt.claimed)}",
-        f"spent     {show(receipt.spent)}",
-        f"covers    {receipt.unit}; neighbours: {receipt.neighbours}",
-        f"trust     {receipt.trust}",
-    ]
-    lines += [f"SHORT     {receipt.shortfall}"] if receipt.shortfall else []
-    lines += [f"VOID      {reason}" for reason in receipt.void]
+def event_lines(events: Sequence[Event]) -> list[str]:
+    """What was asked and what it cost, equal answers together in one line."""
     # Answers of one kind and price on one depth of the tree are one line: "4 disjoint nodes in parallel".
     kinds: dict[tuple[Any, ...], list[str]] = {}
-    for e in receipt.events:
+    for e in events:
         kinds.setdefault((e.scope.count("/"), e.question, e.mechanism, e.charged, e.lemma), []).append(e.scope)
+    lines = []
     for (_, question, mechanism, charged, lemma), scopes in kinds.items():
         lines.append(
             f"  {_brief(charged):>11}   {question}: {mechanism.replace('_', '-')}, {lemma.replace('_', ' ')}"
             f"{_times_text(scopes)}"
         )
-    return "\n".join(lines)
+    return lines
 
 
 def _times_text(scopes: Sequence[str]) -> str:
