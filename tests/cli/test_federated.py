@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 pytest.importorskip("cryptography")
 pytest.importorskip("flwr")
 
-from consortium.federated.owners import GRID, SCHEMA, TABLES, receipt_of, table
-from privet import FederatedCurator, Ledger
+from consortium.federated.owners import GRID, SCHEMA, TABLES, asking, receipt_of, table
+from privet import Ledger
 from privet.cli import app
 from privet.consortium.federated.channel import InProcess
 from privet.consortium.federated.config import PartyConfig
@@ -21,7 +21,7 @@ from privet.consortium.federated.identity import Identity, certified
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.service import open_party, train
 from privet.consortium.federated.signed import SignedReceipt
-from privet.curators.base import Tally
+from privet.questions.tally import Tally
 
 NAMES = ("general", "mercy", "north")
 
@@ -74,7 +74,7 @@ def test_a_signed_receipt_is_checked_with_the_parties_certificates(here):
         run("keygen", name)
     known = {name: certified((here / f"{name}.crt").read_bytes()) for name in NAMES}
     parties = [Party(Identity.read(name, here / f"{name}.key"), *table(20), SCHEMA, known) for name in NAMES]
-    curator = FederatedCurator(SCHEMA, InProcess(parties), ledger=Ledger(math.inf))
+    curator = asking(SCHEMA, InProcess(parties), ledger=Ledger(math.inf))
     curator.grid(GRID)
     curator.tally({curator.root(Fraction(1)): Tally(TABLES)}, Fraction(1))
     receipt = receipt_of(curator)

@@ -303,7 +303,9 @@ def test_events_say_what_was_asked_and_cost_no_more_than_charged():
         ("quantile", "exponential", "quantile(1/3)"),
         ("quantile", "exponential", "quantile(1/3)"),
     ]
-    assert all(event.cost <= event.charged and event.scope == curator.scope(root).path for event in curator.ledger.events)
+    assert all(
+        event.cost <= event.charged and event.scope == curator.scope(root).path for event in curator.ledger.events
+    )
     assert curator.scope(root).spent == Fraction(3, 5)
 
 

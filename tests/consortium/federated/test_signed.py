@@ -6,16 +6,16 @@ from fractions import Fraction
 
 import pytest
 
-from consortium.federated.owners import DIGEST, GRID, SCHEMA, TABLES, closed, fit, receipt_of, table, tables
-from privet import FederatedCurator, Ledger
+from consortium.federated.owners import DIGEST, GRID, SCHEMA, TABLES, asking, closed, fit, receipt_of, table, tables
+from privet import Ledger
 from privet.consortium.federated.channel import InProcess, in_process
 from privet.consortium.federated.identity import Identity
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt, lists_all
-from privet.curators.base import Tally
 from privet.errors import FederatedError, ReceiptError
 from privet.privacy.event import Event, add_up
 from privet.privacy.receipt import Receipt
+from privet.questions.tally import Tally
 
 HALF = Fraction(1, 2)
 
@@ -66,7 +66,7 @@ def test_a_party_does_not_sign_what_it_was_not_asked():
 
 def test_two_roots_that_were_paid_one_after_the_other_are_not_signed_as_one():
     """Written as halves of one root's records they would add up to half of what was spent."""
-    curator = FederatedCurator(SCHEMA, in_process(tables(3), SCHEMA, limit=1), ledger=Ledger(math.inf))
+    curator = asking(SCHEMA, in_process(tables(3), SCHEMA, limit=1), ledger=Ledger(math.inf))
     curator.grid(GRID)
     for side in (0, 1):
         root = curator.root(HALF)
@@ -98,7 +98,7 @@ def test_a_receipt_is_signed_once_and_closes_the_run(tmp_path):
     known = {identity.name: identity.public for identity in identities}
     parties = [Party(own, *table(30), SCHEMA, known, limit=1, state=tmp_path / own.name) for own in identities]
     with closed(parties):
-        curator = FederatedCurator(SCHEMA, InProcess(parties), ledger=Ledger(math.inf))
+        curator = asking(SCHEMA, InProcess(parties), ledger=Ledger(math.inf))
         curator.grid(GRID)
         root = curator.root(Fraction(1))
         curator.tally({root: Tally(TABLES)}, HALF)
