@@ -7,16 +7,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from consortium.federated.owners import GRID, SCHEMA, TABLES, closed, receipt_of, table
-from privet import FederatedCurator, Ledger
+from consortium.federated.owners import GRID, SCHEMA, TABLES, asking, closed, receipt_of, table
+from privet import Ledger
 from privet.consortium.federated.channel import InProcess
 from privet.consortium.federated.identity import Identity
 from privet.consortium.federated.masking import unmasked
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt
 from privet.consortium.federated.wire import pack, unpack
-from privet.curators.base import Tally
 from privet.errors import FederatedError
+from privet.questions.tally import Tally
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
 TENTH = Fraction(1, 10)
@@ -57,7 +57,7 @@ class Owners:
 
         channel.ask = overheard
         ledger = Ledger(math.inf, delta, whole_orders=True)
-        curator = FederatedCurator(SCHEMA, channel, ledger=ledger, **terms)
+        curator = asking(SCHEMA, channel, ledger=ledger, **terms)
         curator.grid(GRID)
         return curator
 
