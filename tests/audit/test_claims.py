@@ -99,7 +99,14 @@ def test_a_law_adds_up_to_one(key):
 SLOW = ("diprime-medians", "federated-bounds", "topdown-noisy", "topdown-local")
 
 
-@pytest.mark.parametrize("key", [key for key in LAWS if not key.startswith(SLOW)])
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param(key, marks=pytest.mark.slow) if key in ("hidden-sound-values", "hidden-leaves-only") else key
+        for key in LAWS
+        if not key.startswith(SLOW)
+    ],
+)
 def test_draws_follow_the_law(key):
     law, pair, rng, n = claim(key).subject(), claim(key).witness(), np.random.default_rng(5), 1000
     for table in (pair.one, pair.other):
@@ -190,11 +197,11 @@ def test_our_skellam_shares_cost_what_they_claim_up_to_what_they_tolerate_and_mo
 @pytest.mark.parametrize(
     ("key", "runs", "least"),
     [
-        ("privatree-features-5", 40_000, 1.5),
+        pytest.param("privatree-features-5", 40_000, 1.5, marks=pytest.mark.slow),
         ("privatree-early-stop", 200, 1.0),
         ("topdown-noisy-counts", 400, 1.5),
-        ("hidden-leaves-only", 4_000, 4.0),
-        ("hidden-cut-exponents", 40_000, 1.0),
+        pytest.param("hidden-leaves-only", 4_000, 4.0, marks=pytest.mark.slow),
+        pytest.param("hidden-cut-exponents", 40_000, 1.0, marks=pytest.mark.slow),
         ("diprime-gaps", 1_000, 2.0),
     ],
 )
