@@ -5,7 +5,7 @@
     python benchmarks/hidden_accuracy.py --show          the page and the figure of what has been run
 
 Five 80/20 splits, some seeds of noise on each. Trees grow in the open, which for the same coins gives the tree that the
-servers would open (tests/consortium/hidden); that is why this takes minutes. AUC is that of predicted labels: all
+servers would open (tests/tree/test_hidden_tree.py); so this takes minutes. AUC is that of predicted labels: all
 that a hidden tree gives away. Runs are kept in ``benchmarks/results/hidden_accuracy.jsonl``, a line for each point.
 """
 

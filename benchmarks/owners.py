@@ -13,9 +13,10 @@ from privet import Ledger, MemoryCurator, Schema
 from privet.curators.base import Budget, Node
 from privet.curators.statistics import owner_statistics
 from privet.privacy.mechanisms import SeededMechanisms
-from privet.privacy.sensitivity import Score
-from privet.questions.candidates import Candidates, Choice, Split
+from privet.privacy.scores import Score
+from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid
+from privet.questions.split import Choice, Split
 
 
 class OwnersNoise(SeededMechanisms):

@@ -6,7 +6,7 @@ import numpy as np
 
 from privet import Ledger, MemoryCurator
 from privet.audit.scripted import ScriptedMechanisms
-from privet.privacy.sensitivity import Score
+from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Node
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from privet.algorithms.privatree import PrivaTreeClassifier
     from privet.algorithms.sample_size import sample_size
     from privet.algorithms.top_down import TopDownClassifier
-    from privet.curators.federated import FederatedCurator
+    from privet.consortium.federated.curator import federated_curator as FederatedCurator
     from privet.curators.hidden import HiddenCurator
     from privet.curators.memory import MemoryCurator
     from privet.curators.mpc import MpcCurator
@@ -56,7 +56,7 @@ _HOMES = {
     "Categorical": "privet.schema",
     "DiPriMeForestClassifier": "privet.algorithms.diprime",
     "DiPriMeForestRegressor": "privet.algorithms.diprime",
-    "FederatedCurator": "privet.curators.federated",
+    "FederatedCurator": "privet.consortium.federated.curator:federated_curator",
     "HiddenCurator": "privet.curators.hidden",
     "HiddenForestClassifier": "privet.algorithms.hidden_forest",
     "HiddenTreeClassifier": "privet.algorithms.hidden_tree",
@@ -133,7 +133,8 @@ def __getattr__(name: str) -> Any:
         return import_module("privet.datasets")
     if name not in _HOMES:
         raise AttributeError(f"module 'privet' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    module, _, own_name = _HOMES[name].partition(":")
+    value = getattr(import_module(module), own_name or name)
     globals()[name] = value
     return value
 

@@ -29,5 +29,9 @@ class MpcError(PrivetError):
     """A joint computation has ended early; nothing that was not released has left it."""
 
 
+class RunEndedError(MpcError):
+    """A run was ended elsewhere, or somebody is lost: whoever hears of it passes it on in the same words."""
+
+
 class FederatedError(PrivetError):
     """A federated run cannot go on; the message says why, and whether it can be taken up again."""

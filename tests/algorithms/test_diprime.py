@@ -21,7 +21,7 @@ from privet import (
     PrivetError,
     Schema,
 )
-from privet.privacy.sensitivity import TARGET_ONE
+from privet.privacy.fixed_point import TARGET_ONE
 from privet.questions.grid import public_grid
 from privet.tree.forest import Forest
 from privet.tree.tree import Tree, TreeNode
@@ -245,7 +245,7 @@ def test_printed_means_have_noise_of_the_printed_scale():
 def test_trees_vote_with_their_probabilities():
     model = DiPriMeForestClassifier(CLASSES, n_trees=1, max_depth=0).fit(X, LABELS)
     leaves = [TreeNode(counts=counts) for counts in ((49, 51), (49, 51), (100, -3))]
-    model.forest_ = Forest(CLASSES, [Tree(CLASSES, [leaf]) for leaf in leaves])
+    model.forest_ = Forest(CLASSES, tuple(Tree(CLASSES, (leaf,)) for leaf in leaves))
     assert model.predict_proba(X[:1])[0].tolist() == pytest.approx([0.66, 0.34])
     assert model.predict(X[:1]) == ["no"]  # counting hands would say otherwise
 

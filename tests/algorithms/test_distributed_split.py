@@ -19,7 +19,7 @@ from privet import (
 )
 from privet.algorithms.distributed_split import printed_gains
 from privet.consortium.federated.channel import in_process
-from privet.privacy.sensitivity import ONE
+from privet.privacy.fixed_point import ONE
 
 SCHEMA = Schema({"x": Numeric(0, 1), "s": Categorical(["a", "b", "c"], other=False)}, classes=["n", "y"])
 SPLITS = ("noisy_counts", "local_rnm")

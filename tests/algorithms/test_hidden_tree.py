@@ -11,7 +11,7 @@ from privet import Categorical, HiddenForestClassifier, HiddenTreeClassifier, Le
 from privet.audit.exact import loss, transcripts
 from privet.errors import PrivetError
 from privet.questions.grid import Cells
-from privet.questions.shape import groups, shape_of
+from privet.tree.hidden_shape import groups, shape_of
 
 SCHEMA = Schema(
     {"age": Numeric(0, 80), "colour": Categorical(["r", "g", "b"], other=False), "n": Numeric(0, 3, integer=True)},

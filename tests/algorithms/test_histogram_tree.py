@@ -22,7 +22,8 @@ from privet import (
 )
 from privet.consortium.federated.channel import in_process
 from privet.questions.grid import even_grid
-from privet.tree.histogram_search import Search
+from privet.tree.frontier import Frontier
+from privet.tree.histogram_search import LevelSearch
 from privet.tree.noisy_histograms import Found, feature_histograms
 
 SCHEMA = Schema(
@@ -261,11 +262,15 @@ def test_a_pure_or_small_node_is_a_leaf():
 
 def test_in_print_a_node_that_left_features_out_is_split_since_not_all_of_them_say_leaf():
     histograms = feature_histograms(even_grid(SCHEMA, 10))
-    search = Search([0, 1], 2, Fraction(1))
-    search.order(np.array([0.0, 50.0]), one_by_one=True)
-    search.read([Found(3, 0.1, 6.0)], np.array([[3.0, 3.0]]), min_samples=10)
-    assert HistogramTreeClassifier(variant="published")._split(search, histograms) == histograms.split(3)
-    assert HistogramTreeClassifier(variant="sound")._split(search, histograms) is None
+    curator = MemoryCurator(*table(20), SCHEMA)
+    root = curator.root()
+    for printed in (True, False):
+        level = LevelSearch(
+            histograms, Frontier.sprout(curator, [root], even_grid(SCHEMA, 10)), Fraction(1), printed=printed
+        )
+        level[root].order(np.array([0.0, *[50.0] * (len(histograms) - 1)]), one_by_one=True)
+        level[root].read([Found(3, 0.1, 6.0)], np.array([[3.0, 3.0]]), min_samples=10)
+        assert level.splits() == ({root: histograms.split(3)} if printed else {})
 
 
 def test_splits_that_part_nothing_are_not_made_twice():

@@ -66,7 +66,7 @@ def test_trees_vote_with_their_probabilities():
     model = forest(method="trees", n_trees=3).fit(X, Y)
     assert len(np.unique(model.predict_proba(X)[:, 0])) > 4  # as many as counting hands would give
     leaves = [TreeNode(label=1, counts=(48, 52)), TreeNode(label=1, counts=(48, 52)), TreeNode(label=0, counts=(9, 0))]
-    model.forest_ = Forest(SCHEMA, [Tree(SCHEMA, [leaf]) for leaf in leaves])
+    model.forest_ = Forest(SCHEMA, tuple(Tree(SCHEMA, (leaf,)) for leaf in leaves))
     assert model.predict_proba(X[:1])[0].tolist() == pytest.approx([1.96 / 3, 1.04 / 3])
     assert model.predict(X[:1]) == ["no"]
 

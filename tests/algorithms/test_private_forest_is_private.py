@@ -14,8 +14,8 @@ from privet.audit.curve import privacy_curve
 from privet.audit.exact import exact_bound, exact_bound_of
 from privet.audit.pair import Pair
 from privet.audit.release import released
+from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.privacy.laws import log_geometric_tail
-from privet.privacy.sensitivity import GRADIENT_ONE
 from privet.tree import rounds
 
 KINDS = list(itertools.product("ab", "ab", ("no", "yes")))

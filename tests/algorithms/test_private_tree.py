@@ -28,7 +28,7 @@ from privet import (
     SchemaError,
 )
 from privet.algorithms.model_file import to_dict
-from privet.privacy.ledger import exact
+from privet.privacy.amounts import exact
 from privet.questions.grid import public_grid
 
 LEAVES = ["labels", "counts"]

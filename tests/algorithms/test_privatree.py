@@ -27,10 +27,10 @@ from privet import (
 from privet.algorithms.model_file import to_dict
 from privet.algorithms.privatree import _bins, weighted_gini, worst_label_error
 from privet.audit.claims import privatree as claims
-from privet.privacy.ledger import exact
+from privet.privacy.amounts import exact
 from privet.privacy.mechanisms import SeededMechanisms, mechanisms
-from privet.questions.candidates import Split
 from privet.questions.grid import Cells
+from privet.questions.split import Split
 
 AB = Categorical(["a", "b"], other=False)
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

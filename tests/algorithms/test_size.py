@@ -13,7 +13,7 @@ SCHEMA = Schema({"x": Numeric(0, 1)}, classes=[0, 1])
 
 
 def curator():
-    return MemoryCurator(np.full((500, 1), 0.5), np.zeros(500, dtype=int), SCHEMA, ledger=Ledger(math.inf))
+    return MemoryCurator(np.full((500, 1), 0.5), np.zeros(500, dtype=int), SCHEMA, ledger=Ledger(math.inf)).open()
 
 
 def test_a_hint_is_free():

@@ -11,7 +11,7 @@ import pytest
 from privet import BudgetError, Categorical, Ledger, MemoryCurator, Numeric, Schema, SplittingClass, TopDownClassifier
 from privet.algorithms.top_down import shares
 from privet.errors import PrivetError, SchemaError
-from privet.privacy.ledger import exact
+from privet.privacy.amounts import exact
 from privet.tree.criteria import gain
 
 NO_NOISE = 1e15

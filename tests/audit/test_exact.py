@@ -24,7 +24,7 @@ from privet.audit.exact import check_draws_nothing, loss, outputs, transcripts
 from privet.audit.scripted import TooManyTranscripts
 from privet.errors import PrivetError
 from privet.privacy.laws import log_gaussian
-from privet.privacy.sensitivity import JointQuantiles
+from privet.privacy.scores import JointQuantiles
 from tiny_tables import worst_loss
 
 

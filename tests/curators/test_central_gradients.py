@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
 from privet.curators.base import Step, Tally
 from privet.privacy import sensitivity
+from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.privacy.mechanisms import SeededMechanisms, mechanisms
-from privet.privacy.sensitivity import GRADIENT_ONE, GradientNorm, gradient_pairs
-from privet.questions.candidates import Candidates, Split
+from privet.privacy.scores import GradientNorm
+from privet.privacy.sensitivity import gradient_pairs
+from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.questions.multiway import Multiway
+from privet.questions.split import Split
 from privet.tree.public_splits import public_splits
 
 UNLIMITED = Fraction(10**13)
@@ -31,7 +34,7 @@ steps = st.lists(st.tuples(st.integers(0, 1), st.integers(-(10**6), 10**6), st.i
 def curator_of(table, schema=THREE, **options):
     X = np.array([record[:2] for record in table], dtype=object).reshape(len(table), 2)
     n = len(schema.classes)
-    curator = MemoryCurator(X, [schema.classes[record[2] % n] for record in table], schema, **options)
+    curator = MemoryCurator(X, [schema.classes[record[2] % n] for record in table], schema, **options).open()
     curator.grid(public_grid(schema))
     return curator
 
@@ -138,7 +141,7 @@ def test_a_chance_that_is_none_makes_no_longer_pair(chance):
 
 def test_no_record_moves_two_candidates_further_apart_than_the_constant(monkeypatch):
     """All gradients of two cells from -3 to 3 thirds of one, all records: the range is reached and never exceeded."""
-    score = GradientNorm()
+    score = GradientNorm(0)
     unit = GRADIENT_ONE
     splits = [np.array([[1, 1], [0, 0]]), np.array([[1, 0], [0, 1]]), np.array([[0, 0], [1, 1]])]
     widest = 0
@@ -178,7 +181,7 @@ def test_one_record_more_moves_a_gradient_tally_by_at_most_its_constant():
 
 
 def options(curator, splits=None):
-    grid = curator._grid
+    grid = curator.cells
     return Candidates(splits or Multiway.of(grid, [halves(0), halves(1)]), len(curator.schema.classes))
 
 
@@ -186,7 +189,7 @@ def test_the_split_with_the_largest_gradients_is_chosen():
     table = [(float(age), "ab"[age % 2], int(age >= 4)) for age in range(9)] * 5
     curator = curator_of(table, TWO)
     root = curator.root()
-    for splits in (None, public_splits(curator._grid)):
+    for splits in (None, public_splits(curator.cells)):
         chosen = curator.choose({root: options(curator, splits)}, GradientNorm(1), UNLIMITED)[root].split
         assert chosen == halves(0)
 
@@ -202,13 +205,13 @@ def test_gradient_questions_are_charged_by_their_lemmas(delta):
     curator.advance({root: Step(halves(0), (1, 2), 1)})
     chosen, tallied = ledger.events
     norm = "euclidean_" if delta else ""
-    assert [event.lemma for event in ledger.events] == ["gradient_norm", f"{norm}gradient_tally(1)"]
+    assert [event.lemma for event in ledger.events] == ["gradient_norm(1)", f"{norm}gradient_tally(1)"]
     assert tallied.mechanism == ("gaussian" if delta else "geometric")
     for event, budget in ((chosen, Fraction(1, 1000)), (tallied, Fraction(1, 500))):
         assert event.charged == budget
         cost = event.rho if delta else event.cost
         assert budget * Fraction(999, 1000) <= cost <= budget
-    assert root.scope.spent == Fraction(3, 1000)
+    assert curator.scope(root).spent == Fraction(3, 1000)
 
 
 @pytest.mark.parametrize(
@@ -229,12 +232,12 @@ def test_questions_without_a_proof_are_refused_and_cost_nothing(ask):
     root = curator.root()
     with pytest.raises(LeakError):
         ask(curator, root)
-    assert root.scope.spent == 0
+    assert curator.scope(root).spent == 0
 
 
 def test_numeric_targets_have_no_gradients():
     schema = Schema(FEATURES, target=(0.0, 1.0))
-    curator = MemoryCurator(np.array([[1.0, "a"]], dtype=object), [0.5], schema)
+    curator = MemoryCurator(np.array([[1.0, "a"]], dtype=object), [0.5], schema).open()
     curator.grid(public_grid(schema))
     with pytest.raises(LeakError):
         curator.tally({curator.root(): Tally(measure="gradient")}, Fraction(1))
@@ -265,7 +268,7 @@ def test_a_gradient_does_not_depend_on_where_its_record_stands(schema):
         curator = curator_of(records, schema)
         root = curator.root(UNLIMITED)
         advanced(curator, root, moves, output)
-        return curator._pairs(root.scope.path, output)
+        return curator._pairs(curator.scope(root).path, output)
 
     together = pairs(table)
     for i, record in enumerate(table):

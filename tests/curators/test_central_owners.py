@@ -9,10 +9,12 @@ import pytest
 
 from privet import BudgetError, Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
 from privet.audit.exact import loss, transcripts
-from privet.privacy.receipt import add_up
-from privet.privacy.sensitivity import ONE, Gini
-from privet.questions.candidates import Candidates, Split
+from privet.privacy.event import add_up
+from privet.privacy.fixed_point import ONE
+from privet.privacy.scores import Gini
+from privet.questions.candidates import Candidates
 from privet.questions.grid import even_grid
+from privet.questions.split import Split
 from privet.tree.public_splits import public_splits
 
 SCHEMA = Schema({"x": Numeric(0, 3, integer=True), "s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
@@ -22,7 +24,7 @@ ROWS = [(0, "a", "n"), (1, "a", "n"), (1, "b", "y"), (3, "b", "y"), (3, "a", "n"
 
 def curator_of(rows, schema=SCHEMA, **options):
     X = np.array([row[:-1] for row in rows], dtype=object).reshape(len(rows), len(schema.names))
-    curator = MemoryCurator(X, [row[-1] for row in rows], schema, **options)
+    curator = MemoryCurator(X, [row[-1] for row in rows], schema, **options).open()
     curator.grid(even_grid(schema, 4))
     return curator
 
@@ -105,7 +107,7 @@ def test_owner_sums_on_every_small_pair_of_tables_are_within_their_price():
 def test_the_only_owner_chooses_for_all(mechanism):
     curator = curator_of(ROWS)
     root = curator.root()
-    options = {root: Candidates(public_splits(curator._grid), 2)}
+    options = {root: Candidates(public_splits(curator.cells), 2)}
     each = curator.choose_each(options, Gini(), Fraction(10**6), mechanism=mechanism)
     assert [choice.split.feature for choice in each[root]] == [1]
     assert [event.mechanism for event in curator.ledger.events] == [mechanism]

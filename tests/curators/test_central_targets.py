@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema, SchemaError
 from privet.curators.base import Tally
+from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.laws import log_geometric
 from privet.privacy.mechanisms import mechanisms, selection_scale
-from privet.privacy.sensitivity import MEDIAN, TARGET_ONE, Gini, Quantile, SquaredError
+from privet.privacy.scores import MEDIAN, Gini, Quantile, SquaredError
 from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.tree.public_splits import public_splits
@@ -29,7 +30,7 @@ tables = st.lists(records, max_size=30)
 
 def curator_of(table, schema=SCHEMA, **options):
     X = np.array([record[:2] for record in table], dtype=object).reshape(len(table), 2)
-    curator = MemoryCurator(X, [record[2] for record in table], schema, **options)
+    curator = MemoryCurator(X, [record[2] for record in table], schema, **options).open()
     curator.grid(public_grid(schema))
     return curator
 
@@ -54,7 +55,7 @@ def squared_error(table, split):
 @given(tables, st.data())
 def test_target_sums_without_noise_are_exact(table, data):
     curator = curator_of(table)
-    root, splits = curator.root(), public_splits(curator._grid)
+    root, splits = curator.root(), public_splits(curator.cells)
     chosen = [splits.split(data.draw(st.integers(0, len(splits) - 1))) for _ in range(2)]
     copies = curator.copies(root, 3)
     plain = curator.tally({copies[0]: Tally(measure="target")}, UNLIMITED)[copies[0]]
@@ -74,7 +75,7 @@ def test_target_sums_without_noise_are_exact(table, data):
 def test_a_choice_without_noise_has_the_least_squared_error(table):
     curator = curator_of(table)
     root = curator.root()
-    options = Candidates(public_splits(curator._grid), 0)
+    options = Candidates(public_splits(curator.cells), 0)
     choice = curator.choose({root: options}, ERROR, UNLIMITED * TARGET_ONE**2)[root]
     errors = [squared_error(table, options.choice(i).split) for i in range(len(options))]
     # Priors are worth a part of the noise scale, which is nothing here.
@@ -86,7 +87,7 @@ def test_a_choice_without_noise_has_the_least_squared_error(table):
 def test_a_quantile_without_noise_parts_the_records_best(table, score):
     curator = curator_of(table)
     root = curator.root()
-    options = Candidates(public_splits(curator._grid), 0)
+    options = Candidates(public_splits(curator.cells), 0)
     choice = curator.choose({root: options}, score, UNLIMITED, mechanism="exponential")[root]
 
     def balance(split):
@@ -106,12 +107,12 @@ def test_no_record_moves_a_node_by_more_than_the_prices_say(span):
     def answers(table):
         nonlocal options
         X = np.array([r[:2] for r in table], dtype=float).reshape(len(table), 2)
-        curator = MemoryCurator(X, [r[2] for r in table], schema)
+        curator = MemoryCurator(X, [r[2] for r in table], schema).open()
         curator.grid(public_grid(schema))
-        options = Candidates(public_splits(curator._grid), 0, stop=True)
+        options = Candidates(public_splits(curator.cells), 0, stop=True)
         root = curator.root()
         scores = next(iter(curator._scores({root: options}, ERROR)))
-        each = tuple(public_splits(curator._grid).split(i) for i in range(2))
+        each = tuple(public_splits(curator.cells).split(i) for i in range(2))
         tally = curator._exact_tallies({root: Tally(each, measure="target")})[root]
         return scores, tally
 
@@ -128,10 +129,10 @@ def test_no_record_moves_a_node_by_more_than_the_prices_say(span):
 @pytest.mark.parametrize("seed", [None, 3])
 def test_target_sums_have_geometric_noise_for_one_record_of_each_table(seed):
     schema = Schema({"job": Categorical(range(2000), other=False)}, target=(0, 1))
-    curator = MemoryCurator(np.zeros((0, 1)), [], schema, mechanisms=mechanisms(seed))
+    curator = MemoryCurator(np.zeros((0, 1)), [], schema, mechanisms=mechanisms(seed)).open()
     curator.grid(public_grid(schema))
     root = curator.root()
-    split = public_splits(curator._grid).split(0)
+    split = public_splits(curator.cells).split(0)
     table = type(split)(0, bytes(i % 200 for i in range(2000)))
     noise = np.concatenate(
         [
@@ -161,7 +162,7 @@ def test_targets_are_clamped_and_rounded_once():
 
 def test_a_constant_target_has_no_place_but_zero():
     schema = Schema({"age": Numeric(0, 8)}, target=(5.0, 5.0))
-    curator = MemoryCurator(np.zeros((2, 1)), [5.0, 7.0], schema)
+    curator = MemoryCurator(np.zeros((2, 1)), [5.0, 7.0], schema).open()
     assert curator._totals([curator.root()]).tolist() == [[2, 0, 0]]
 
 
@@ -171,7 +172,7 @@ def test_scores_without_a_proof_for_targets_are_refused_before_they_cost(score):
     curator = curator_of([(1.0, "a", 1.0)], ledger=ledger)
     root = curator.root(Fraction(1))
     with pytest.raises(LeakError):
-        curator.choose({root: Candidates(public_splits(curator._grid), 0)}, score, Fraction(1, 2))
+        curator.choose({root: Candidates(public_splits(curator.cells), 0)}, score, Fraction(1, 2))
     assert ledger.spent == 0
 
 

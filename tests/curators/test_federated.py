@@ -12,13 +12,14 @@ pytest.importorskip("cryptography")
 from consortium.federated.owners import GRID, NO_NOISE, SCHEMA, TABLES, table, tables, together
 from privet import Ledger, Numeric, Schema
 from privet.consortium.federated.channel import Overheard, in_process
+from privet.consortium.federated.curator import federated_curator
 from privet.consortium.federated.wire import unpack
 from privet.curators.base import Tally
-from privet.curators.federated import FederatedCurator
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError
+from privet.privacy.event import spending
 from privet.privacy.laws import log_geometric_shares, log_skellam
-from privet.privacy.receipt import Receipt, spending
-from privet.privacy.sensitivity import CorrectCount, Gini
+from privet.privacy.receipt import Receipt
+from privet.privacy.scores import CorrectCount, Gini
 from privet.privacy.zcdp import rho_within
 from privet.questions.candidates import Candidates
 from privet.questions.multiway import attributes
@@ -34,7 +35,7 @@ TERMS = [
 
 def federated(owners=None, schema=SCHEMA, *, ledger=None, seed=None, limit=math.inf, delta=None, **terms):
     channel = in_process(owners or tables(), schema, seed=seed, limit=limit, delta=delta)
-    return FederatedCurator(schema, channel, ledger=ledger, delta=delta, **terms)
+    return federated_curator(schema, channel, ledger=ledger, delta=delta, **terms)
 
 
 def both(program, **terms):
@@ -156,7 +157,7 @@ def test_budgets_in_rho_are_charged_here_and_at_every_owner_who_sign_them(terms)
 
 def test_a_level_is_charged_once_here_and_at_every_owner():
     channel = in_process(tables(3), SCHEMA, limit=Fraction(1))
-    curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(1))
+    curator = federated_curator(SCHEMA, channel, ledger=Ledger(1))
     curator.grid(GRID)
     root = curator.root(Fraction(1))
     children = curator.split({root: TABLES[1]})[root]
@@ -243,7 +244,7 @@ def test_the_wire_shows_masked_numbers_only(terms):
     """Without noise, so that only masks hide the counts: all 64 bits of what an owner sends look random."""
     overheard = []
     channel = Overheard(in_process(tables(), SCHEMA), lambda name, asked, said: overheard.append((asked, said)))
-    curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(math.inf), **terms)
+    curator = federated_curator(SCHEMA, channel, ledger=Ledger(math.inf), **terms)
     curator.grid(GRID)
     root = curator.root()
     for _ in range(30):
@@ -270,7 +271,7 @@ def test_bytes_do_not_depend_on_the_records():
         overheard = []
         channel = in_process([table(n, seed) for seed in range(3)], SCHEMA)
         channel = Overheard(channel, lambda name, asked, said, into=overheard: into.append((len(asked), len(said))))
-        curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(math.inf))
+        curator = federated_curator(SCHEMA, channel, ledger=Ledger(math.inf))
         curator.grid(GRID)
         curator.tally({curator.root(): Tally(TABLES)}, Fraction(1))
         sizes.append([(asked, said) for asked, said in overheard[3:]])

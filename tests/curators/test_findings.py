@@ -15,10 +15,11 @@ import pandas as pd
 import pytest
 
 from privet import BudgetError, Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, PrivetError, Schema
-from privet.privacy.sensitivity import CorrectCount, Gini
-from privet.questions.candidates import Candidates, Split
+from privet.privacy.scores import CorrectCount, Gini
+from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid, public_grid
 from privet.questions.multiway import Multiway
+from privet.questions.split import Split
 from privet.questions.tally import Tally
 from privet.tree.public_splits import public_splits
 
@@ -226,7 +227,6 @@ def test_a_hidden_choice_that_the_curator_never_made_splits_nothing():
     pytest.importorskip("cryptography")
     sys.path.insert(0, str(Path(__file__).parents[1] / "consortium" / "hidden"))
     from hidden_programs import horizontally, on_shares
-
     from privet.curators.hidden import HiddenChoice
     from privet.questions.shape import shape_of
 

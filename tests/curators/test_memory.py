@@ -14,8 +14,8 @@ from scipy.stats import chi2
 from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema, SchemaError
 from privet.curators.base import Node, Tally
 from privet.privacy.mechanisms import mechanisms
-from privet.questions.candidates import Split
 from privet.questions.grid import Cells, Grid, public_grid
+from privet.questions.split import Split
 
 SCHEMA = Schema(
     {
@@ -40,7 +40,7 @@ def curator_of(table, **options):
     frame = {name: [record[i] for record, _ in table] for i, name in enumerate(SCHEMA.names)}
     types = {"age": float, "pay": float, "sex": object, "town": object, "job": int}
     X = pd.DataFrame({name: pd.Series(values, dtype=types[name]) for name, values in frame.items()})
-    return MemoryCurator(X, pd.Series([label for _, label in table], dtype=object), SCHEMA, **options)
+    return MemoryCurator(X, pd.Series([label for _, label in table], dtype=object), SCHEMA, **options).open()
 
 
 def cell_of(cells, feature, value):
@@ -130,7 +130,7 @@ def asked_curator(n=200):
 
 
 def by_town(curator):
-    assert curator._grid is not None
+    assert curator.cells is not None
     return Split(3, bytes([0, 0, 1]))
 
 
@@ -172,7 +172,7 @@ def test_of_two_siblings_the_smaller_is_counted_whichever_is_asked_for(monkeypat
     assert counted == [[curator._totals([siblings[1]]).sum()], []]
     everything = [[i for i, (r, _) in enumerate(some_table()) if (r[3] == "c") == part] for part in (False, True)]
     for part, own in ((alone, one), (1 - alone, other)):
-        np.testing.assert_array_equal(own[0], naive_histogram(some_table(), everything[part], curator._grid))
+        np.testing.assert_array_equal(own[0], naive_histogram(some_table(), everything[part], curator.cells))
 
 
 def test_a_grid_can_be_refined_after_the_parents_handle_is_gone():
@@ -227,17 +227,17 @@ def test_children_pay_in_parallel_and_copies_and_roots_add_up():
     root = curator.root()
     left, right = curator.split({root: by_town(curator)})[root]
     curator.tally({left: Tally(), right: Tally()}, {left: Fraction(1, 5), right: Fraction(3, 10)})
-    assert (left.scope.spent, right.scope.spent) == (Fraction(1, 5), Fraction(3, 10))
-    assert root.scope.spent == Fraction(3, 10)
+    assert (curator.scope(left).spent, curator.scope(right).spent) == (Fraction(1, 5), Fraction(3, 10))
+    assert curator.scope(root).spent == Fraction(3, 10)
     copies = curator.copies(root, 3)
     curator.tally(dict.fromkeys(copies, Tally()), Fraction(1, 10))
-    assert root.scope.spent == Fraction(6, 10)
+    assert curator.scope(root).spent == Fraction(6, 10)
     parts = curator.parts(root, 4)
     curator.tally(dict.fromkeys(parts, Tally()), Fraction(1, 10))
-    assert root.scope.spent == Fraction(7, 10)
+    assert curator.scope(root).spent == Fraction(7, 10)
     # The same records split again: nothing says that the new children are disjoint from the old ones.
     curator.tally(dict.fromkeys(curator.split({root: by_town(curator)})[root], Tally()), Fraction(1, 10))
-    assert root.scope.spent == Fraction(8, 10)
+    assert curator.scope(root).spent == Fraction(8, 10)
     curator.tally({curator.root(): Tally()}, Fraction(1, 10))
     assert curator.ledger.spent == Fraction(9, 10)
 
@@ -248,7 +248,7 @@ def test_parts_hold_each_record_once_and_are_drawn_evenly(seed):
     n, k = 20_000, 4
     curator = MemoryCurator(
         np.zeros((n, 1)), ["y"] * n, Schema({"x": Numeric(0, 1)}, classes=["y"]), mechanisms=mechanisms(seed)
-    )
+    ).open()
     parts = curator.parts(curator.root(), k)
     rows = [curator._held[part].rows for part in parts]
     assert np.array_equal(np.sort(np.concatenate(rows)), np.arange(n))
@@ -311,7 +311,7 @@ def test_an_array_is_counted_like_a_table(order, dtype):
     schema = Schema({name: Numeric(0, 9) for name in "abc"}, classes=[0, 1])
     answers = []
     for table in (X, pd.DataFrame(X, columns=list("abc"))[["c", "a", "b"]]):
-        curator = MemoryCurator(table, y, schema)
+        curator = MemoryCurator(table, y, schema).open()
         curator.grid(public_grid(schema, 20))
         answers.append(curator._histograms([curator.root()])[0])
     np.testing.assert_array_equal(*answers)
@@ -335,7 +335,7 @@ def test_bad_numbers_are_refused_before_anything_is_asked(bad, frame):
     X = np.array([[1.0, 2.0], [3.0, bad]])
     schema = Schema({"a": Numeric(0, 9), "b": Numeric(0, 9)}, classes=[0, 1])
     ledger = Ledger(1)
-    curator = MemoryCurator(pd.DataFrame(X, columns=["a", "b"]) if frame else X, [0, 1], schema, ledger=ledger)
+    curator = MemoryCurator(pd.DataFrame(X, columns=["a", "b"]) if frame else X, [0, 1], schema, ledger=ledger).open()
     with pytest.raises(SchemaError, match=r"'b' contains (NaN|infinity)"):
         curator.grid(public_grid(schema))
     assert ledger.spent == 0
@@ -344,7 +344,7 @@ def test_bad_numbers_are_refused_before_anything_is_asked(bad, frame):
 def test_a_failed_grid_leaves_the_old_one():
     X = np.array([[1.0, math.nan]])
     schema = Schema({"a": Numeric(0, 9), "b": Numeric(0, 9, missing=True)}, classes=[0, 1])
-    curator = MemoryCurator(X, [0], schema)
+    curator = MemoryCurator(X, [0], schema).open()
     grid = public_grid(schema, 8)
     curator.grid(grid)
     before = curator._histograms([curator.root()])
@@ -365,7 +365,7 @@ def test_an_empty_table_has_empty_counts():
 
 def test_a_curator_says_why_its_answers_guarantee_nothing():
     inferred = Schema({"a": Numeric(0, 9, inferred=True)}, classes=[0, 1], inferred=True)
-    curator = MemoryCurator([[1.0]], [0], inferred, mechanisms=mechanisms(0))
+    curator = MemoryCurator([[1.0]], [0], inferred, mechanisms=mechanisms(0)).open()
     assert len(curator.void) == 2
     assert "inferred" in curator.void[0]
     assert "random_state" in curator.void[1]
@@ -377,14 +377,14 @@ def test_a_sibling_whose_handle_is_gone_is_counted_anew_on_a_new_grid():
     curator = curator_of([(person, SCHEMA.classes[i % 3]) for i, person in enumerate(people)])
     curator.grid(public_grid(SCHEMA, 4))
     root = curator.root()
-    split = Split(0, bytes(i % 2 for i in range(curator._cells().features[0].n_cells)))
+    split = Split(0, bytes(i % 2 for i in range(curator.cells.features[0].n_cells)))
     left, right = curator.split({root: split})[root]
     curator._histograms([left, right])
     del right
     curator.grid(public_grid(SCHEMA))
     curator._histograms([root])
     rows = curator._held[left].rows
-    assert curator._histograms([left])[0][: curator._cells().offsets[1]].sum() == len(rows)
+    assert curator._histograms([left])[0][: curator.cells.offsets[1]].sum() == len(rows)
     assert (curator._histograms([left]) >= 0).all()
 
 

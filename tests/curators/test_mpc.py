@@ -19,7 +19,7 @@ from privet.curators.mpc import MpcCurator, Owners
 from privet.curators.owners.mpc_owner import Owner
 from privet.errors import BudgetError, CapabilityError, LeakError, MpcError, SchemaError
 from privet.privacy.joint import SeededCoins
-from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, Mixed
+from privet.privacy.scores import CorrectCount, Entropy, Gini, Mixed
 from privet.privacy.truncated_geometric import CutMechanisms
 from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid

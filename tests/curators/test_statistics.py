@@ -5,9 +5,10 @@ import pytest
 
 from privet import Categorical, LeakError, Numeric, Schema
 from privet.curators.statistics import owner_statistics, statistic_sensitivity
-from privet.privacy.sensitivity import ONE, least_impurities
-from privet.questions.candidates import Split
+from privet.privacy.fixed_point import ONE
+from privet.privacy.sensitivity import least_impurities
 from privet.questions.grid import even_grid
+from privet.questions.split import Split
 
 SCHEMA = Schema({"x": Numeric(0, 3, integer=True), "s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
 

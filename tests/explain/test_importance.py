@@ -5,19 +5,20 @@ import pytest
 
 from privet import Categorical, DiPriMeForestRegressor, Numeric, PrivateTreeClassifier, PrivateTreeRegressor, Schema
 from privet.explain.importance import importances, partial_dependence
-from privet.tree.tree import Rule, Tree
+from privet.tree.growing import GrowingTree
+from privet.tree.tree import Rule, Tree, TreeNode
 
 SCHEMA = Schema({"a": Numeric(0, 1), "b": Numeric(0, 1)}, target=(0, 10))
 
 
 def stump_of_stumps():
     """a <= 0.5: 1 (30 records); else b <= 0.5: 5 (10 records), else 9 (20 records)."""
-    tree = Tree(SCHEMA)
+    tree = GrowingTree(SCHEMA)
     left, right = tree.grow(0, Rule(0, (0.5,), bytes([0, 1])), 2)
     below, above = tree.grow(right, Rule(1, (0.5,), bytes([0, 1])), 2)
     for i, value, weight in ((left, 1.0, 30.0), (below, 5.0, 10.0), (above, 9.0, 20.0)):
         tree.nodes[i].value, tree.nodes[i].weight = value, weight
-    return tree
+    return tree.as_grown()
 
 
 def test_importances_are_shares_of_the_squared_error_explained():
@@ -36,7 +37,7 @@ def test_partial_dependence_follows_weights_where_another_feature_decides():
 
 
 def test_a_single_leaf_has_no_importances():
-    assert importances([Tree(SCHEMA)], 2).tolist() == [0, 0]
+    assert importances([Tree(SCHEMA, (TreeNode(value=5.0),))], 2).tolist() == [0, 0]
 
 
 rng = np.random.default_rng(0)

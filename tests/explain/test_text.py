@@ -1,30 +1,20 @@
 """Trees and receipts as text: complete, true and readable."""
 
-import math
-from dataclasses import replace
-from fractions import Fraction
-
-import numpy as np
-import pytest
-
-from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
-from privet.curators.base import Tally
+from privet import Categorical, Numeric, Schema
 from privet.explain.text import leaf_text, tree_text
-from privet.privacy.receipt_text import receipt_text
-from privet.questions.grid import public_grid
-from privet.tree.public_splits import public_splits
+from privet.tree.growing import GrowingTree
 from privet.tree.tree import Rule, Tree, TreeNode
 
 SCHEMA = Schema({"age": Numeric(0, 90, integer=True), "sex": Categorical(["f", "m"])}, classes=["no", "yes"])
 
 
 def small_tree():
-    tree = Tree(SCHEMA)
+    tree = GrowingTree(SCHEMA)
     young, old = tree.grow(0, Rule(0, (45.0,), bytes([0, 1])), 2)
     women, others = tree.grow(old, Rule(1, None, bytes([0, 1, 1])), 2)
     for leaf, label in ((young, 0), (women, 1), (others, 0)):
         tree.nodes[leaf].label = label
-    return tree
+    return tree.as_grown()
 
 
 def test_a_tree_is_written_one_line_for_each_branch():
@@ -37,8 +27,7 @@ def test_a_tree_is_written_one_line_for_each_branch():
 
 
 def test_a_tree_that_is_a_leaf_is_its_label():
-    tree = Tree(SCHEMA)
-    tree.nodes[0].label = 1
+    tree = Tree(SCHEMA, (TreeNode(label=1),))
     assert tree_text(tree) == "yes"
 
 
@@ -50,78 +39,3 @@ def test_noisy_counts_say_that_they_are_noisy():
 def test_classes_that_are_not_text_are_written_as_they_are():
     schema = Schema({"age": Numeric(0, 90)}, classes=[False, True])
     assert leaf_text(TreeNode(label=1), schema) == "True"
-
-
-@pytest.fixture
-def curator():
-    X = np.array([[20, "f"], [50, "m"]] * 50, dtype=object)
-    curator = MemoryCurator(X, ["no", "yes"] * 50, SCHEMA)
-    curator.grid(public_grid(SCHEMA))
-    return curator
-
-
-def text_of(curator, node):
-    from privet.privacy.receipt import Receipt
-
-    events = tuple(curator.ledger.events)
-    return receipt_text(Receipt(Fraction(9), node.scope.spent, Fraction(0), (), curator.trust, events))
-
-
-def test_a_level_is_one_line_that_says_parallel(curator):
-    root = curator.root()
-    split = public_splits(curator._grid).split(5)
-    level = curator.split({root: split})[root]
-    level = [child for children in curator.split(dict.fromkeys(level, split)).values() for child in children]
-    curator.tally(dict.fromkeys(level, Tally()), Fraction(1, 10))
-    line = text_of(curator, root).splitlines()[-1]
-    assert line.strip() == "0.1   tally: geometric, tally(1), 4 disjoint nodes in parallel"
-
-
-def test_what_adds_up_is_not_called_parallel(curator):
-    root = curator.root()
-    curator.tally(dict.fromkeys(curator.copies(root, 3), Tally()), Fraction(1, 10))
-    assert text_of(curator, root).endswith("tally: geometric, tally(1), 3 times")
-    curator.quantiles(root, [0], [Fraction(1, 4), Fraction(3, 4)], Fraction(1, 5))
-    assert text_of(curator, root).endswith("0.2   joint quantiles: exponential, joint quantiles(1/4)")
-    for _ in range(2):
-        curator.quantiles(root, [0], [Fraction(3, 4)], Fraction(1, 10))
-    assert text_of(curator, root).endswith("quantile(3/4), 2 times")
-
-
-def test_two_splits_of_the_same_records_are_not_called_parallel(curator):
-    root = curator.root()
-    split = public_splits(curator._grid).split(5)
-    children = [curator.split({root: split})[root][0] for _ in range(2)]
-    curator.tally(dict.fromkeys(children, Tally()), Fraction(1, 10))
-    assert text_of(curator, root).endswith("2 times")
-
-
-def test_a_receipt_says_what_holds_and_why_nothing_does():
-    X = np.array([[20, "f"], [50, "m"]] * 50, dtype=object)
-    y = ["no", "yes"] * 50
-    text = receipt_text(PrivateTreeClassifier(SCHEMA, epsilon=0.1).fit(X, y).privacy_)
-    assert text.startswith("epsilon   0.1   (delta 0)\nclaimed   0.1\nspent     0.1\n")
-    assert "one record; neighbours: add or remove one" in text
-    assert "saw all records" in text
-    assert "VOID" not in text
-    void = receipt_text(PrivateTreeClassifier(SCHEMA, epsilon=0.1, random_state=1).fit(X, y).privacy_)
-    assert void.startswith("epsilon   infinity")
-    assert "VOID      random_state: the noise can be reproduced" in void
-
-
-def test_an_infinite_receipt_says_infinity(curator):
-    curator.peek([curator.root()])
-    assert curator.ledger.spent == math.inf
-    assert "infinity   peek: peek, peek" in text_of(curator, curator.root())
-
-
-def test_every_charge_is_in_the_text(curator):
-    with Ledger(5):
-        model = PrivateTreeClassifier(SCHEMA, epsilon=2, n_records=10**6).fit(
-            np.array([[20, "f"], [50, "m"]] * 50, dtype=object), ["no", "yes"] * 50
-        )
-    receipt = model.privacy_
-    lines = receipt_text(receipt).splitlines()
-    kinds = {(e.question, e.charged, e.scope.count("/")) for e in receipt.events}
-    assert len(lines) == 5 + len(kinds)
-    assert len(receipt_text(replace(receipt, events=())).splitlines()) == 5

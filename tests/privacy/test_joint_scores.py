@@ -10,7 +10,7 @@ pytest.importorskip("cryptography")
 from privet.consortium.net.loopback import run_threads
 from privet.errors import CapabilityError
 from privet.privacy.joint_scores import joint_scores, score_range
-from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, Mixed, RootGini
+from privet.privacy.scores import CorrectCount, Entropy, Gini, Mixed, RootGini
 from privet.shares.division import floor_divide
 
 SCORES = [CorrectCount(), Gini(), Mixed(0), Mixed(77), Mixed(128), Mixed(256)]

@@ -10,74 +10,23 @@ import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from privet.errors import BudgetError, LeakError
+from charges import charge, event
+from privet import Numeric, PrivateTreeClassifier, Schema
+from privet.errors import BudgetError
 from privet.privacy import processes
-from privet.privacy.ledger import Ledger, exact, show
-from privet.privacy.receipt import Event, add_up
+from privet.privacy.amounts import exact
+from privet.privacy.event import add_up
+from privet.privacy.ledger import Ledger
 
 F = Fraction
 
 
-def event(scope, charged):
-    """An event on ``scope`` that costs ``charged``."""
-    if charged == math.inf:
-        return Event(scope.path, "peek", "peek", F(0), 0.0, math.inf, "peek")
-    return Event(scope.path, "an example", "geometric", F(1), 1.0, charged, "tally")
-
-
-def charge(ledger, *pairs):
-    ledger.charge([(scope, event(scope, amount)) for scope, amount in pairs])
-
-
-# -- amounts -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("amount", "fraction"),
-    [
-        (0.1, F(1, 10)),
-        (0.3, F(3, 10)),
-        (1, F(1)),
-        (F(1, 3), F(1, 3)),
-        ("0.1", F(1, 10)),
-        (" 2.5 ", F(5, 2)),
-        (Decimal("0.7"), F(7, 10)),
-        (np.float64(0.1), F(1, 10)),
-        (np.int32(2), F(2)),
-        (1e-300, F(1, 10**300)),
-        (5e-324, F(5, 10**324)),
-        (1e300, F(10**300)),
-    ],
-)
-def test_an_amount_is_the_fraction_that_a_person_means(amount, fraction):
-    assert exact(amount) == fraction
-
-
-@pytest.mark.parametrize(
-    "amount",
-    [
-        *(0, 0.0, -0.0, -1, -0.1, F(0), F(-1, 2), math.nan, math.inf, -math.inf, True, False, None),
-        *("", "a tenth", "nan", "inf", "-1", [], {}, 1j, len, np.nan, np.inf, np.bool_(True)),
-        *(10**400, np.array([0.1, 0.2]), np.float64(0), np.int64(-3)),
-    ],
-    ids=repr,
-)
-def test_what_is_no_positive_finite_number_is_a_budget_error(amount):
-    with pytest.raises(BudgetError):
-        exact(amount)
-
-
-@given(st.floats(min_value=0, exclude_min=True, allow_infinity=False))
-def test_an_exact_amount_is_the_same_float_again(x):
-    assert float(exact(x)) == x
+# -- totals --------------------------------------------------------------------------------------------
 
 
 def test_three_parts_of_three_tenths_spend_exactly_three_tenths():
@@ -88,177 +37,6 @@ def test_three_parts_of_three_tenths_spend_exactly_three_tenths():
     assert ledger.remaining == 0
     with pytest.raises(BudgetError, match="left"):
         ledger.open("fit", F(1, 10**30))
-
-
-def test_amounts_are_shown_with_the_digits_that_matter():
-    assert [show(F(1, 3)), show(F(2)), show(math.inf)] == ["0.3333333333", "2", "infinity"]
-
-
-# -- the tree of scopes against a naive recomputation ----------------------------------------------------
-
-
-class Naive:
-    """The ledger's definition, recomputed from scratch at every question."""
-
-    def __init__(self, limit=math.inf):
-        self.limit, self.charges, self.groups = limit, [], []
-
-    @property
-    def spent(self):
-        return sum(self.charges, F(0)) + sum((max(s.spent for s in group) for group in self.groups), F(0))
-
-    def holds(self):
-        return self.spent <= self.limit and all(s.holds() for group in self.groups for s in group)
-
-    def allows(self, pairs, root):
-        """Whether all limits would hold with these charges; changes nothing."""
-        for scope, amount in pairs:
-            scope.charges.append(amount)
-        allowed = root.holds()
-        for scope, _ in reversed(pairs):
-            scope.charges.pop()
-        return allowed
-
-
-amounts = st.one_of(
-    st.fractions(min_value=0, max_value=1, max_denominator=12), st.sampled_from([F(0), F(1, 3), math.inf])
-)
-limits = st.one_of(
-    st.just(math.inf), st.sampled_from([0.5, 2.5, 1]), st.fractions(min_value=F(1, 10), max_value=3, max_denominator=12)
-)
-which = st.integers(0, 50)
-steps = st.one_of(
-    st.tuples(st.just("split"), which, st.integers(1, 3), st.sampled_from(["split", "parts"])),
-    st.tuples(st.just("copy"), which, limits),
-    st.tuples(st.just("charge"), st.lists(st.tuples(which, amounts), min_size=1, max_size=4)),
-)
-
-
-@settings(max_examples=150, deadline=None)
-@given(limits, st.lists(steps, max_size=25))
-def test_any_tree_of_scopes_spends_and_refuses_as_a_naive_recomputation_says(total, script):
-    ledger = Ledger(total)
-    root = Naive(ledger.total)
-    scopes = [(ledger.root, root)]
-    for kind, *rest in script:
-        if kind == "charge":
-            pairs = [(*scopes[i % len(scopes)], amount) for i, amount in rest[0]]
-            before = [(s.spent, s.remaining) for s, _ in scopes], list(ledger.events)
-            if root.allows([(n, amount) for _, n, amount in pairs], root):
-                charge(ledger, *((s, amount) for s, _, amount in pairs))
-                for _, n, amount in pairs:
-                    n.charges.append(amount)
-            else:
-                with pytest.raises(BudgetError):
-                    charge(ledger, *((s, amount) for s, _, amount in pairs))
-                assert before == ([(s.spent, s.remaining) for s, _ in scopes], ledger.events)
-        else:
-            scope, naive = scopes[rest[0] % len(scopes)]
-            if kind == "split":
-                opened, group = scope.split(rest[1], rest[2]), [Naive() for _ in range(rest[1])]
-            else:
-                opened, group = [scope.copy(limit=rest[1])], [Naive(rest[1])]
-            naive.groups.append(group)
-            scopes += zip(opened, group)
-    assert all(scope.spent == naive.spent for scope, naive in scopes)
-    assert add_up(ledger.events) == ledger.spent == root.spent
-    for scope, naive in scopes:
-        left = scope.remaining
-        assert root.allows([(naive, left)], root)
-        assert left == math.inf or not root.allows([(naive, left + F(1, 10**9))], root)
-
-
-def test_a_charge_of_all_that_remains_passes_and_anything_more_is_refused():
-    ledger = Ledger(1)
-    fit = ledger.open("fit", F(1, 2))
-    left, right = fit.split(2)
-    charge(ledger, (left, F(1, 3)))
-    assert right.remaining == F(1, 2)  # the first third hides behind the sibling
-    with pytest.raises(BudgetError):
-        charge(ledger, (right, F(1, 2) + F(1, 10**50)))
-    charge(ledger, (right, F(1, 2)))
-    assert fit.remaining == right.remaining == 0
-    assert left.remaining == F(1, 6)
-    assert ledger.remaining == F(1, 2)
-
-
-def test_the_refused_last_charge_of_a_batch_takes_the_others_with_it():
-    ledger = Ledger(1)
-    a, b = ledger.root.split(2)
-    with pytest.raises(BudgetError, match=r"would cost 1\.5 where 0\.5 is left"):
-        charge(ledger, (a, F(1, 2)), (b, F(1, 2)), (b, F(1, 2)), (a, F(3, 2)))
-    assert (a.spent, b.spent, ledger.spent, ledger.events) == (0, 0, 0, [])
-
-
-@pytest.mark.parametrize("amount", [F(-1, 10**9), -1, math.nan, -math.inf, 0.25, "1", None])
-def test_a_charge_that_is_no_exact_amount_is_refused_and_leaves_the_batch_unpaid(amount):
-    ledger = Ledger(1)
-    with pytest.raises(BudgetError):
-        ledger.charge([(ledger.root, event(ledger.root, F(1, 2))), (ledger.root, event(ledger.root, amount))])
-    assert (ledger.spent, ledger.events) == (0, [])
-
-
-def test_an_interrupt_in_a_batch_leaves_nothing_behind(monkeypatch):
-    ledger = Ledger(1)
-    a, b = ledger.root.split(2)
-    raise_to = type(a)._raise_to
-
-    def interrupted(scope, spent, undo):
-        raise_to(scope, spent, undo)
-        if scope is b:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(type(a), "_raise_to", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        charge(ledger, (a, F(1, 3)), (b, F(1, 2)))
-    assert (a.spent, b.spent, ledger.spent, ledger.events) == (0, 0, 0, [])
-    assert a.remaining == 1
-
-
-def test_an_unlimited_ledger_takes_infinite_charges_and_still_obeys_the_limits_below():
-    ledger = Ledger(math.inf)
-    free, bound = ledger.open("fit", math.inf), ledger.open("fit", F(1))
-    charge(ledger, (free, math.inf), (free, F(1)))
-    assert ledger.spent == free.spent == ledger.remaining == math.inf
-    charge(ledger, (bound, F(1)))
-    with pytest.raises(BudgetError):
-        charge(ledger, (bound, F(1, 10)))
-    assert bound.spent == 1
-
-
-def test_a_finite_ledger_refuses_an_infinite_charge():
-    ledger = Ledger(1e300)
-    with pytest.raises(BudgetError, match="infinity"):
-        charge(ledger, (ledger.open("fit", F(1)), math.inf))
-
-
-@pytest.mark.parametrize("total", [0, -1, math.nan, -math.inf, None, "many"])
-def test_a_ledger_needs_a_positive_total(total):
-    with pytest.raises(BudgetError):
-        Ledger(total)
-
-
-def test_a_scope_of_another_ledger_cannot_be_charged():
-    ours, other = Ledger(1), Ledger(1)
-    with pytest.raises(LeakError):
-        charge(ours, (other.root, F(1, 2)))
-    assert ours.spent == other.spent == 0
-
-
-@pytest.mark.parametrize("name", ["split", "parts", "", "a/b", "fit0", "Fit", "é"])
-def test_a_copy_cannot_be_named_so_that_its_path_reads_otherwise(name):
-    with pytest.raises(LeakError):
-        Ledger(1).root.copy(name)
-
-
-def test_disjoint_scopes_are_only_opened_by_a_kind_that_receipts_know():
-    with pytest.raises(LeakError):
-        Ledger(1).root.split(2, "copy")
-
-
-def test_a_scope_without_a_limit_that_is_a_number_is_refused():
-    with pytest.raises(BudgetError):
-        Ledger(1).open("fit", math.nan)
 
 
 # -- the with statement ---------------------------------------------------------------------------------
@@ -361,6 +139,183 @@ def test_groups_opened_by_many_threads_at_once_are_all_different():
     assert len({scope.path for scope in opened}) == 2000
 
 
+# -- ledgers inside ledgers -----------------------------------------------------------------------------------
+
+
+def test_a_nested_ledger_charges_all_that_enclose_it():
+    with Ledger(3) as outer, Ledger(2) as middle, Ledger(1) as inner:
+        fit = inner.open("fit", F(1))
+    left, right = fit.split(2)
+    charge(inner, (fit, F(1, 8)), (left, F(1, 4)), (right, F(1, 2)), (left.copy(), F(1, 8)))
+    for ledger in (outer, middle, inner):
+        assert ledger.spent == add_up(ledger.events) == F(5, 8)
+        assert len(ledger.events) == 4
+
+
+def test_a_fit_that_an_enclosing_ledger_cannot_afford_is_refused_before_it_starts():
+    with Ledger(F(1, 10)) as outer, Ledger(100) as inner:
+        with pytest.raises(BudgetError, match=r"a ledger around it has 0\.1 left"):
+            inner.open("fit", F(50))
+        with pytest.raises(BudgetError, match="around"):
+            inner.afford(F(50))
+        inner.afford(F(1, 10))
+    assert outer.spent == inner.spent == 0
+
+
+def test_a_charge_that_an_enclosing_ledger_refuses_is_charged_nowhere():
+    with Ledger(1) as outer, Ledger(100) as inner:
+        first, second = inner.open("fit", F(1)), inner.open("fit", F(1))
+        charge(inner, (first, F(3, 4)))
+        with pytest.raises(BudgetError, match=r"where 0\.125 is left"):
+            charge(inner, (second, F(1, 8)), (second, F(1, 2)))
+        assert second.remaining == F(1, 4)
+        charge(inner, (second, F(1, 4)))
+    assert outer.spent == inner.spent == 1
+    assert len(outer.events) == len(inner.events) == 2
+
+
+def test_a_ledger_stays_part_of_those_it_was_opened_in():
+    """A curator keeps its ledger when the with statement is over, so the ledgers around it are kept, too."""
+    with Ledger(1) as outer, Ledger(1) as inner:
+        pass
+    charge(inner, (inner.open("fit", F(1, 2)), F(1, 2)))
+    assert outer.spent == F(1, 2)
+    charge(outer, (outer.open("fit", F(1, 2)), F(1, 2)))
+    with inner, pytest.raises(BudgetError, match="around"):
+        inner.open("fit", F(1, 2))
+
+
+def test_a_ledger_opened_inside_itself_is_charged_once_and_with_what_is_between():
+    with Ledger(1) as a, Ledger(1) as b, a:
+        charge(a, (a.open("fit", F(1, 2)), F(1, 2)))
+    assert (a.spent, b.spent) == (F(1, 2), F(1, 2))
+    charge(a, (a.open("fit", F(1, 4)), F(1, 4)))  # a is no part of b
+    assert (a.spent, b.spent) == (F(3, 4), F(1, 2))
+
+
+def test_ledgers_that_were_opened_inside_each_other_do_not_wait_for_each_other():
+    with Ledger(100) as a, Ledger(100) as b:
+        pass
+    with b, a:
+        pass
+
+    def work(ledger):
+        for _ in range(200):
+            charge(ledger, (ledger.open("fit", F(1, 10)).split(2)[1], F(1, 10)))
+
+    threads = [threading.Thread(target=work, args=(ledger,), daemon=True) for ledger in (a, b)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert a.spent == b.spent == add_up(a.events) == 40
+
+
+def test_a_pure_fit_is_charged_in_rho_to_a_ledger_with_a_delta_around_it():
+    with Ledger(1, delta=1e-6) as outer, Ledger(1) as inner:
+        fit = inner.open("fit", F(1))
+        charge(inner, (fit, F(1, 10)), (fit, F(1, 10)))
+    assert (inner.spent, outer.root.spent) == (F(1, 5), F(1, 100))
+    assert add_up(outer.events) == F(1, 100)
+    with pytest.raises(BudgetError, match="in rho"):
+        charge(inner, (fit, F(3, 10)))
+    assert (inner.spent, outer.root.spent) == (F(1, 5), F(1, 100))
+
+
+def test_a_pure_fit_in_a_ledger_with_a_delta_is_charged_in_epsilon_to_a_pure_one_around_it():
+    with Ledger(1) as outer, Ledger(1, delta=1e-6) as inner:
+        fit = inner.open("fit", F(1, 2))
+        charge(inner, (fit.split(2)[0], F(1, 10)))
+    assert (fit.spent, inner.root.spent, outer.spent) == (F(1, 10), F(1, 200), F(1, 10))
+    assert add_up(inner.events) == add_up(outer.events) == F(1, 10)
+
+
+def test_a_fit_with_a_delta_is_refused_where_a_pure_ledger_is_around_it():
+    with Ledger(1) as outer, Ledger(1, delta=1e-6) as inner:
+        for refused in (lambda: inner.open("fit", F(1, 1000), "rho"), lambda: inner.afford(F(1, 1000))):
+            with pytest.raises(BudgetError, match="a ledger around it has none"):
+                refused()
+    assert outer.spent == inner.spent == 0
+
+
+def test_rho_is_charged_to_ledgers_of_other_deltas():
+    with Ledger(2, delta=1e-9) as outer, Ledger(1, delta=1e-6) as inner:
+        fit = inner.open("fit", F(1, 100), "rho")
+        charge(inner, (fit, F(1, 200)))
+        with pytest.raises(BudgetError, match="left"):
+            inner.open("fit", F(1), "rho")
+    assert outer.root.spent == inner.root.spent == F(1, 200)
+
+
+def test_a_sample_counts_for_less_in_every_ledger():
+    with Ledger(1) as outer, Ledger(1) as inner:
+        charge(inner, (inner.open("fit", F(1)).sample(5), F(1)))
+    assert outer.spent == inner.spent == add_up(outer.events) < F(3, 10)
+    with Ledger(1, delta=1e-6), Ledger(1) as pure, pytest.raises(BudgetError, match="sample"):
+        pure.open("fit", F(1)).sample(5)
+
+
+def test_a_ledger_of_another_thread_encloses_nothing():
+    with Ledger(1) as mine, ThreadPoolExecutor(1) as pool:
+
+        def elsewhere():
+            with Ledger(1) as own:
+                charge(own, (own.open("fit", F(1)), F(1)))
+
+        pool.submit(elsewhere).result()
+    assert mine.spent == 0
+
+
+def test_fits_charge_every_ledger_around_them():
+    schema = Schema({"x": Numeric(0, 1)}, classes=["no", "yes"])
+    X, y = np.linspace(0, 1, 200)[:, None], ["no", "yes"] * 100
+    with Ledger(F(1, 10)) as outer, Ledger(100) as inner:
+        with pytest.raises(BudgetError, match="around"):
+            PrivateTreeClassifier(schema, epsilon=50).fit(X, y)
+        assert outer.spent == inner.spent == 0
+        receipt = PrivateTreeClassifier(schema, epsilon=0.1).fit(X, y).privacy_
+    assert receipt.verify()
+    assert outer.spent == inner.spent == receipt.spent == F(1, 10)
+
+
+# -- limits only fall ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("amount", [-1000, F(-1, 10**9), math.inf, -math.inf, math.nan, 0.5, "1", None, True])
+def test_what_is_withheld_cannot_raise_a_limit(amount):
+    ledger = Ledger(1)
+    with pytest.raises(BudgetError):
+        ledger.withhold(amount)
+    assert ledger.remaining == 1
+
+
+def test_what_is_withheld_is_not_left():
+    ledger = Ledger(1)
+    ledger.withhold(F(3, 4))
+    assert ledger.remaining == F(1, 4)
+    with pytest.raises(BudgetError):
+        charge(ledger, (ledger.root, F(1, 2)))
+
+
+def test_a_total_is_lowered_and_never_raised():
+    ledger = Ledger(math.inf)
+    charge(ledger, (ledger.root, F(2)))
+    for total, left in ((3, 1), (1000, 1), (math.inf, 1), (1, -1)):
+        ledger.lower(total)
+        assert ledger.remaining == left
+    with pytest.raises(BudgetError):
+        charge(ledger, (ledger.root, F(1, 1000)))
+    with pytest.raises(BudgetError):
+        ledger.lower(-1)
+
+
+def test_a_total_is_lowered_in_the_ledgers_currency():
+    ledger = Ledger(math.inf, delta=1e-6)
+    ledger.lower(1)
+    assert ledger.root.limit == Ledger(1, delta=1e-6).root.limit
+
+
 # -- other processes --------------------------------------------------------------------------------------
 
 
@@ -461,7 +416,7 @@ def test_a_forked_process_is_refused_even_if_a_thread_was_charging_at_the_fork()
     held, done = threading.Event(), threading.Event()
 
     def hold():
-        with ledger.root._lock:
+        with ledger.book.lock:
             held.set()
             done.wait()
 

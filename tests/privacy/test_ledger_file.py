@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from privet.errors import BudgetError
+from privet.privacy.event import Event
 from privet.privacy.ledger_file import KeptLedger
-from privet.privacy.receipt import Event
 
 HALF = Fraction(1, 2)
 

@@ -21,6 +21,7 @@ from scipy.stats import binom
 
 import privet
 from privet.errors import BudgetError, LeakError
+from privet.privacy.amounts import exact
 from privet.privacy.laws import (
     log_exponential,
     log_geometric,
@@ -28,7 +29,6 @@ from privet.privacy.laws import (
     log_permute_and_flip,
     log_report_noisy_max,
 )
-from privet.privacy.ledger import exact
 from privet.privacy.mechanisms import (
     MAX_SCALE,
     SecureMechanisms,

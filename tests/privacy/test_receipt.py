@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.errors import ReceiptError
-from privet.privacy.ledger import Ledger, exact
+from privet.privacy.amounts import exact
+from privet.privacy.event import COSTS, Event, add_up
+from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import scale_for
-from privet.privacy.receipt import COSTS, Event, Receipt, add_up
-from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, Quantile
+from privet.privacy.receipt import Receipt
+from privet.privacy.scores import CorrectCount, Entropy, Gini, Quantile
 
 F = Fraction
 

@@ -27,7 +27,7 @@ from privet.privacy.samplers import (
     one_sided_geometric,
     survivors,
 )
-from privet.privacy.sensitivity import JointQuantiles
+from privet.privacy.scores import JointQuantiles
 
 FALSE_ALARM = 1e-7
 

@@ -10,8 +10,9 @@ from scipy.stats import chisquare
 
 from privet.cli.checks import check_event
 from privet.errors import LeakError, ReceiptError
+from privet.privacy.event import Event, add_up_slack
 from privet.privacy.laws import log_exponential, log_geometric, log_permute_and_flip, log_report_noisy_max
-from privet.privacy.receipt import Event, Receipt, add_up_slack
+from privet.privacy.receipt import Receipt
 from privet.privacy.truncated_geometric import (
     DIGITS,
     CutMechanisms,

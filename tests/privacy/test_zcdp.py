@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm, skellam
 
 from privet.errors import BudgetError, ReceiptError
+from privet.privacy.event import Event, add_up, spending
 from privet.privacy.laws import log_gaussian, log_skellam
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import SecureMechanisms, SeededMechanisms, opendp_cost, scale_for
-from privet.privacy.receipt import Event, Receipt, add_up, spending
+from privet.privacy.receipt import Receipt
 from privet.privacy.zcdp import epsilon_at, ratio_for, rho_of, rho_within
 
 F = Fraction

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet import Categorical, LeakError, Numeric, Schema
-from privet.questions.candidates import Candidates, Split
+from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.questions.multiway import Multiway, attributes
+from privet.questions.split import Split
 from privet.tree.public_splits import public_splits
 
 SCHEMA = Schema(

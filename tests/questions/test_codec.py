@@ -9,9 +9,10 @@ import pytest
 from privet import Categorical, Numeric, Schema
 from privet.curators.base import Tally
 from privet.questions import codec as words
-from privet.questions.candidates import Candidates, Choice, Split
+from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.questions.multiway import attributes
+from privet.questions.split import Choice, Split
 from privet.tree.public_splits import public_splits
 
 SCHEMA = Schema(

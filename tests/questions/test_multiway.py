@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from privet import Categorical, LeakError, Numeric, Schema
-from privet.questions.candidates import Split
 from privet.questions.grid import public_grid
 from privet.questions.multiway import MOST_CHILDREN, Multiway, attributes, each_cell
+from privet.questions.split import Split
 
 SCHEMA = Schema(
     {"n": Numeric(0, 6, integer=True, missing=True), "c": Categorical(["x", "y", "z"]), "d": Categorical(["u"])},

@@ -1,24 +1,25 @@
-"""A boosted ensemble is its tables: what they say is predicted, and what does not fit the schema is refused."""
+"""A boosted ensemble is its rounds: their sums are predicted, and what does not fit the schema is refused."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from privet import Categorical, Numeric, Schema, SchemaError
-from privet.privacy.sensitivity import GRADIENT_ONE
-from privet.questions.candidates import Split
+from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.questions.grid import public_grid
-from privet.tree.additive import Additive
+from privet.questions.split import Split
+from privet.tree.additive import Additive, Round
 
 SCHEMA = Schema({"age": Numeric(0, 3, integer=True, missing=True), "town": Categorical(["a", "b"])}, classes=[0, 1])
 
 
 def boosted():
-    model = Additive.flat(SCHEMA, public_grid(SCHEMA))
-    model.add(Split(0, bytes([0, 0, 1, 1, 2])), np.array([-1, 1, 2]) * GRADIENT_ONE, np.array([10.0, 30.0, 2.0]), 1)
-    model.add(Split(1, bytes([0, 1, 1])), np.array([3, 0]) * GRADIENT_ONE, np.array([1.0, -5.0]), 1)
-    return model
+    age = Split(0, bytes([0, 0, 1, 1, 2])), np.array([-1, 1, 2]) * GRADIENT_ONE, np.array([10, 30, 2]) * GRADIENT_ONE
+    town = Split(1, bytes([0, 1, 1])), np.array([3, 0]) * GRADIENT_ONE, np.array([1, -5]) * GRADIENT_ONE
+    rounds = [Round.of(*own, output=1, scope="/fit0:0", paid=i) for i, own in enumerate((age, town))]
+    return Additive.on(SCHEMA, public_grid(SCHEMA), rounds)
 
 
 def test_scores_are_sums_of_cells():
@@ -36,31 +37,37 @@ def test_weights_are_shared_by_the_cells_of_a_part_and_never_negative():
 
 def test_a_feature_that_adds_the_same_everywhere_has_no_importance():
     model = boosted()
-    model.shapes[1].values[:] = 4
-    assert model.importances.tolist() == [1, 0]
-    assert Additive.flat(SCHEMA, public_grid(SCHEMA)).importances.tolist() == [0, 0]
+    flat = replace(model.rounds[1], values=(4, 4))
+    assert replace(model, rounds=(model.rounds[0], flat)).importances.tolist() == [1, 0]
+    assert replace(model, rounds=()).importances.tolist() == [0, 0]
 
 
 def test_an_ensemble_survives_json():
     again = Additive.from_dict(json.loads(json.dumps(boosted().to_dict())), SCHEMA)
-    assert again.to_dict() == boosted().to_dict()
+    assert again == boosted()
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda d: d.pop("shapes"),
-        lambda d: d["shapes"].pop(),
-        lambda d: d["shapes"].reverse(),
-        lambda d: d["shapes"][0].update(cuts=[2, 1, 0]),
-        lambda d: d["shapes"][0].update(cuts=None),
-        lambda d: d["shapes"][1].update(cuts=[1.0]),
-        lambda d: d["shapes"][0].update(values=[[1]]),
-        lambda d: d["shapes"][0]["values"].__setitem__(0, [1.5]),
-        lambda d: d["shapes"][0]["values"].__setitem__(0, [2**80]),
-        lambda d: d["shapes"][0]["weight"].__setitem__(0, -1),
-        lambda d: d["shapes"][0]["weight"].__setitem__(0, float("nan")),
-        lambda d: d["shapes"][0].update(feature="nothing"),
+        lambda d: d.pop("rounds"),
+        lambda d: d["cuts"].pop(),
+        lambda d: d["cuts"].reverse(),
+        lambda d: d["cuts"].__setitem__(0, [2, 1, 0]),
+        lambda d: d["cuts"].__setitem__(0, None),
+        lambda d: d["cuts"].__setitem__(1, [1.0]),
+        lambda d: d["rounds"][0].update(values=[1]),
+        lambda d: d["rounds"][0].update(parts=[4, 2]),
+        lambda d: d["rounds"][0].update(parts=[2, 5]),
+        lambda d: d["rounds"][1].update(parts=[0, 2, 2]),
+        lambda d: d["rounds"][1].update(parts=[0, 1]),
+        lambda d: d["rounds"][0]["values"].__setitem__(0, 1.5),
+        lambda d: d["rounds"][0]["values"].__setitem__(0, 2**80),
+        lambda d: d["rounds"][0]["hessians"].__setitem__(0, float("nan")),
+        lambda d: d["rounds"][0].update(output=0),
+        lambda d: d["rounds"][0].update(paid=-1),
+        lambda d: d["rounds"][0].update(scope=None),
+        lambda d: d["rounds"][0].update(feature="nothing"),
     ],
 )
 def test_what_does_not_fit_is_refused(spoil):

@@ -3,10 +3,9 @@
 import numpy as np
 
 from privet import Categorical, MemoryCurator, Schema
-from privet.tree.best_first import Leaf, Offer, Queue, grow_best_first
-from privet.tree.growth import Branch
+from privet.tree.best_first import Offer, Queue, grow_best_first
+from privet.tree.frontier import End, Frontier
 from privet.tree.splitting_class import SplittingClass
-from privet.tree.tree import Tree
 
 SCHEMA = Schema({f"f{j}": Categorical([0, 1], other=False) for j in range(3)}, classes=[0, 1])
 
@@ -25,34 +24,26 @@ class Scripted:
             self.paths.setdefault(node, "")
         self.asked.append([self.paths[node] for node in leaves])
         return {
-            node: Offer(self.functions.split(leaf.depth - 1), self.gains[self.paths[node]])
+            node: Offer(self.functions.split(leaf.depth), self.gains[self.paths[node]])
             for node, leaf in leaves.items()
             if self.paths[node] in self.gains
         }
 
-    def weights(self, offer, nodes, depth):
-        parent = next(path for path in self.order() if self.is_parent(path, nodes))
-        self.paths |= {node: parent + side for node, side in zip(nodes, "lr")}
+    def weights(self, offer, children):
+        self.paths |= {node: self.path(end) for node, end in children.items()}
         return (0.5, 0.5)
 
-    def order(self):
-        return sorted(set(self.paths.values()))
-
-    def is_parent(self, path, nodes):
-        own = next(node for node, p in self.paths.items() if p == path)
-        return (
-            nodes[0].scope.path.startswith(f"{own.scope.path}/split")
-            and nodes[0].scope.path.count("/") == own.scope.path.count("/") + 1
-        )
+    def path(self, end):
+        return "" if end.above is None else self.path(end.above) + "lr"[end.part]
 
 
 def grown(gains, max_nodes=10):
-    curator = MemoryCurator(np.zeros((4, 3)), [0, 0, 1, 1], SCHEMA)
+    curator = MemoryCurator(np.zeros((4, 3)), [0, 0, 1, 1], SCHEMA).open()
     private_split = Scripted(gains, curator)
     curator.grid(private_split.functions.grid)
-    tree = Tree(SCHEMA)
-    leaves = grow_best_first(curator, tree, curator.root(), private_split.functions.grid, private_split, max_nodes)
-    return tree, private_split, leaves
+    frontier = Frontier.sprout(curator, [curator.root()], private_split.functions.grid)
+    leaves = grow_best_first(frontier, private_split, max_nodes)
+    return leaves.trees[0], private_split, leaves
 
 
 def test_the_most_promising_leaf_is_split_next():
@@ -77,15 +68,15 @@ def test_without_an_offer_the_root_is_a_leaf():
 def test_leaves_know_their_depth_and_what_can_reach_them():
     _, private_split, leaves = grown({"": 0.1, "l": 0.2})
     depths = {private_split.paths[node]: leaf.depth for node, leaf in leaves.items()}
-    assert depths == {"r": 2, "ll": 3, "lr": 3}
+    assert depths == {"r": 1, "ll": 2, "lr": 2}
     for leaf in leaves.values():
-        assert leaf.branch.reachable.sum() == 6 - (leaf.depth - 1)  # each split above takes one cell away
+        assert leaf.reachable.sum() == 6 - leaf.depth  # each split above takes one cell away
 
 
 def test_equal_promises_are_kept_in_the_order_in_which_they_came():
     queue = Queue()
     nodes = [object(), object(), object()]
-    leaf = Leaf(Branch(0, np.ones(1, dtype=bool)), 1, 0.5)
+    leaf = End(None, 0, None, weight=0.5)
     for node in nodes:
         queue.push({node: leaf}, {node: Offer(None, 0.3)})
     assert [queue.pop()[0] for _ in nodes] == nodes

@@ -6,6 +6,7 @@ import pytest
 from privet import Numeric, Schema, SchemaError
 from privet.tree import forest
 from privet.tree.forest import Forest
+from privet.tree.growing import GrowingTree
 from privet.tree.tree import Rule, Tree, TreeNode
 
 SCHEMA = Schema({"x": Numeric(0, 9), "z": Numeric(0, 9)}, classes=["n", "y"])
@@ -13,15 +14,15 @@ SCHEMA = Schema({"x": Numeric(0, 9), "z": Numeric(0, 9)}, classes=["n", "y"])
 
 def tree_of(*cuts):
     """A tree that parts x at each of these cuts, in turn: what is above the last one is its last leaf."""
-    tree, end = Tree(SCHEMA), 0
+    tree, end = GrowingTree(SCHEMA), 0
     for cut in cuts:
         left, end = tree.grow(end, Rule(0, (cut,), bytes([0, 1])), 2)
         tree.nodes[left].label = 0
     tree.nodes[end].label = 1
-    return tree
+    return tree.as_grown()
 
 
-TREES = [tree_of(), tree_of(2.0, 5.0), tree_of(7.0)]
+TREES = (tree_of(), tree_of(2.0, 5.0), tree_of(7.0))
 FOREST = Forest(SCHEMA, TREES)
 
 
@@ -48,7 +49,7 @@ def test_what_has_no_trees_is_refused(data):
 
 
 def test_a_forest_with_one_broken_tree_is_refused():
-    broken = Forest(SCHEMA, [*TREES, Tree(SCHEMA, [TreeNode(label=2)])]).to_dict()
+    broken = Forest(SCHEMA, (*TREES, Tree(SCHEMA, (TreeNode(label=2),)))).to_dict()
     with pytest.raises(SchemaError, match="not a whole tree"):
         Forest.from_dict(broken, SCHEMA)
 

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet import Numeric, Schema
-from privet.privacy.sensitivity import TARGET_ONE
+from privet.privacy.fixed_point import TARGET_ONE
+from privet.tree.growing import GrowingTree
 from privet.tree.means import SHRINKAGE, set_means
-from privet.tree.tree import Rule, Tree
+from privet.tree.tree import Rule
 
 LOW, HIGH = -10.0, 30.0
 SCHEMA = Schema({"x": Numeric(0, 1)}, target=(LOW, HIGH))
@@ -18,7 +19,7 @@ HALVES = Rule(0, (0.5,), bytes([0, 1]))
 @st.composite
 def measured(draw, least=-3.0):
     """A tree of any shape, and two sums for each of its leaves, in records: how far above the low end, and below."""
-    tree = Tree(SCHEMA)
+    tree = GrowingTree(SCHEMA)
     for _ in range(draw(st.integers(0, 6))):
         tree.grow(draw(st.sampled_from(tree.leaves)), HALVES, 2)
     records = st.tuples(st.floats(least, 50), st.floats(least, 50)).map(np.array)
@@ -35,7 +36,7 @@ def set_from(tree, records, noise):
 def test_every_leaf_and_no_other_node_has_a_value_inside_the_range(case, noise):
     tree, records = case
     assert all(LOW <= value <= HIGH for value in set_from(tree, records, noise))
-    assert all((node.value is None) == (node.weight is None) == (not node.is_leaf) for node in tree.nodes)
+    assert all((node.value is None) == (node.weight is None) == (node.rule is not None) for node in tree.nodes)
 
 
 @settings(max_examples=30, deadline=None)
@@ -67,7 +68,7 @@ def test_with_noise_alone_all_values_are_the_mean_of_all(case):
 
 def test_each_node_is_given_some_records_with_its_parent_s_mean():
     """By hand: a root with a leaf of 30 records, and an inner node with leaves of 9 records and of none."""
-    tree = Tree(SCHEMA)
+    tree = GrowingTree(SCHEMA)
     full, inner = tree.grow(0, HALVES, 2)
     few, none = tree.grow(inner, HALVES, 2)
     records = {full: np.array([24.0, 6.0]), few: np.array([0.0, 9.0]), none: np.array([-2.0, 0.0])}
@@ -82,6 +83,6 @@ def test_each_node_is_given_some_records_with_its_parent_s_mean():
 
 
 def test_no_records_at_all_are_the_middle():
-    tree = Tree(SCHEMA)
+    tree = GrowingTree(SCHEMA)
     leaves = tree.grow(0, HALVES, 2)
     assert set_from(tree, dict.fromkeys(leaves, np.array([-1.0, 0.0])), 1) == [10, 10]

@@ -6,7 +6,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet.privacy.sensitivity import CorrectCount, Mixed
+from privet.privacy.scores import CorrectCount, Mixed
 from privet.tree.planning import MOST_JOINT, gini_weights, plan_levels, plan_values, worthwhile
 
 BUDGET = st.fractions(min_value=Fraction(1, 10**6), max_value=100)

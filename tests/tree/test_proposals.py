@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from privet import Categorical, FederatedCurator, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
 from privet.audit.exact import loss, transcripts
 from privet.consortium.federated.channel import in_process
-from privet.privacy.receipt import add_up
-from privet.privacy.sensitivity import CorrectCount, Gini
-from privet.questions.candidates import Candidates, Split
+from privet.privacy.event import add_up
+from privet.privacy.scores import CorrectCount, Gini
+from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
+from privet.questions.split import Split
 from privet.tree.proposals import agreed, choose, choose_by_proposals, common_tables, proposals
 from privet.tree.public_splits import public_splits
 

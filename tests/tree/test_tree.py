@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from privet import Categorical, Numeric, Schema, SchemaError
 from privet.explain.text import rule_text, tree_text
 from privet.questions.grid import public_grid
+from privet.tree.growing import GrowingTree
 from privet.tree.public_splits import public_splits
 from privet.tree.tree import DEEPEST, Rule, Tree, TreeNode
 
@@ -46,7 +47,7 @@ def rules(draw):
 @st.composite
 def trees(draw, counts=True):
     """Any tree over the schema: also with branches that nothing reaches and children that nothing is sent to."""
-    tree = Tree(SCHEMA)
+    tree = GrowingTree(SCHEMA)
     for _ in range(draw(st.integers(0, 10))):
         rule, n_children = draw(rules())
         tree.grow(draw(st.sampled_from(tree.leaves)), rule, n_children)
@@ -54,7 +55,7 @@ def trees(draw, counts=True):
         tree.nodes[leaf].label = draw(st.integers(0, 2))
         if counts and draw(st.integers(0, 4)) == 0:
             tree.nodes[leaf].counts = tuple(draw(st.lists(st.integers(-5, 50), min_size=3, max_size=3)))
-    return tree
+    return tree.as_grown()
 
 
 def everything():
@@ -117,30 +118,30 @@ def test_a_simplified_tree_is_the_same_function_and_never_larger(tree):
 
 
 def test_branches_that_nothing_reaches_are_dropped():
-    tree = Tree(SCHEMA)
+    tree = GrowingTree(SCHEMA)
     low, high = tree.grow(0, Rule(1, (0.0,), bytes([0, 1])), 2)
     never, below = tree.grow(high, Rule(1, (-2.0,), bytes([0, 1])), 2)
     for leaf, label in ((low, 0), (never, 2), (below, 1)):
         tree.nodes[leaf].label = label
-    simple = tree.simplified()
+    simple = tree.finish()
     assert len(simple.nodes) == 3
     assert [simple.nodes[leaf].label for leaf in simple.leaves] == [0, 1]
 
 
 def test_missing_values_keep_a_branch_reachable():
-    tree = Tree(SCHEMA)
+    tree = GrowingTree(SCHEMA)
     known, missing = tree.grow(0, Rule(0, (), bytes([0, 1])), 2)
     a, b = tree.grow(missing, Rule(0, (4.0,), bytes([0, 0, 1])), 2)
     tree.nodes[known].label, tree.nodes[a].label, tree.nodes[b].label = 0, 1, 2
-    simple = tree.simplified()
+    simple = tree.finish()
     assert [simple.nodes[leaf].label for leaf in simple.leaves] == [0, 2]
 
 
 def test_leaves_with_counts_are_not_merged():
-    tree = Tree(SCHEMA)
+    tree = GrowingTree(SCHEMA)
     for leaf in tree.grow(0, Rule(1, (0.0,), bytes([0, 1])), 2):
         tree.nodes[leaf].label, tree.nodes[leaf].counts = 0, (leaf, 0, 0)
-    assert len(tree.simplified().nodes) == 3
+    assert len(tree.finish().nodes) == 3
 
 
 @settings(max_examples=150, deadline=None)
@@ -171,9 +172,12 @@ def test_a_rule_sends_values_where_its_split_sends_their_cells(number, max_cells
 
 
 def test_walk_goes_from_parents_to_children_and_left_to_right():
-    tree = Tree(SCHEMA)
-    left, right = tree.grow(0, Rule(1, (0.0,), bytes([0, 1])), 2)
-    a, b = tree.grow(left, Rule(1, (-2.0,), bytes([0, 1])), 2)
+    growing = GrowingTree(SCHEMA)
+    left, right = growing.grow(0, Rule(1, (0.0,), bytes([0, 1])), 2)
+    a, b = growing.grow(left, Rule(1, (-2.0,), bytes([0, 1])), 2)
+    for leaf in growing.leaves:
+        growing.nodes[leaf].label = 0
+    tree = growing.as_grown()
     assert list(tree.walk()) == [(0, 0), (left, 1), (a, 2), (b, 2), (right, 1)]
     assert (tree.depth, tree.leaves, tree.features) == (2, [right, a, b], {1})
 

@@ -16,11 +16,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privet.curators.base import Curator, Node
+from privet.curators.base import Curator
+from privet.curators.desk import Desk
 from privet.errors import BudgetError, PrivetError, SchemaError
-from privet.privacy.ledger import Ledger, Scope, checked_delta, exact
-from privet.privacy.receipt import Event, Receipt, add_up_slack, spending
+from privet.privacy.amounts import checked_delta, exact
+from privet.privacy.event import Event, add_up_slack, spending
+from privet.privacy.ledger import Ledger
+from privet.privacy.receipt import Receipt
+from privet.privacy.scope import Scope
 from privet.privacy.zcdp import rho_within
+from privet.questions.curtain import Curtain, Node
 from privet.schema import Numeric, Schema, nearest
 from privet.tree.tree import Tree, TreeNode
 
@@ -53,8 +58,8 @@ class PrivateEstimator(BaseEstimator):
     _fitted_names: tuple[str, ...] | None  # the columns of the data frame that a schema was inferred from
 
     @abstractmethod
-    def _grow(self, curator: Curator, start: Node, budget: Fraction) -> Any:
-        """Ask ``curator`` private questions about ``start``, spending at most ``budget``; return a Tree or Forest."""
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Any:
+        """Ask private questions about ``start``, spending at most ``budget``; return a Tree or Forest."""
 
     def _check_params(self) -> None:
         """Raise for parameters that make no sense, before any record is read."""
@@ -127,14 +132,12 @@ class PrivateEstimator(BaseEstimator):
             raise PrivetError("The published variant knows no delta: leave it out, or take variant='sound'.")
         rho_within(exact(self.epsilon), checked_delta(self.delta), True)
 
-    def _with_delta(self, curator: Curator, start: Node, budget: Fraction) -> tuple[Node, Fraction]:
+    def _with_delta(self, curtain: Curtain, start: Node, budget: Fraction) -> tuple[Node, Fraction]:
         """Where to start and what to spend: with a delta, from a root in rho, and as much as both come to in it."""
-        self._check_delta(curator)
         if self.delta is None:
             return start, budget
-        rho = rho_within(budget, checked_delta(self.delta), curator.ledger.whole_orders)
-        curator.ledger.afford(rho)
-        return curator.root(rho, "rho"), rho
+        rho = curtain.rho_within(budget, checked_delta(self.delta))
+        return curtain.root(rho, "rho"), rho
 
     @classmethod
     def _check_schema(cls, schema: Schema) -> None:
@@ -162,21 +165,23 @@ class PrivateEstimator(BaseEstimator):
     def _fit(self, curator: Curator, budget: Fraction) -> None:
         self._check_schema(curator.schema)
         self._check_total(curator.ledger, budget)
-        for question in sorted(self._needs(curator.capabilities) - curator.capabilities):
-            curator._cannot(question)  # now, before it has answered others
-        n_roots = len(curator.roots)
-        start = curator.root(self._limit(budget))
-        tree = self._grow(curator, start, budget)
-        # All roots that were opened meanwhile, not only the first: a receipt leaves nothing out.
-        self.privacy_ = self._receipt(curator, curator.roots[n_roots:], budget)
+        self._check_delta(curator)
+        desk = curator.open()
+        try:
+            for question in sorted(self._needs(desk.capabilities) - desk.capabilities):
+                desk.cannot(question)  # now, before others were answered
+            curtain = desk.curtain
+            tree = self._grow(curtain, curtain.root(self._limit(budget)), budget)
+            self.privacy_ = self._receipt(desk, budget)
+        finally:
+            desk.close()
         self.schema_ = curator.schema
         setattr(self, self._released, tree)
         self._set_fitted()
 
-    def _receipt(self, curator: Curator, roots: Sequence[Scope], budget: Fraction) -> Receipt:
-        """What was charged to these roots."""
-        paths = tuple(f"{scope.path}/" for scope in roots)
-        events = tuple(event for event in curator.ledger.events if f"{event.scope}/".startswith(paths))
+    def _receipt(self, curator: Desk, budget: Fraction) -> Receipt:
+        """What was charged at a desk: all roots that were opened, so that a receipt leaves nothing out."""
+        roots, events = curator.roots, tuple(curator.events)
         if any(scope.currency == "rho" for scope in roots):
             return self._receipt_in_rho(curator, roots, budget, events)
         spent = sum((scope.spent for scope in roots), Fraction(0))
@@ -191,10 +196,10 @@ class PrivateEstimator(BaseEstimator):
         )
 
     def _receipt_in_rho(
-        self, curator: Curator, roots: Sequence[Scope], budget: Fraction, events: tuple[Event, ...]
+        self, curator: Desk, roots: Sequence[Scope], budget: Fraction, events: tuple[Event, ...]
     ) -> Receipt:
         """Of a fit with a delta: all in one currency, converted once."""
-        pure = tuple(f"{scope.path}/" for scope in roots if scope.currency == "epsilon")
+        pure = tuple(f"/fit{i}:0/" for i, scope in enumerate(roots) if scope.currency == "epsilon")
         events = tuple(event.in_rho() if f"{event.scope}/".startswith(pure) else event for event in events)
         delta = checked_delta(self.delta or 0)
         return Receipt(

@@ -8,7 +8,6 @@ All nodes of all trees of a level are asked about at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -17,30 +16,21 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.base import check_choice, check_hint, check_whole, public_generator
-from privet.algorithms.forest import (
-    ForestClassifier,
-    ForestRegressor,
-    PrivateForest,
-    Shoot,
-    average_leaves,
-    average_leaves_as_printed,
-    count_leaves,
-    deepest,
-    split_shoots,
-    sprouts,
-)
+from privet.algorithms.forest import ForestClassifier, ForestRegressor, PrivateForest, deepest
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
-from privet.privacy.ledger import exact
-from privet.privacy.sensitivity import MEDIAN, TARGET_ONE, Gini, Score, SquaredError
-from privet.questions.candidates import Candidates, Split, Splits
+from privet.privacy.amounts import exact
+from privet.privacy.fixed_point import TARGET_ONE
+from privet.privacy.scores import MEDIAN, Gini, Score, SquaredError
+from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, public_grid
 from privet.questions.multiway import Multiway
+from privet.questions.split import Split
+from privet.questions.splits import Splits
 from privet.schema import Numeric, Schema
 from privet.tree.forest import Forest
-from privet.tree.growth import Branch
-from privet.tree.tree import Tree
+from privet.tree.frontier import End, Frontier
 
 CELLS = 256
 """The public cells of a numeric feature: a median is one of their edges. Trees of more than 8 levels have 1024."""
@@ -124,16 +114,12 @@ class DiPriMe(PrivateForest):
             curtain.grid(grid := public_grid(curtain.schema, 4 * CELLS))
         roots = curtain.parts(start, self.n_trees) if self.partition else curtain.copies(start, self.n_trees)
         budget = budget if self.partition else budget / self.n_trees
-        trees = [Tree(curtain.schema) for _ in roots]
-        frontier = sprouts(trees, roots, grid)
         rho, draws = exact(self.rho), public_generator(self.structure, self.random_state)
-        leaves: dict[Node, Shoot] = {}
+        frontier = Frontier.sprout(curtain, roots, grid)
         for _ in range(depth):
-            medians = self._medians(curtain, frontier, budget * rho / depth, grid, draws)
-            leaves |= {node: shoot for node, shoot in frontier.items() if node not in medians}
-            frontier = split_shoots(curtain, frontier, medians, grid)
-        self._measure(curtain, leaves | frontier, budget * (1 - rho) if depth else budget, grid)
-        return Forest(curtain.schema, [tree.simplified() for tree in trees])
+            frontier = frontier.split(self._medians(frontier, budget * rho / depth, draws))
+        self._measure(frontier.ends, budget * (1 - rho) if depth else budget)
+        return Forest(curtain.schema, frontier.finish())
 
     def _depth(self, curtain: Curtain, start: Node, budget: Fraction) -> tuple[int, Fraction]:
         """The depth at which a leaf is expected to hold ``occupancy`` records, and what is left of the budget."""
@@ -157,53 +143,44 @@ class DiPriMe(PrivateForest):
             return Shares(level, Fraction(0))
         return Shares(level / 2 / n_candidates, level / 2)
 
-    def _medians(
-        self,
-        curtain: Curtain,
-        frontier: Mapping[Node, Shoot],
-        level: Fraction,
-        grid: Grid,
-        draws: np.random.Generator,
-    ) -> dict[Node, Split]:
+    def _medians(self, frontier: Frontier, level: Fraction, draws: np.random.Generator) -> dict[Node, Split]:
         """For every node that something parts a private median split, of a drawn attribute or of the best candidate."""
         wanted = 1 if self.attribute == "random" else self.n_candidates
-        queues = {node: _attributes(shoot.branch, grid, wanted, draws) for node, shoot in frontier.items()}
+        queues = {node: _attributes(end, wanted, draws) for node, end in frontier.items()}
         # How many attributes can still be split follows from the splits above: public.
-        shares = {node: self._shares(curtain, level, len(queue)) for node, queue in queues.items() if queue}
-        occupied = self._occupied(curtain, frontier)
-        medians: dict[Node, list[Split]] = {node: [] for node, queue in queues.items() if queue}
-        n_classes = len(curtain.schema.classes or ())
+        shares = {node: self._shares(frontier.curtain, level, len(queue)) for node, queue in queues.items() if queue}
+        occupied = self._occupied(frontier)
+        medians: dict[Node, list[Split]] = {node: [] for node in shares}
         for turn in range(wanted):
             asked = {}
             for node, queue in queues.items():
                 if turn >= len(queue):
                     continue
-                splits = _halvings(queue[turn], frontier[node].branch, curtain.schema, grid, draws)
-                allowed = splits.allowed_within(frontier[node].branch.reachable)
+                splits = _halvings(queue[turn], frontier[node], draws)
+                allowed = splits.allowed_within(frontier[node].reachable)
                 if node in occupied:
                     splits, allowed = _between_records(splits, allowed, occupied[node], draws)
-                asked[node] = Candidates(splits, n_classes, allowed)
+                asked[node] = Candidates(splits, frontier.n_classes, allowed)
             each = {node: shares[node].median for node in asked}
-            for node, choice in curtain.choose(asked, MEDIAN, each, mechanism=self._mechanism).items():
-                assert choice.split is not None
-                medians[node].append(choice.split)
-        chosen = {node: splits[0] for node, splits in medians.items()}
-        several = {node: splits for node, splits in medians.items() if len(splits) > 1}
-        options = {node: Candidates(Multiway.of(grid, splits), n_classes) for node, splits in several.items()}
+            for node, split in frontier.choose(asked, MEDIAN, each, mechanism=self._mechanism).items():
+                medians[node].append(split)
+        options = {
+            node: Candidates(Multiway.of(frontier.grid, splits), frontier.n_classes)
+            for node, splits in medians.items()
+            if len(splits) > 1
+        }
         each = {node: shares[node].attribute for node in options}
-        for node, choice in curtain.choose(options, self._score, each, mechanism=self._mechanism).items():
-            assert choice.split is not None
-            chosen[node] = choice.split
-        return chosen
+        best = frontier.choose(options, self._score, each, mechanism=self._mechanism)
+        return {node: best.get(node, splits[0]) for node, splits in medians.items()}
 
-    def _occupied(self, curtain: Curtain, frontier: Mapping[Node, Shoot]) -> dict[Node, np.ndarray]:
+    def _occupied(self, frontier: Frontier) -> dict[Node, np.ndarray]:
         """Which cells hold records: what permute-and-flip as printed needs to know, at the price of infinity."""
         if self.variant == "sound" or self.attribute != "flip":
             return {}
-        classes = curtain.schema.classes is not None
+        classes = frontier.curtain.schema.classes is not None
         return {
             node: (cells.sum(axis=1) if classes else cells[:, 0]) > 0
-            for node, cells in curtain.peek(list(frontier)).items()
+            for node, cells in frontier.curtain.peek(list(frontier)).items()
         }
 
     @property
@@ -218,7 +195,7 @@ class DiPriMe(PrivateForest):
         """The part of its budget that the printed exponent of the choice among attributes really spends."""
         raise NotImplementedError
 
-    def _measure(self, curtain: Curtain, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
+    def _measure(self, leaves: Frontier, budget: Fraction) -> None:
         """Write what leaves predict."""
         raise NotImplementedError
 
@@ -292,8 +269,8 @@ class DiPriMeForestClassifier(DiPriMe, ForestClassifier):
     def _printed(self, schema: Schema) -> Fraction:
         return Fraction(1, 2)  # the exponent is halved, though the score is monotone
 
-    def _measure(self, curtain: Curtain, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
-        count_leaves(curtain, leaves, budget)
+    def _measure(self, leaves: Frontier, budget: Fraction) -> None:
+        leaves.count(budget)
 
 
 class DiPriMeForestRegressor(DiPriMe, ForestRegressor):
@@ -340,27 +317,25 @@ class DiPriMeForestRegressor(DiPriMe, ForestRegressor):
         low, high = (Fraction(end) for end in schema.target)
         return (high - low) ** 2 / (8 * max(abs(low), abs(high)) ** 2) if high > low else Fraction(1, 2)
 
-    def _measure(self, curtain: Curtain, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
+    def _measure(self, leaves: Frontier, budget: Fraction) -> None:
         if self.variant == "published":
-            average_leaves_as_printed(curtain, leaves, budget, grid)
+            leaves.average_as_printed(budget)
         else:
-            average_leaves(curtain, leaves, budget)
+            leaves.average(budget, noise=1 / float(budget))
 
 
-def _attributes(branch: Branch, grid: Grid, wanted: int, draws: np.random.Generator) -> list[int]:
+def _attributes(end: End, wanted: int, draws: np.random.Generator) -> list[int]:
     """Up to ``wanted`` different attributes, drawn from those that can still be split; missing values do not count."""
-    open_cells = np.add.reduceat(branch.reachable, grid.offsets[:-1], dtype=np.int64)
-    for f, cells in enumerate(grid.features):
-        open_cells[f] -= cells.cuts is not None and cells.special and branch.reachable[grid.offsets[f + 1] - 1]
-    able = np.flatnonzero(open_cells > 1)
+    able = np.flatnonzero(end.open_cells(known=True) > 1)
     return [int(f) for f in draws.choice(able, size=min(wanted, len(able)), replace=False)]
 
 
-def _halvings(f: int, branch: Branch, schema: Schema, grid: Grid, draws: np.random.Generator) -> Splits:
+def _halvings(f: int, end: End, draws: np.random.Generator) -> Splits:
     """The splits of one attribute that a median is chosen from."""
+    grid = end.grid
     if grid.features[f].cuts is not None:
-        return _cuts(f, schema, grid)
-    inside = np.flatnonzero(branch.reachable[grid.offsets[f] : grid.offsets[f + 1]])
+        return _cuts(f, end.tree.schema, grid)
+    inside = end.cells_of(f)
     n = len(inside)
     if n <= MOST_SUBSETS:
         left = (np.arange(1, 2 ** (n - 1))[:, None] >> np.arange(n)) & 1 == 1  # the last one is always on the right

@@ -14,15 +14,17 @@ import numpy as np
 
 from privet.algorithms.top_down import SoundSplit, TopDownClassifier
 from privet.errors import SchemaError
-from privet.privacy.sensitivity import Gini
-from privet.questions.candidates import Candidates, Split, Splits
+from privet.privacy.scores import Gini
+from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.linear_maps import left_counts
+from privet.questions.split import Split
+from privet.questions.splits import Splits
 from privet.questions.tally import Tally
-from privet.tree.best_first import Leaf, Offer
+from privet.tree.best_first import Offer
 from privet.tree.criteria import CRITERIA, gain
+from privet.tree.frontier import End, Frontier
 from privet.tree.proposals import proposals
-from privet.tree.tree import Tree
 
 MOST_PARTS = 256
 """A part's number is a byte."""
@@ -31,9 +33,8 @@ MOST_PARTS = 256
 class _Distributed(SoundSplit):
     """Owners keep their records: leaves are labelled by noisy counts, which are probabilities too."""
 
-    def label(self, tree: Tree, leaves: Mapping[Node, Leaf]) -> None:
-        for node, counts in self.curtain.tally(dict.fromkeys(leaves, Tally()), self.leaf_budget).items():
-            tree.nodes[leaves[node].branch.number].counts = tuple(map(int, counts[0]))
+    def label(self, leaves: Frontier) -> None:
+        leaves.count(self.leaf_budget)
 
 
 class NoisyCounts(_Distributed):
@@ -43,8 +44,6 @@ class NoisyCounts(_Distributed):
     claim. The counts of all functions of a feature are sums of one histogram's cells, and a record is in one cell of
     each histogram. So m histograms cost m tables, however many functions there are.
     """
-
-    questions = frozenset({"tally"})
 
     def counted(
         self, candidates: Mapping[Node, Candidates], budgets: Mapping[Node, Fraction]
@@ -76,8 +75,6 @@ class LocalRNM(_Distributed):
     An owner's choice costs once for all owners, since a record is with one of them, and the counts one table for each
     different winner. On masked sums these have the noise of one machine's; the paper's have that of every owner.
     """
-
-    questions = frozenset({"choose_each", "tally"})
 
     def counted(
         self, candidates: Mapping[Node, Candidates], budgets: Mapping[Node, Fraction]
@@ -114,15 +111,14 @@ class _Printed(_Distributed):
         self, model: TopDownClassifier, curtain: Curtain, functions: Splits, start: Node, budget: Fraction
     ) -> None:
         super().__init__(model, curtain, functions, start, budget)
-        self.start = start
         self.leaf_budget /= 2  # noise of 2 / budget, as report-noisy-max has
 
-    def offers(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
+    def offers(self, leaves: Mapping[Node, End]) -> dict[Node, Offer]:
         # The root's split has all of its budget; below, half of it is for the weight.
         budgets = {
-            node: budget if node is self.start else budget / 2
-            for node, leaf in leaves.items()
-            if (budget := self.budget(leaf.depth)) and len(self.functions)
+            node: budget / 2 if end.depth else budget
+            for node, end in leaves.items()
+            if (budget := self.budget(end.depth)) and len(self.functions)
         }
         found = self.found(budgets) if budgets else {}
         return {
@@ -135,12 +131,10 @@ class _Printed(_Distributed):
         """For each node the function of the largest noisy gain."""
         raise NotImplementedError
 
-    def weights(self, offer: Offer, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
-        budget = self.budget(depth) / 2
-        if not budget:
-            return (0.0,) * len(nodes)
-        sizes = self.curtain.tally(dict.fromkeys(nodes, Tally(by_class=False)), budget)
-        return tuple(float(sizes[node][0]) / self.size for node in nodes)
+    def weights(self, offer: Offer, children: Frontier) -> tuple[float, ...]:
+        budget = max(self.budget(end.depth) for end in children.values()) / 2
+        sizes = children.sizes(budget) if budget else dict.fromkeys(children, 0)
+        return tuple(sizes[node] / self.size for node in children)
 
     def best(self, splits: Mapping[Node, Sequence[Split]], budgets: Mapping[Node, Fraction]) -> dict[Node, Offer]:
         """Count these functions in all three ways, and take the best."""
@@ -164,8 +158,6 @@ class _Printed(_Distributed):
 class PrintedNoisyCounts(_Printed):
     """NoisyCounts as printed: nine times its claim."""
 
-    questions = frozenset({"tally"})
-
     def found(self, budgets: Mapping[Node, Fraction]) -> dict[Node, Offer]:
         functions = [self.functions.split(i) for i in range(len(self.functions))]
         return self.best(dict.fromkeys(budgets, functions), budgets)
@@ -177,8 +169,6 @@ class PrintedLocalRNM(_Printed):
     The noise on an owner's gains is scaled by its private size; times that size, it is the same for all data, and only
     the choice is told. So it is private, for a tenth of what is claimed; the counts cost nine times their claim.
     """
-
-    questions = frozenset({"choose_each", "tally"})
 
     def found(self, budgets: Mapping[Node, Fraction]) -> dict[Node, Offer]:
         options = Candidates(self.functions, self.n_classes)

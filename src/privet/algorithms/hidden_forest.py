@@ -15,7 +15,7 @@ from typing import Any
 from privet.algorithms.base import check_choice, check_whole
 from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
-from privet.privacy.receipt import amplified
+from privet.privacy.event import amplified
 from privet.questions.curtain import Curtain, Node
 from privet.schema import Schema
 from privet.tree.forest import Forest
@@ -127,7 +127,7 @@ class HiddenForestClassifier(ForestClassifier):
         curtain.grid(shape.grid)
         hidden = "hidden" in curtain.capabilities
         if hidden:
-            tree.check_size(shape, of_a_tree, n_classes, curtain.rows, self._together())  # type: ignore[attr-defined]
+            tree.check_size(shape, of_a_tree, n_classes, curtain.most_records, self._together())
 
         def grown(roots: Sequence[Node]) -> Any:
             growth = HiddenGrowth(curtain, roots, shape) if hidden else OpenGrowth(curtain, roots[0], shape)
@@ -138,7 +138,7 @@ class HiddenForestClassifier(ForestClassifier):
         else:
             roots = curtain.parts(start, self.n_trees)
             each = trees_of(grown(roots), self.n_trees) if hidden else [grown([root]) for root in roots]
-        return HiddenForest(curtain.schema, tuple(each)) if hidden else Forest(curtain.schema, each)
+        return HiddenForest(curtain.schema, tuple(each)) if hidden else Forest(curtain.schema, tuple(each))
 
 
 def budget_of_a_sample(budget: Fraction, n_trees: int) -> Fraction:

@@ -17,9 +17,10 @@ from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, 
 from privet.errors import PrivetError
 from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import MOST_CHILDREN
-from privet.questions.shape import BRANCHES, Shape, shape_of
+from privet.questions.shape import Shape
 from privet.schema import Schema
 from privet.tree.hidden_growth import HiddenGrowth, OpenGrowth, last_options
+from privet.tree.hidden_shape import BRANCHES, shape_of
 from privet.tree.hidden_size import check_training
 from privet.tree.planning import MOST_LEVELS, Plan, plan_levels, plan_values
 from privet.tree.tree import Tree
@@ -135,7 +136,7 @@ class HiddenTreeClassifier(PrivateClassifier):
         curtain.grid(shape.grid)
         n_classes = len(curtain.schema.classes or ())
         if "hidden" in curtain.capabilities:
-            self.check_size(shape, budget, n_classes, curtain.rows)  # type: ignore[attr-defined]
+            self.check_size(shape, budget, n_classes, curtain.most_records)
         return self.steps(self._growth(curtain, start, shape), shape, budget, n_classes)
 
     def check_size(self, shape: Shape, budget: Fraction, n_classes: int, rows: int, trees: int = 1) -> None:

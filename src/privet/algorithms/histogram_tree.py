@@ -10,8 +10,6 @@ split so far is left out, and what it would have cost is handed down to the chil
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,17 +24,15 @@ from privet.algorithms.base import (
     is_number,
 )
 from privet.errors import PrivetError
-from privet.privacy.ledger import exact
-from privet.privacy.sensitivity import ONE, TARGET_ONE, CorrectCount
+from privet.privacy.amounts import exact
+from privet.privacy.fixed_point import ONE, TARGET_ONE
 from privet.privacy.zcdp import ratio_for
-from privet.questions.candidates import Candidates, Split
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import even_grid
 from privet.questions.tally import Tally
 from privet.schema import Schema
-from privet.tree.growth import Branch, branches, sprout
-from privet.tree.histogram_search import Search
-from privet.tree.means import set_means
+from privet.tree.frontier import Frontier
+from privet.tree.histogram_search import LevelSearch
 from privet.tree.noisy_histograms import Histograms, feature_histograms, one_hot_histograms
 from privet.tree.tree import Tree
 
@@ -102,119 +98,57 @@ class _HistogramTree(PrivateEstimator):
         grid = even_grid(curtain.schema, int(self.n_bins))
         histograms = feature_histograms(grid) if self.variant == "sound" else one_hot_histograms(grid)
         curtain.grid(grid)
-        tree = Tree(curtain.schema)
         leaf_budget = budget * exact(self.leaf_share)
         level_budget = (budget - leaf_budget) / int(self.max_depth)
-        frontier = sprout(tree, start, grid)
-        leaves: dict[Node, Branch] = {}
-        for level in range(int(self.max_depth)):
-            searches = self._search(curtain, frontier, histograms, level_budget)
-            splits = {node: split for node, own in searches.items() if (split := self._split(own, histograms))}
-            # What a leaf's path has not spent is its own.
-            unused = level_budget * (int(self.max_depth) - level - 1)
-            leaves |= {
-                node: replace(branch, saved=unused + searches[node].saved)
-                for node, branch in frontier.items()
-                if node not in splits
-            }
-            frontier = {
-                child: replace(end, saved=searches[node].saved)
-                for node, children in curtain.split(splits).items()
-                for child, end in zip(children, branches(tree, frontier[node], splits[node], grid))
-            }
-        self._label(curtain, tree, leaves | frontier, leaf_budget)
-        return tree.simplified()
+        frontier = Frontier.sprout(curtain, [start], grid)
+        for _ in range(int(self.max_depth)):
+            if not frontier:
+                break
+            searches = self._search(frontier, histograms, level_budget)
+            frontier = frontier.split(searches.splits(), saved=searches.saved)
+        budgets = self._leaf_budgets(frontier.ends, leaf_budget, level_budget)
+        self._label(frontier.ends, leaf_budget, budgets)
+        return frontier.finish()[0]
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         saving, with_delta = {"owner_sum"} if self.save_budget else set(), set() if self.delta is None else {"zcdp"}
         return {"tally", *saving, *with_delta}
 
-    def _search(
-        self, curtain: Curtain, frontier: Mapping[Node, Branch], histograms: Histograms, level_budget: Fraction
-    ) -> dict[Node, Search]:
+    def _search(self, frontier: Frontier, histograms: Histograms, level_budget: Fraction) -> LevelSearch:
         """Ask about every node of a level until no histogram of any of them is worth asking for."""
-        if not frontier:
-            return {}
-        parting = self._parting(histograms, frontier)
-        searches = {
-            node: Search(histograms.that_part(own), len(histograms), level_budget + branch.saved)
-            for (node, branch), own in zip(frontier.items(), parting)
-        }
+        searches = LevelSearch(histograms, frontier, level_budget, printed=self.variant == "published")
         if self.save_budget:
-            self._bound(curtain, {node: search for node, search in searches.items() if search.waiting}, histograms)
-        places = {node: place for place, node in enumerate(searches)}
-        sums, n_asked = np.zeros((len(searches), 1)), np.zeros((len(searches), 1))
-        while asked := {node: batch for node, search in searches.items() if (batch := search.next_batch())}:
-            prices = {node: searches[node].pay(batch) for node, batch in asked.items()}
-            tallies = {
-                node: Tally(histograms.tables(tuple(batch)), measure=self._measure) for node, batch in asked.items()
-            }
-            counts = curtain.tally(tallies, prices)
-            numbers = np.array([i for batch in asked.values() for i in batch])
-            of_node = np.array([places[node] for node, batch in asked.items() for _ in batch])
-            answers = self._records(np.concatenate([counts[node] for node in asked]))
-            totals = histograms.totals(numbers, answers)
-            if self.variant == "sound":
-                # All histograms of a node hold the same records: the mean of what they say is the best guess, if it is
-                # one at all.
-                sums = sums + _added(totals, of_node, len(searches))
-                n_asked += _added(np.ones((len(numbers), 1)), of_node, len(searches))
-                means = (sums / np.maximum(n_asked, 1))[of_node]
-                believable = (means > 0).all(axis=1, keepdims=True)
-                answers = histograms.moved(numbers, answers, np.where(believable, means - totals, 0))
-            found = histograms.best(numbers, answers, parting[of_node])
-            end = 0
-            for node, batch in asked.items():
-                start, end = end, end + len(batch)
-                searches[node].read(found[start:end], totals[start:end], float(self.min_samples))
+            self._bound(frontier.curtain, searches)
+        while tables := searches.next_tables():
+            tallies = {node: Tally(own, measure=self._measure) for node, own in tables.items()}
+            counts = frontier.curtain.tally(tallies, searches.pay())
+            searches.read({node: self._records(own) for node, own in counts.items()}, float(self.min_samples))
         return searches
 
-    def _parting(self, histograms: Histograms, frontier: Mapping[Node, Branch]) -> np.ndarray:
-        """For each node the splits that part what can reach it; in the report all of them."""
-        if self.variant == "published":
-            return np.ones((len(frontier), histograms.n_splits), dtype=bool)
-        return histograms.parting(np.array([branch.reachable for branch in frontier.values()]))
-
-    def _bound(self, curtain: Curtain, searches: Mapping[Node, Search], histograms: Histograms) -> None:
+    def _bound(self, curtain: Curtain, searches: LevelSearch) -> None:
         """Put each node's histograms in the order of noisy lower bounds of their impurity."""
-        share, prices = exact(self.bounds_share), {}
-        for node, search in searches.items():
-            claimed = search.set_apart(share)
+        tables, share = searches.waiting, exact(self.bounds_share)
+        prices = {node: searches[node].set_apart(share) for node in tables}
+        if self.variant == "published":
             # The printed noise, whatever it costs: each bound has the whole budget, for a change of 5/4.
-            true = claimed * len(search.waiting) / CLAIMED_BOUND
-            prices[node] = true if self.variant == "published" else claimed
-        tables = {node: histograms.tables(tuple(search.waiting)) for node, search in searches.items()}
-        for node, bounds in curtain.owner_sum(tables, "least_impurity", prices).items():
-            searches[node].order(bounds / ONE, one_by_one=self.variant == "published")
-
-    def _split(self, search: Search, histograms: Histograms) -> Split | None:
-        """A node's best split; none if its histograms say that it is a leaf.
-
-        The report asks that the histograms of all features say so. One that was left out says nothing, so in print a
-        node that saved is split.
-        """
-        stops = search.says_leaf and (self.variant == "sound" or search.asked_for_all)
-        return None if stops or search.best is None else histograms.split(search.best)
+            prices = {node: claimed * len(tables[node]) / CLAIMED_BOUND for node, claimed in prices.items()}
+        bounds = curtain.owner_sum(tables, "least_impurity", prices)
+        searches.order({node: own / ONE for node, own in bounds.items()})
 
     def _records(self, counts: np.ndarray) -> np.ndarray:
         """A tally's answer in records."""
         return counts if self._measure == "records" else counts / TARGET_ONE
 
     @abstractmethod
-    def _label(self, curtain: Curtain, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
-        """Write what the leaves predict into the tree."""
+    def _label(self, leaves: Frontier, budget: Fraction, budgets: dict[Node, Fraction]) -> None:
+        """Write what the leaves predict into the tree: each may spend ``budgets``, at least ``budget``."""
 
-    def _leaf_budgets(self, leaves: Mapping[Node, Branch], budget: Fraction) -> dict[Node, Fraction]:
+    def _leaf_budgets(self, leaves: Frontier, budget: Fraction, level_budget: Fraction) -> dict[Node, Fraction]:
         """What each leaf may spend: its share and, but for the report's, what its path has not spent."""
-        printed = self.variant == "published"
-        return {node: budget if printed else budget + branch.saved for node, branch in leaves.items()}
-
-
-def _added(rows: np.ndarray, to: np.ndarray, n: int) -> np.ndarray:
-    """``n`` rows of zeros with each row added to the one that ``to`` says."""
-    added = np.zeros((n, rows.shape[1]))
-    np.add.at(added, to, rows)
-    return added
+        if self.variant == "published":
+            return dict.fromkeys(leaves, budget)
+        levels = {node: max(int(self.max_depth) - end.depth - 1, 0) for node, end in leaves.items()}
+        return {node: own + level_budget * levels[node] for node, own in leaves.with_saved(budget).items()}
 
 
 class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
@@ -317,18 +251,13 @@ class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
     def _needs(self, able: frozenset[str]) -> set[str]:
         return super()._needs(able) | ({"choose"} if self.leaves == "labels" else set())
 
-    def _label(self, curtain: Curtain, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
-        budgets = self._leaf_budgets(leaves, budget)
+    def _label(self, leaves: Frontier, budget: Fraction, budgets: dict[Node, Fraction]) -> None:
         if self.leaves == "counts":
-            for node, counts in curtain.tally(dict.fromkeys(leaves, Tally()), budgets).items():
-                tree.nodes[leaves[node].number].counts = tuple(map(int, counts[0]))
+            leaves.count(budgets)
             return
         if self.variant == "published":  # as printed, for scores that may move both ways; counts do not
             budgets = {node: amount / 2 for node, amount in budgets.items()}
-        labels = Candidates(None, len(curtain.schema.classes or ()), labelled=True, stop=True)
-        choices = curtain.choose(dict.fromkeys(leaves, labels), CorrectCount(), budgets, mechanism="exponential")
-        for node, choice in choices.items():
-            (tree.nodes[leaves[node].number].label,) = choice.labels or ()
+        leaves.label(budgets, "exponential")
 
 
 class HistogramTreeRegressor(_HistogramTree, PrivateRegressor):
@@ -365,10 +294,6 @@ class HistogramTreeRegressor(_HistogramTree, PrivateRegressor):
 
     _measure = "target"
 
-    def _label(self, curtain: Curtain, tree: Tree, leaves: Mapping[Node, Branch], budget: Fraction) -> None:
-        assert curtain.schema.target is not None
-        tallies = dict.fromkeys(leaves, Tally(measure="target"))
-        sums = curtain.tally(tallies, self._leaf_budgets(leaves, budget))
-        by_leaf = {branch.number: sums[node][0] for node, branch in leaves.items()}
+    def _label(self, leaves: Frontier, budget: Fraction, budgets: dict[Node, Fraction]) -> None:
         ratio = budget if self.delta is None else ratio_for("gaussian", budget)
-        set_means(tree, by_leaf, curtain.schema.target, noise=1 / float(ratio))
+        leaves.average(budgets, noise=1 / float(ratio))

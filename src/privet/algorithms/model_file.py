@@ -100,7 +100,7 @@ def from_dict(data: Any) -> Any:
 def _read(grown: Any, released: str, schema: Schema) -> Tree | Forest | Additive:
     if released == "tree_":
         return Tree.from_dict(grown, schema)
-    boosted = isinstance(grown, dict) and "shapes" in grown
+    boosted = isinstance(grown, dict) and "rounds" in grown
     return Additive.from_dict(grown, schema) if boosted else Forest.from_dict(grown, schema)
 
 

@@ -22,8 +22,9 @@ from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.private_tree import grow_trees
 from privet.algorithms.size import Size, size_share
 from privet.errors import PrivetError
-from privet.privacy.ledger import checked_delta, exact
-from privet.privacy.sensitivity import GRADIENT_ONE, GradientNorm
+from privet.privacy.amounts import checked_delta, exact
+from privet.privacy.fixed_point import GRADIENT_ONE
+from privet.privacy.scores import GradientNorm
 from privet.privacy.zcdp import rho_of, rho_within
 from privet.progress import Progress
 from privet.questions.candidates import Candidates
@@ -31,12 +32,13 @@ from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, public_grid
 from privet.questions.tally import Step, Tally
 from privet.schema import Schema
-from privet.tree.additive import Additive
+from privet.tree.additive import Additive, Round
 from privet.tree.forest import Forest
 from privet.tree.planning import COUNT_SHARE, plan_levels
 from privet.tree.proposals import needs_to_choose
 from privet.tree.public_splits import public_splits
 from privet.tree.rounds import CELLS, LARGEST_MOVE, RIDGE, partitions, pays_off, plan_rounds, signal
+from privet.tree.tree import Tree
 
 METHODS = ("auto", "boosting", "trees")
 
@@ -148,14 +150,12 @@ class PrivateForestClassifier(ForestClassifier):
         return {"tally", "choose", "advance"} | (set() if self.delta is None else {"zcdp"})
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Additive | Forest:
-        self._check_delta(curtain)
         # The grid first: it reads every column, and refuses bad ones before anything is spent.
         grid = public_grid(curtain.schema, None if self.n_trees == 1 else PART_CELLS)
         curtain.grid(grid)
         rho = Fraction(0)
         if self.delta is not None:
             rho = rho_within(budget, checked_delta(self.delta))
-            curtain.ledger.afford(rho)
             if self.n_records is None:
                 rho -= rho_of("geometric", size_share(budget))
         size = Size.of(curtain, start, budget, self.n_records)
@@ -172,11 +172,12 @@ class PrivateForestClassifier(ForestClassifier):
         return self.method == "boosting" or (able and pays_off(n_records, budget, currency, n_classes))
 
     def _boost(self, curtain: Curtain, start: Node, budget: Fraction, n_records: float, grid: Grid) -> Additive:
-        currency, n_classes = start.scope.currency, len(curtain.schema.classes or ())
+        n_classes, scope = len(curtain.schema.classes or ()), curtain.path(start)
+        currency = "epsilon" if self.delta is None else "rho"
         plan = plan_rounds(n_records, budget, currency, n_classes)
         mechanism = "permute_and_flip" if currency == "epsilon" else "exponential"
         ridge = RIDGE / signal(1, plan.tally_budget, currency)
-        boosted = Additive.flat(curtain.schema, grid)
+        rounds: list[Round] = []
         drawn = partitions(grid, CELLS[currency], seed=0)
         with Progress(self.progress, "boosting", len(plan.outputs)) as bar:
             for output, candidates in zip(plan.outputs, drawn):
@@ -188,9 +189,9 @@ class PrivateForestClassifier(ForestClassifier):
                 sums = curtain.tally(asked, plan.tally_budget)[start]
                 values = _newton(sums, ridge)
                 curtain.advance({start: Step(split, tuple(values.tolist()), output)})
-                boosted.add(split, values, sums[:, 1] / GRADIENT_ONE, output)
+                rounds.append(Round.of(split, values, sums[:, 1], output, scope, paid=len(rounds)))
                 bar.advance(1)
-        return boosted
+        return Additive.on(curtain.schema, grid, rounds)
 
     def _parts(self, curtain: Curtain, start: Node, size: Size, grid: Grid) -> Forest:
         n_classes, n_trees = len(curtain.schema.classes or ()), self.n_trees
@@ -200,7 +201,7 @@ class PrivateForestClassifier(ForestClassifier):
         plan = plan_levels(size.n / n_trees, budget, len(splits), n_classes, self.max_depth, margin)
         starts = curtain.parts(start, self.n_trees) if self.n_trees > 1 else [start]
         at_once = max(1, MOST_COUNTS // (2 ** len(plan.inner) * splits.grid.n_cells * n_classes))
-        trees = []
+        trees: tuple[Tree, ...] = ()
         with Progress(self.progress, "growing", self.n_trees * (len(plan.inner) + 1)) as bar:
             for first in range(0, self.n_trees, at_once):
                 batch = starts[first : first + at_once]

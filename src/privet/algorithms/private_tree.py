@@ -8,24 +8,22 @@ records (``privet.tree.planning``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from privet.algorithms.base import PrivateClassifier, check_hint, check_whole
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
-from privet.privacy.sensitivity import CorrectCount
-from privet.questions.candidates import Candidates, Choice, Splits
 from privet.questions.curtain import Curtain, Node
-from privet.questions.grid import Grid, public_grid
-from privet.questions.tally import Tally
+from privet.questions.grid import public_grid
+from privet.questions.splits import Splits
 from privet.schema import Schema
-from privet.tree.growth import Branch, branches, candidates_of, grow_together, sprout
-from privet.tree.planning import COUNT_SHARE, SPLIT_WORTH, Plan, plan_levels
-from privet.tree.proposals import choose, needs_to_choose
+from privet.tree.frontier import Frontier
+from privet.tree.planning import COUNT_SHARE, Plan, plan_levels, stop_log_prior
+from privet.tree.proposals import needs_to_choose
 from privet.tree.public_splits import public_splits
-from privet.tree.tree import Tree, TreeNode
+from privet.tree.tree import Tree
 
 
 class PrivateTreeClassifier(PrivateClassifier):
@@ -120,64 +118,20 @@ def grow_trees(
     plan: Plan,
     counts_budget: Fraction = Fraction(0),
     tell: Callable[[], None] = lambda: None,
-) -> list[Tree]:
+) -> tuple[Tree, ...]:
     """A tree for each start, all of them level by level together; with counts at the leaves if they have a budget.
 
     ``tell`` is called after each level, the last included.
     """
-    grid = splits.grid
-    trees = [Tree(curtain.schema) for _ in starts]
-    frontiers = [sprout(tree, start, grid) for tree, start in zip(trees, starts)]
+    frontier = Frontier.sprout(curtain, starts, splits.grid)
     for level in plan.inner:
-        frontiers = grow_together(curtain, trees, frontiers, splits, level)
+        frontier = frontier.grow(splits, level.score, level.budget)
         tell()
-    last = _choose_last(curtain, trees, frontiers, splits if plan.joint else None, plan.last_budget)
-    leaves: dict[Node, list[TreeNode]] = {}
-    for tree, frontier in zip(trees, frontiers):
-        leaves |= _label(tree, frontier, last, grid)
+    options = frontier.candidates(
+        splits if plan.joint else None, labelled=True, stop=True, stop_log_prior=stop_log_prior(plan.last_budget)
+    )
+    last = frontier.split_and_label(options, frontier.with_saved(plan.last_budget))
     if counts_budget:
-        _count(curtain, leaves, last, counts_budget)
+        frontier.count_last(last, counts_budget)
     tell()
-    return [tree.simplified() for tree in trees]
-
-
-def _choose_last(
-    curtain: Curtain,
-    trees: Sequence[Tree],
-    frontiers: Sequence[Mapping[Node, Branch]],
-    splits: Splits | None,
-    budget: Fraction,
-) -> dict[Node, Choice]:
-    """Choose a split with its labels, or one label, for every branch; without splits a label."""
-    # Stopping counts as a few records more: a split that parts nothing off must not win because there are many such.
-    worth = min(SPLIT_WORTH * float(budget), 500.0)
-    candidates: dict[Node, Candidates] = {}
-    for tree, frontier in zip(trees, frontiers):
-        candidates |= candidates_of(tree, frontier, splits, labelled=True, stop=True, stop_log_prior=worth)
-    budgets = {node: budget + branch.saved for frontier in frontiers for node, branch in frontier.items()}
-    return choose(curtain, candidates, CorrectCount(), budgets)
-
-
-def _label(
-    tree: Tree, frontier: Mapping[Node, Branch], last: Mapping[Node, Choice], grid: Grid
-) -> dict[Node, list[TreeNode]]:
-    """Write the chosen splits and labels into the tree; each branch's leaves."""
-    leaves = {}
-    for node, branch in frontier.items():
-        choice = last[node]
-        ends = [branch] if choice.split is None else branches(tree, branch, choice.split, grid)
-        for end, label in zip(ends, choice.labels or ()):
-            tree.nodes[end.number].label = label
-        leaves[node] = [tree.nodes[end.number] for end in ends]
-    return leaves
-
-
-def _count(
-    curtain: Curtain, leaves: Mapping[Node, list[TreeNode]], last: Mapping[Node, Choice], budget: Fraction
-) -> None:
-    """Noisy class counts for every leaf: those of a last split are the two rows of one table."""
-    tables = {node: () if choice.split is None else (choice.split,) for node, choice in last.items()}
-    counts = curtain.tally({node: Tally(table) for node, table in tables.items()}, budget)
-    for node, own in leaves.items():
-        for leaf, row in zip(own, counts[node]):
-            leaf.counts = tuple(int(count) for count in row)
+    return frontier.finish()

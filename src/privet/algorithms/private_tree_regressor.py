@@ -9,7 +9,7 @@ full range, from two sums that cost what one count costs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -17,10 +17,8 @@ from privet.algorithms.base import PrivateRegressor, check_hint, check_whole
 from privet.algorithms.size import Size
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import public_grid
-from privet.questions.tally import Tally
 from privet.schema import Schema
-from privet.tree.growth import Branch, grow_together, sprout
-from privet.tree.means import set_means
+from privet.tree.frontier import Frontier
 from privet.tree.planning import FOCUS_SHARE, plan_means
 from privet.tree.public_splits import public_splits
 from privet.tree.tree import Tree
@@ -104,7 +102,7 @@ def grow_means(
     max_depth: int,
     n_records: float | None,
     n_trees: Callable[[float], int],
-) -> list[Tree]:
+) -> tuple[Tree, ...]:
     """Trees that share the budget and all records, grown together; ``n_trees`` says how many from n * epsilon.
 
     How deep, and what each level spends, is by the public hint or by a noisy number of records. That, and the middle
@@ -118,19 +116,19 @@ def grow_means(
     worth = size.n * float(left)
     n = n_trees(worth)
     plan = plan_means(size.n, left / n, len(splits), max_depth, size.margin)
-    trees = [Tree(curtain.schema) for _ in range(n)]
-    starts = [start] if n == 1 else curtain.copies(start, n)
-    frontiers = [sprout(tree, root, grid) for tree, root in zip(trees, starts)]
+    frontier = Frontier.sprout(curtain, [start] if n == 1 else curtain.copies(start, n), grid)
     leaf_budget = plan.leaf_budget
     if plan.levels:
         focus(curtain, start, budget * FOCUS_SHARE, TAIL if worth < MUCH else THIN_TAIL)
     else:
         leaf_budget += budget * FOCUS_SHARE / n
     for level in plan.levels:
-        frontiers = grow_together(curtain, trees, frontiers, splits, level)
-    for tree, frontier in zip(trees, frontiers):
-        measure(curtain, tree, frontier, leaf_budget)
-    return [tree.simplified() for tree in trees]
+        frontier = frontier.grow(splits, level.score, level.budget)
+    assert curtain.schema.target is not None
+    curtain.focus(*curtain.schema.target)  # means are over the whole range
+    for own in frontier.by_tree():
+        own.average(own.with_saved(leaf_budget), noise=1 / float(leaf_budget))
+    return frontier.finish()
 
 
 def focus(curtain: Curtain, start: Node, budget: Fraction, tail: Fraction) -> None:
@@ -139,17 +137,3 @@ def focus(curtain: Curtain, start: Node, budget: Fraction, tail: Fraction) -> No
     low, high = curtain.target_quantiles(start, (tail, 1 - tail), budget)
     if low < high:
         curtain.focus(low, high)
-
-
-def measure(curtain: Curtain, tree: Tree, frontier: Mapping[Node, Branch], budget: Fraction) -> None:
-    """A mean over the target's full range for every leaf."""
-    assert curtain.schema.target is not None
-    curtain.focus(*curtain.schema.target)
-    budgets = {node: budget + branch.saved for node, branch in frontier.items()}
-    sums = curtain.tally({node: Tally(measure="target") for node in frontier}, budgets)
-    set_means(
-        tree,
-        {branch.number: sums[node][0] for node, branch in frontier.items()},
-        curtain.schema.target,
-        noise=1 / float(budget),
-    )

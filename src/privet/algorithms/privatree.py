@@ -20,15 +20,16 @@ import numpy as np
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
-from privet.privacy.ledger import exact
+from privet.privacy.amounts import exact
 from privet.privacy.mechanisms import selection_scale
-from privet.privacy.sensitivity import CorrectCount
-from privet.questions.candidates import Candidates, Split
+from privet.privacy.scores import CorrectCount
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Cells, Grid, even_grid, public_grid
+from privet.questions.split import Split
 from privet.questions.tally import Tally
 from privet.schema import Numeric, Schema
-from privet.tree.tree import Rule, Tree
+from privet.tree.frontier import Frontier
+from privet.tree.tree import Tree
 
 BINS = ("quantile", "uniform", "exact")
 
@@ -180,23 +181,12 @@ class PrivaTreeClassifier(PrivateClassifier):
         size, budget = self._size(curtain, start, grid, budget)
         shares = self._shares(grid, len(schema.classes or ()), size, budget)
         tables = self._tables(curtain, start, grid, shares)
-        tree = Tree(schema)
-        frontier: dict[Node, int] = {start: 0}
-        leaves: dict[Node, int] = {}
+        frontier = Frontier.sprout(curtain, [start], grid)
         for _ in range(self.max_depth):
-            done = _done(curtain, list(frontier), grid) if self._stops else set()
-            splits = _find_splits(curtain, [node for node in frontier if node not in done], tables, shares)
-            leaves |= {node: number for node, number in frontier.items() if node not in splits}
-            frontier = {
-                child: number
-                for node, children in curtain.split(splits).items()
-                for child, number in zip(children, tree.grow(frontier[node], Rule.of(splits[node], grid), 2))
-            }
-        leaves |= frontier
-        labels = Candidates(None, len(schema.classes or ()), labelled=True, stop=True)
-        for node, choice in curtain.choose(dict.fromkeys(leaves, labels), CorrectCount(), shares.leaf).items():
-            (tree.nodes[leaves[node]].label,) = choice.labels or ()
-        return tree.simplified()
+            impure = frontier.without(_done(frontier) if self._stops else ())
+            frontier = frontier.split(_find_splits(curtain, list(impure), tables, shares))
+        frontier.ends.label(shares.leaf)
+        return frontier.finish()[0]
 
     def _grid(self, schema: Schema) -> Grid:
         """Public cells: the bins themselves, or what quantiles are looked for among."""
@@ -209,7 +199,8 @@ class PrivaTreeClassifier(PrivateClassifier):
         if self.leaf_share is not None or self.n_records is not None:
             return Fraction(float(self.n_records or 0)), budget
         if self._stops:
-            return Fraction(int(_class_counts(curtain.peek([start])[start], grid).sum())), budget
+            # Every record is in one cell of the first feature.
+            return Fraction(int(curtain.peek([start])[start][: grid.offsets[1]].sum())), budget
         size = Size.of(curtain, start, budget, None)
         return Fraction(size.n), size.left
 
@@ -297,14 +288,9 @@ def _bins(cells: Cells, cuts: Any) -> np.ndarray:
     return np.append(bins, bins[-1] + 1) if cells.special else bins
 
 
-def _class_counts(histogram: np.ndarray, grid: Grid) -> np.ndarray:
-    """Every record is in one cell of the first feature."""
-    return histogram[: grid.offsets[1]].sum(axis=0)
-
-
-def _done(curtain: Curtain, nodes: Sequence[Node], grid: Grid) -> set[Node]:
-    """The nodes that hold one class only or at most one record: exact data, at the price of infinity."""
-    return {node for node, histogram in curtain.peek(nodes).items() if (_class_counts(histogram, grid) > 0).sum() <= 1}
+def _done(frontier: Frontier) -> set[Node]:
+    """The ends that hold one class only or at most one record: exact data, at the price of infinity."""
+    return {node for node, counts in frontier.exact_counts().items() if (counts > 0).sum() <= 1}
 
 
 def _find_splits(

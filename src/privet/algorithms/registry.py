@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
+
+from privet.errors import PrivetError
 
 # A class is registered by one line here; loading a file looks up names here and imports nothing else.
 MODELS = {
@@ -32,7 +36,47 @@ MODELS = {
     "PMPCID3Classifier": "privet.algorithms.baselines.mpc_id3",
 }
 
+DEFAULTS = {"classification": "PrivateTreeClassifier", "regression": "PrivateTreeRegressor"}
+"""What is learned where nobody says what, by the schema's task."""
+
+SET_ELSEWHERE = ("schema", "epsilon", "random_state")
+"""Parameters that callers give in ways of their own, and that are not offered among the others."""
+
 
 def model_class(name: str) -> Any:
     """The registered class of that name."""
     return getattr(import_module(MODELS[name]), name)
+
+
+def find(name: str) -> Any:
+    """The class of that name, or an error that lists them all."""
+    if name not in MODELS:
+        raise PrivetError(f"there is no model {name}: choose one of {', '.join(MODELS)}")
+    return model_class(name)
+
+
+def parameters(kind: Any) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a class, with their defaults."""
+    return {name: own for name, own in inspect.signature(kind.__init__).parameters.items() if name != "self"}
+
+
+def make(name: str, /, **params: Any) -> Any:
+    """A model by the name of its class, its parameters checked: against its schema, too, if that is among them."""
+    kind = find(name)
+    known = parameters(kind)
+    if unknown := [param for param in params if param not in known]:
+        free = ", ".join(own for own in known if own not in SET_ELSEWHERE)
+        raise PrivetError(f"{name} has no parameter {unknown[0]}; it has {free}")
+    model = kind(**params)
+    try:
+        model._budget()  # parameters that make no sense are refused before any record is read
+    except TypeError as error:
+        raise PrivetError(f"a parameter of {name} is of a wrong type: see privet models {name}") from error
+    if params.get("schema") is not None:
+        model._check_schema(params["schema"])
+    return model
+
+
+def grown_of(model: Any) -> Any:
+    """What a fitted model has grown: a tree, a forest, or their hidden kinds."""
+    return getattr(model, model._released)

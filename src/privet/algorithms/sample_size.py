@@ -11,7 +11,7 @@ from typing import Any
 from privet.algorithms.base import check_whole, is_number
 from privet.algorithms.top_down import shares
 from privet.errors import PrivetError
-from privet.privacy.ledger import exact
+from privet.privacy.amounts import exact
 
 LN2 = Decimal(2).ln()
 

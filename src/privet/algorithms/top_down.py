@@ -9,26 +9,30 @@ on its depth.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
+from privet.curators.desk import Desk
 from privet.errors import PrivetError, SchemaError
-from privet.privacy.ledger import Scope, exact
+from privet.privacy.amounts import exact
 from privet.privacy.receipt import Receipt
-from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, RootGini, Score
-from privet.questions.candidates import Candidates, Split, Splits
+from privet.privacy.scores import Entropy, Gini, RootGini, Score
+from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.linear_maps import left_counts
+from privet.questions.split import Split
+from privet.questions.splits import Splits
 from privet.questions.tally import Tally
 from privet.schema import Schema
-from privet.tree.best_first import Leaf, Offer, grow_best_first
+from privet.tree.best_first import Offer, grow_best_first
 from privet.tree.criteria import CRITERIA, gain
+from privet.tree.frontier import End, Frontier
 from privet.tree.planning import SIZE_SHARE
 from privet.tree.splitting_class import SplittingClass
 from privet.tree.tree import Tree
@@ -228,11 +232,11 @@ class TopDownClassifier(PrivateClassifier):
         functions = offered.functions(curtain.schema)
         start, budget = self._with_delta(curtain, start, budget)
         curtain.grid(functions.grid)
-        private_split = self._private_split(curtain, functions, start, budget)
-        tree = Tree(curtain.schema)
-        leaves = grow_best_first(curtain, tree, start, functions.grid, private_split, int(self.max_nodes))
-        private_split.label(tree, leaves)
-        return tree.simplified()
+        private_split = self._kind()(self, curtain, functions, start, budget)
+        frontier = Frontier.sprout(curtain, [start], functions.grid)
+        leaves = grow_best_first(frontier, private_split, int(self.max_nodes))
+        private_split.label(leaves)
+        return leaves.finish()[0]
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         rho = set() if self.delta is None else {"zcdp"}
@@ -242,20 +246,17 @@ class TopDownClassifier(PrivateClassifier):
             return {"tally", "choose_each"} | rho
         return {"choose", "peek"} if self.variant == "published" else {"tally", "choose"} | rho
 
-    def _private_split(self, curtain: Curtain, functions: Splits, start: Node, budget: Fraction) -> BudgetedSplit:
+    def _kind(self) -> type[BudgetedSplit]:
         from privet.algorithms.distributed_split import LocalRNM, NoisyCounts, PrintedLocalRNM, PrintedNoisyCounts
 
         kinds: dict[str, tuple[type[BudgetedSplit], type[BudgetedSplit]]] = {
             "noisy_counts": (NoisyCounts, PrintedNoisyCounts),
             "local_rnm": (LocalRNM, PrintedLocalRNM),
         }
-        kind = kinds.get(self.split, (SoundSplit, PublishedSplit))[self.variant == "published"]
-        for question in sorted(kind.questions - curtain.capabilities):
-            curtain._cannot(question)
-        return kind(self, curtain, functions, start, budget)
+        return kinds.get(self.split, (SoundSplit, PublishedSplit))[self.variant == "published"]
 
-    def _receipt(self, curtain: Curtain, roots: Sequence[Scope], budget: Fraction) -> Receipt:
-        receipt = super()._receipt(curtain, roots, budget)
+    def _receipt(self, curator: Desk, budget: Fraction) -> Receipt:
+        receipt = super()._receipt(curator, budget)
         return replace(receipt, shortfall=SHORTFALLS[self.split]) if receipt.spent > budget else receipt
 
 
@@ -264,8 +265,6 @@ class TopDownClassifier(PrivateClassifier):
 
 class BudgetedSplit:
     """What all share: how the budget is dealt out, which leaves are too small, and how they are labelled."""
-
-    questions: ClassVar[frozenset[str]] = frozenset({"choose", "tally"})
 
     def __init__(
         self, model: TopDownClassifier, curtain: Curtain, functions: Splits, start: Node, budget: Fraction
@@ -277,24 +276,18 @@ class BudgetedSplit:
         self.min_weight = float(model.error) / model.max_nodes
 
     def budget(self, depth: int) -> Fraction:
-        """What a node at this depth may spend; nothing beyond the largest one."""
-        return self.split_budget * self.shares[depth - 1] if depth <= len(self.shares) else Fraction(0)
+        """What a node at this depth may spend, the root's is 0; nothing beyond the largest one."""
+        return self.split_budget * self.shares[depth] if depth < len(self.shares) else Fraction(0)
 
-    def offers(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
+    def offers(self, leaves: Mapping[Node, End]) -> dict[Node, Offer]:
         raise NotImplementedError
 
-    def weights(self, offer: Offer, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
+    def weights(self, offer: Offer, children: Frontier) -> tuple[float, ...]:
         return offer.weights  # counted with the split
 
-    def label(self, tree: Tree, leaves: Mapping[Node, Leaf]) -> None:
+    def label(self, leaves: Frontier) -> None:
         """Choose a label for every leaf."""
-        options = Candidates(None, len(self.curtain.schema.classes or ()), labelled=True, stop=True)
-        mechanism = MECHANISMS[self.model.split]
-        chosen = self.curtain.choose(
-            dict.fromkeys(leaves, options), CorrectCount(), self.leaf_budget, mechanism=mechanism
-        )
-        for node, choice in chosen.items():
-            (tree.nodes[leaves[node].branch.number].label,) = choice.labels or ()
+        leaves.label(self.leaf_budget, MECHANISMS[self.model.split])
 
 
 class SoundSplit(BudgetedSplit):
@@ -314,11 +307,11 @@ class SoundSplit(BudgetedSplit):
         self.score = selection_score(model.criterion, self.size)
         self.n_classes = len(curtain.schema.classes or ())
 
-    def offers(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
+    def offers(self, leaves: Mapping[Node, End]) -> dict[Node, Offer]:
         candidates = {
-            node: Candidates(self.functions, self.n_classes, self.functions.allowed_within(leaf.branch.reachable))
-            for node, leaf in leaves.items()
-            if self._worth_asking(leaf)
+            node: Candidates(self.functions, self.n_classes, self.functions.allowed_within(end.reachable))
+            for node, end in leaves.items()
+            if self._worth_asking(end)
         }
         candidates = {node: options for node, options in candidates.items() if len(options)}
         counted = self.counted(candidates, {node: self.budget(leaves[node].depth) for node in candidates})
@@ -346,9 +339,9 @@ class SoundSplit(BudgetedSplit):
         )
         return {node: (split, counts[node]) for node, split in splits.items()}
 
-    def _worth_asking(self, leaf: Leaf) -> bool:
+    def _worth_asking(self, end: End) -> bool:
         """Not if it weighs too little, nor if its noise would be larger than all records together."""
-        return leaf.weight >= self.min_weight and self.budget(leaf.depth) * self.size >= 1
+        return end.weight >= self.min_weight and self.budget(end.depth) * self.size >= 1
 
 
 class PublishedSplit(BudgetedSplit):
@@ -358,40 +351,39 @@ class PublishedSplit(BudgetedSplit):
         self, model: TopDownClassifier, curtain: Curtain, functions: Splits, start: Node, budget: Fraction
     ) -> None:
         super().__init__(model, curtain, functions, start, budget)
-        self.start = start
-        self.size = int(self._sizes(curtain.peek([start])[start][None])[0])
+        self.size = int(self._totals(curtain.peek([start])[start]).sum())
         self.leaf_budget /= 2  # its report-noisy-max has noise of 2 / budget
 
-    def offers(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
+    def offers(self, leaves: Mapping[Node, End]) -> dict[Node, Offer]:
         offers = {}
-        for node, leaf in leaves.items():
-            offer = self._report_noisy_max(node, leaf.depth)
-            if offer is not None and offer.gain > self.model.min_gain and leaf.weight >= self.min_weight:
+        for node, end in leaves.items():
+            offer = self._report_noisy_max(node, end.depth)
+            if offer is not None and offer.gain > self.model.min_gain and end.weight >= self.min_weight:
                 offers[node] = offer
         return offers
 
     def _report_noisy_max(self, node: Node, depth: int) -> Offer | None:
         # The root's split has all of its budget; below, half of it is for the weight.
-        budget = self.budget(depth) if node is self.start else self.budget(depth) / 2
+        budget = self.budget(depth) / (2 if depth else 1)
         if not budget or not len(self.functions):
             return None
         histogram = self.curtain.peek([node])[node]
         left = left_counts(self.functions, histogram)
-        whole = histogram[: self.functions.grid.offsets[1]].sum(axis=0)  # every record is in one cell of a feature
+        whole = self._totals(histogram)
         gains = gain(self.model.criterion, np.stack([left, whole - left], axis=1))
         scale = 2 * CLAIMED[self.model.criterion](max(int(whole.sum()), 1)) / float(budget)
         noisy = self._noise(np.rint(gains * FIXED_POINT).astype(np.int64), scale * FIXED_POINT)
         best = int(noisy.argmax())
         return Offer(self.functions.split(best), float(noisy[best]) / FIXED_POINT)
 
-    def weights(self, offer: Offer, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
-        sizes = self._sizes(np.stack(list(self.curtain.peek(nodes).values())))
-        budget = float(self.budget(depth))
+    def weights(self, offer: Offer, children: Frontier) -> tuple[float, ...]:
+        sizes = np.array([counts.sum() for counts in children.exact_counts().values()])
+        budget = float(max(self.budget(end.depth) for end in children.values()))
         noisy = self._noise(sizes, 2 / budget) if budget else sizes * 0
         return tuple(noisy / max(self.size, 1))
 
-    def _sizes(self, histograms: np.ndarray) -> np.ndarray:
-        return histograms[:, : self.functions.grid.offsets[1]].sum(axis=(1, 2))
+    def _totals(self, histogram: np.ndarray) -> np.ndarray:
+        return histogram[: self.functions.grid.offsets[1]].sum(axis=0)  # every record is in one cell of a feature
 
     def _noise(self, values: np.ndarray, scale: float) -> np.ndarray:
         return self.curtain.noise(values, min(scale, 2.0**52))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from privet.algorithms.registry import grown_of
 from privet.audit.event import comparable
 from privet.audit.pair import Pair, Table, fresh
 from privet.errors import PrivetError
@@ -113,12 +114,12 @@ class Release:
 
 def released(model: Any) -> str:
     """Everything that a fitted model of ours makes public, as text: its trees and its receipt."""
-    return json.dumps([getattr(model, model._released).to_dict(), model.privacy_.to_dict()])
+    return json.dumps([grown_of(model).to_dict(), model.privacy_.to_dict()])
 
 
 def tree_views(model: Any) -> dict[str, Any]:
     """The whole release, and parts of it that fewer runs can count."""
-    grown = getattr(model, model._released)
+    grown = grown_of(model)
     if isinstance(grown, Additive):
         return {
             "release": released(model),

@@ -12,6 +12,7 @@ from unittest.mock import patch
 import numpy as np
 
 from privet.errors import PrivetError
+from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.laws import (
     log_exponential,
     log_gaussian,
@@ -22,7 +23,7 @@ from privet.privacy.laws import (
     log_permute_and_flip,
     log_report_noisy_max,
 )
-from privet.privacy.sensitivity import TARGET_ONE, JointQuantiles
+from privet.privacy.scores import JointQuantiles
 
 Transcript = tuple[int, ...]
 Window = tuple[int, int]

@@ -194,7 +194,10 @@ def fit(
         privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json \\
             --model PrivateTreeClassifier --set max_depth=3 --set leaves=counts
     """
-    from privet.cli import models
+    from privet.algorithms.registry import DEFAULTS, make
+    from privet.cli.checks import refuse_void, warn_if_void
+    from privet.cli.models import settings as parameters
+    from privet.cli.models import summary
     from privet.errors import SchemaError
     from privet.schema import Schema
 
@@ -202,27 +205,26 @@ def fit(
     public = Schema.from_toml(schema)
     if public.label is None:
         raise SchemaError(f"{schema} does not say which column is the label: set name under [label]")
-    model = model or models.DEFAULTS[public.task]
+    model = model or DEFAULTS[public.task]
     short = {"max_depth": max_depth, "leaves": leaves, "n_records": n_records}
     given = [f"{name}={value}" for name, value in short.items() if value is not None]
-    params = models.settings([*given, *(settings or ())])
+    params = parameters([*given, *(settings or ())])
     if strict:
-        _refuse_void(public.unconfirmed, seed, params)
+        refuse_void(public.unconfirmed, seed, params)
 
     with working("Loading"):
         from privet.tables.table import read_file
 
-        learner = models.make(model, schema=public, epsilon=epsilon, random_state=seed, **params)
-        learner._check_schema(public)
+        learner = make(model, schema=public, epsilon=epsilon, random_state=seed, **params)
     with working("Reading the data"):
         X, y = read_file(data, public)
     with working(f"Learning: {model}"):
         learner.fit(X, y)
     learner.save(target)
-    say(_summary(learner), style="bold")
+    say(summary(learner), style="bold")
     say(f"\nReceipt\n{learner.privacy_}\n")
     say(f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
-    _warn_if_void(learner.privacy_)
+    warn_if_void(learner.privacy_)
 
 
 @app.command("models")
@@ -292,17 +294,18 @@ def show(
         privet show model.json
     """
     from privet.algorithms.model_file import to_dict
-    from privet.cli.checks import check_model
+    from privet.cli.checks import check_model, warn_if_void
+    from privet.cli.models import summary
 
     tree = _load(model)
     if as_json:
         print(json.dumps(to_dict(tree), indent=1))
     else:
-        say(_summary(tree), style="bold")
+        say(summary(tree), style="bold")
         say(f"\nRules\n{tree.export_text()}\n\nReceipt\n{tree.privacy_}")
     check_model(tree)
     if not as_json:
-        _warn_if_void(tree.privacy_)
+        warn_if_void(tree.privacy_)
 
 
 @app.command()
@@ -319,7 +322,7 @@ def verify(model: Model, strict: Strict = False) -> None:
     """
     from privet.cli.checks import check_event, check_model
     from privet.errors import ReceiptError
-    from privet.privacy.ledger import show as amount
+    from privet.privacy.amounts import show as amount
 
     tree = _load(model)
     receipt = tree.privacy_
@@ -408,37 +411,6 @@ def _load(path: Path) -> Any:
     from privet.algorithms.model_file import load
 
     return load(path)
-
-
-def _summary(model: Any) -> str:
-    grown = getattr(model, model._released)
-    if hasattr(grown, "shapes"):
-        used = sum(bool(shape.values.any()) for shape in grown.shapes)
-        return f"{type(model).__name__}: boosted, {used} of {len(grown.shapes)} features"
-    n_leaves = len(grown.leaves)
-    trees = f"{len(grown.trees)} trees, " if hasattr(grown, "trees") else ""
-    return f"{type(model).__name__}: {trees}depth {grown.depth}, {n_leaves} {'leaf' if n_leaves == 1 else 'leaves'}"
-
-
-def _refuse_void(unconfirmed: tuple[str, ...], seed: int | None, params: dict[str, Any]) -> None:
-    from privet.errors import ReceiptError
-
-    if params.get("variant") == "published":
-        raise ReceiptError("a published variant may cost more than it claims, and --strict asks for a guarantee")
-    if seed is not None:
-        raise ReceiptError("--seed would make the receipt void, and --strict asks for one that is not")
-    if unconfirmed:
-        raise ReceiptError(
-            f"the receipt would be void, and --strict asks for one that is not: confirm {', '.join(unconfirmed)} "
-            "in the schema and delete the lines 'inferred = true'"
-        )
-
-
-def _warn_if_void(receipt: Any) -> None:
-    if receipt.shortfall:
-        warn(f"this costs more than it claims: {receipt.shortfall}")
-    if receipt.void:
-        warn(f"the receipt is VOID, no guarantee holds: {'; '.join(receipt.void)}")
 
 
 def main() -> None:

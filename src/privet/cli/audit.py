@@ -87,12 +87,12 @@ def audit_estimators(
 
 def estimators(name: str, epsilon: float, given: Sequence[str] = ()) -> dict[str, Any]:
     """Ours by name, all of ours, or a stranger's as ``package.module:Class``, made with ``epsilon`` and ``given``."""
-    from privet.algorithms.registry import MODELS
+    from privet.algorithms.registry import MODELS, make
     from privet.audit.claims.privet import sound_estimators
 
     params = models.settings(given)
     if name in MODELS:
-        return {" ".join([name, *given]): models.make(name, epsilon=epsilon, **params)}
+        return {" ".join([name, *given]): make(name, epsilon=epsilon, **params)}
     module, _, kind = name.partition(":")
     if kind and all(part.isidentifier() for part in (*module.split("."), *kind.split("."))):
         return {name: _made(_looked_up(_imported(module), kind), epsilon, params)}
@@ -117,11 +117,11 @@ def _imported(module: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name if error.name is not None and error.name != module else ""
         why = f"it needs {missing}, which is not there" if missing else "is it installed, and its folder in PYTHONPATH?"
-        raise PrivetError(f"{module} cannot be imported; {why}") from None
+        raise PrivetError(f"{module} cannot be imported; {why}") from error
     except SyntaxError as error:
-        raise PrivetError(f"{module} cannot be imported: SyntaxError in line {error.lineno}") from None
+        raise PrivetError(f"{module} cannot be imported: SyntaxError in line {error.lineno}") from error
     except Exception as error:
-        raise PrivetError(f"{module} cannot be imported: it raises {type(error).__name__}") from None
+        raise PrivetError(f"{module} cannot be imported: it raises {type(error).__name__}") from error
 
 
 def _looked_up(module: Any, kind: str) -> Any:

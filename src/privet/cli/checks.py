@@ -6,9 +6,11 @@ import math
 from fractions import Fraction
 from typing import Any
 
+from privet.cli.screen import warn
 from privet.errors import ReceiptError
-from privet.privacy.ledger import exact
-from privet.privacy.receipt import Event, Receipt, spending
+from privet.privacy.amounts import exact
+from privet.privacy.event import Event, spending
+from privet.privacy.receipt import Receipt
 
 
 def check_event(number: int, event: Event, at_delta: Fraction = Fraction(0)) -> tuple[bool, str]:
@@ -42,3 +44,23 @@ def check_model(model: Any) -> None:
         raise ReceiptError("The receipt claims another epsilon than the model's own parameter.")
     if model.schema_.unconfirmed and not receipt.void:
         raise ReceiptError("The schema has fields that were read off the data, and the receipt does not say so.")
+
+
+def refuse_void(unconfirmed: tuple[str, ...], seed: int | None, params: dict[str, Any]) -> None:
+    """Raise, before anything is learned, if the receipt could not be a guarantee."""
+    if params.get("variant") == "published":
+        raise ReceiptError("a published variant may cost more than it claims, and --strict asks for a guarantee")
+    if seed is not None:
+        raise ReceiptError("--seed would make the receipt void, and --strict asks for one that is not")
+    if unconfirmed:
+        raise ReceiptError(
+            f"the receipt would be void, and --strict asks for one that is not: confirm {', '.join(unconfirmed)} "
+            "in the schema and delete the lines 'inferred = true'"
+        )
+
+
+def warn_if_void(receipt: Receipt) -> None:
+    if receipt.shortfall:
+        warn(f"this costs more than it claims: {receipt.shortfall}")
+    if receipt.void:
+        warn(f"the receipt is VOID, no guarantee holds: {'; '.join(receipt.void)}")

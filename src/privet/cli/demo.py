@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from privet.cli.screen import say, warn, working
-from privet.privacy.ledger import show
+from privet.privacy.amounts import show
 
 DEPTH = 4
 TEST_SHARE = 0.3

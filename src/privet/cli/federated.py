@@ -10,8 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
+from privet.algorithms.registry import make
 from privet.cli.files import check_output, whole
-from privet.cli.models import make, settings
+from privet.cli.logs import errors_in
+from privet.cli.models import settings
 from privet.cli.screen import say, warn
 from privet.errors import PrivetError
 
@@ -78,6 +80,7 @@ def party(config: ConfigPath, flower_log: FlowerLog = None) -> None:
 
     Records stay here. Every question is charged to this party's own limit
     before it is answered, and written to questions.log in its state folder.
+    What goes wrong is in errors.log there, which may quote records.
 
     Example:
 
@@ -87,7 +90,9 @@ def party(config: ConfigPath, flower_log: FlowerLog = None) -> None:
     from privet.consortium.federated.service import serve_party
 
     signal.signal(signal.SIGTERM, lambda *_: _stop())
-    serve_party(PartyConfig.read(config), say, flower_log)
+    own = PartyConfig.read(config)
+    with errors_in(own.state / "errors.log"):
+        serve_party(own, say, flower_log)
 
 
 @federated.command()

@@ -1,17 +1,15 @@
-"""Models by name: every class in ``registry.MODELS``, made with what ``--set name=value`` says."""
+"""What ``--set name=value`` says, and what is shown of models."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from privet.algorithms.registry import MODELS, find, grown_of, parameters
 from privet.cli.screen import say
 from privet.errors import PrivetError
-
-DEFAULTS = {"classification": "PrivateTreeClassifier", "regression": "PrivateTreeRegressor"}
-"""What is learned where nobody says what, by the schema's task."""
 
 OPTIONS = {"schema": "--schema", "epsilon": "--epsilon", "random_state": "--seed"}
 """Parameters that have an option of their own."""
@@ -48,40 +46,8 @@ def _value(text: str) -> Any:
     return value if isinstance(value, int | float) else text
 
 
-def make(name: str, **params: Any) -> Any:
-    """A model by the name of its class, its parameters checked."""
-    kind = find(name)
-    known = parameters(kind)
-    for param in params:
-        if param not in known:
-            free = ", ".join(own for own in known if own not in OPTIONS)
-            raise PrivetError(f"{name} has no parameter {param}; it has {free}")
-    model = kind(**params)
-    try:
-        model._budget()  # parameters that make no sense are refused before any record is read
-    except TypeError:
-        raise PrivetError(f"a parameter of {name} is of a wrong type: see privet models {name}") from None
-    return model
-
-
-def find(name: str) -> Any:
-    """The class of that name."""
-    from privet.algorithms.registry import MODELS, model_class
-
-    if name not in MODELS:
-        raise PrivetError(f"there is no model {name}: choose one of {', '.join(MODELS)}")
-    return model_class(name)
-
-
-def parameters(kind: Any) -> Mapping[str, inspect.Parameter]:
-    """The parameters of a class, with their defaults."""
-    return {name: own for name, own in inspect.signature(kind.__init__).parameters.items() if name != "self"}
-
-
 def show(name: str | None) -> None:
     """Every model with one line about it, or all about one."""
-    from privet.algorithms.registry import MODELS
-
     if name is not None:
         kind = find(name)
         say(inspect.getdoc(kind) or "")
@@ -92,3 +58,14 @@ def show(name: str | None) -> None:
     for each in MODELS:
         first = (inspect.getdoc(find(each)) or "").partition("\n")[0]
         say(f"{each:{width}}  {first}")
+
+
+def summary(model: Any) -> str:
+    """One line about what a model has grown."""
+    grown = grown_of(model)
+    if hasattr(grown, "shapes"):
+        used = sum(bool(shape.values.any()) for shape in grown.shapes)
+        return f"{type(model).__name__}: boosted, {used} of {len(grown.shapes)} features"
+    n_leaves = len(grown.leaves)
+    trees = f"{len(grown.trees)} trees, " if hasattr(grown, "trees") else ""
+    return f"{type(model).__name__}: {trees}depth {grown.depth}, {n_leaves} {'leaf' if n_leaves == 1 else 'leaves'}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import signal
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from privet.cli.files import check_output, whole
+from privet.cli.logs import errors_in
 from privet.cli.models import settings
 from privet.cli.screen import say, warn, working
 from privet.errors import PrivetError
@@ -80,7 +82,8 @@ def server(
     """Run one of the three servers, until it is interrupted.
 
     It answers trainers up to the epsilon in its file, all together. What was
-    spent is kept in a file beside it, so that a restart forgets nothing.
+    spent is kept in a file beside it, so that a restart forgets nothing;
+    what goes wrong is in CONFIG.errors.log.
 
     Example:
 
@@ -90,11 +93,8 @@ def server(
     from privet.consortium.servers.service import Server
 
     signal.signal(signal.SIGTERM, lambda *_: _stop())
-    running = Server(Config.read(config), progress=say)
-    try:
+    with errors_in(config.with_suffix(".errors.log")), closing(Server(Config.read(config), progress=say)) as running:
         running.serve(once=once)
-    finally:
-        running.close()
 
 
 @mpc.command()
@@ -108,13 +108,14 @@ def share(
     alone are random numbers. For a hidden tree it gets shares of the rows.
     An owner of some of the features says in its file which (features), and
     how many seconds it waits for a trainer (patience, an hour otherwise).
+    What goes wrong is in CONFIG.errors.log, which may quote records.
 
     Example:
 
         privet mpc share hospital.toml patients.csv
     """
+    from privet.consortium.servers.client import share as run
     from privet.consortium.servers.config import Config
-    from privet.consortium.servers.service import share as run
     from privet.curators.owners.mpc_owner import held_of
     from privet.schema import Schema
     from privet.tables.table import read_file
@@ -130,7 +131,8 @@ def share(
         read = held_of(schema, names)
     with working("Reading the data"):
         X, y = read_file(data, read, with_label=with_label)
-    run(known, X, y, schema, progress=say)
+    with errors_in(config.with_suffix(".errors.log")):
+        run(known, X, y, schema, progress=say)
 
 
 @mpc.command()
@@ -163,9 +165,9 @@ def train(
         privet mpc train trainer.toml --epsilon 0.5 -o hidden.json --hidden
     """
     from privet.algorithms.model_file import from_dict
-    from privet.cli.models import make
+    from privet.algorithms.registry import make
+    from privet.consortium.servers.client import train as run
     from privet.consortium.servers.config import Config
-    from privet.consortium.servers.service import train as run
 
     target = check_output(output, force, config)
     params: dict[str, Any] = {"epsilon": epsilon, **settings(given or ())}
@@ -212,8 +214,8 @@ def predict(
     import pyarrow as pa
 
     from privet.cli.files import rows_to
+    from privet.consortium.servers.client import predict as run
     from privet.consortium.servers.config import Config
-    from privet.consortium.servers.hidden_service import predict as run
     from privet.consortium.servers.store import read_public
     from privet.schema import Schema
     from privet.tables.table import read_file

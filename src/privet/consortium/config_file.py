@@ -18,7 +18,7 @@ class ConfigFile:
         try:
             self.data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise PrivetError(f"{path} is not TOML: {error}") from None
+            raise PrivetError(f"{path} is not TOML: {error}") from error
 
     def allow(self, known: Collection[str]) -> None:
         """Raise for a name that nothing reads."""

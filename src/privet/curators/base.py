@@ -1,10 +1,37 @@
-"""What every curator is: it holds records and answers private questions about them."""
+"""What every curator is: it holds records, or knows who does, and opens a desk for each fit."""
 
 from __future__ import annotations
 
-from privet.questions.curtain import Budget, Curtain, Node, budgets
-from privet.questions.tally import Step, Tally
+from abc import ABC, abstractmethod
 
-Curator = Curtain
+from privet.curators.desk import Desk
+from privet.privacy.ledger import Ledger
+from privet.schema import Schema
 
-__all__ = ["Budget", "Curator", "Node", "Step", "Tally", "budgets"]
+
+class Curator(ABC):
+    """Holds the records behind the curtain. ``open`` begins a fit.
+
+    ``trust`` says in one sentence who has to be trusted with what. ``void`` lists reasons why no guarantee holds.
+    ``capabilities`` follow from what the curator's room implements.
+    """
+
+    schema: Schema
+    ledger: Ledger
+    trust: str
+    void: tuple[str, ...] = ()
+    capabilities: frozenset[str]
+
+    @abstractmethod
+    def open(self) -> Desk:
+        """A desk for one fit, with structure of its own: fits do not see each other's."""
+
+
+def reasons_void(schema: Schema, *, reproducible: bool) -> tuple[str, ...]:
+    """Why what is learned from these records has no guarantee, if so."""
+    reasons = []
+    if schema.unconfirmed:
+        reasons.append(f"schema inferred from the data: {', '.join(schema.unconfirmed)}")
+    if reproducible:
+        reasons.append("random_state: the noise can be reproduced")
+    return tuple(reasons)

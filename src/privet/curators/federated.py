@@ -10,27 +10,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
-from weakref import WeakKeyDictionary
+from fractions import Fraction
+from itertools import count
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import numpy as np
 
-from privet.consortium.federated.coordinator import Coordinator
-from privet.consortium.federated.journal import Journal
-from privet.curators.base import Budget, Node, Tally, budgets
-from privet.curators.memory import MOST_RECORDS
+from privet.curators.base import Curator, reasons_void
+from privet.curators.desk import Desk, capabilities_of
 from privet.curators.owners.party_records import SHARES
-from privet.curators.owners.records_at_owner import schema_digest
-from privet.curators.remote import RemoteCurator
-from privet.errors import FederatedError
-from privet.privacy.ledger import Ledger, Scope
-from privet.privacy.mechanisms import SecureMechanisms
-from privet.privacy.sensitivity import GRADIENT_ONE, ONE, TARGET_ONE, Score
-from privet.questions.candidates import Candidates, Choice, Split, Splits
+from privet.curators.records import MOST_RECORDS
+from privet.curators.remote import Numbered, RemoteRoom
+from privet.errors import FederatedError, LeakError
+from privet.privacy.event import Event
+from privet.privacy.fixed_point import GRADIENT_ONE, ONE, TARGET_ONE
+from privet.privacy.ledger import Ledger
+from privet.privacy.scope import Scope
+from privet.privacy.scores import Score
+from privet.questions.candidates import Candidates
 from privet.questions.codec import (
     budget_words,
     candidates_words,
     choice_of,
+    entries,
     splits_words,
     tables_words,
     tally_words,
@@ -38,151 +41,169 @@ from privet.questions.codec import (
 )
 from privet.questions.grid import Grid
 from privet.questions.multiway import Multiway
+from privet.questions.split import Choice, Split
+from privet.questions.splits import Splits
+from privet.questions.tally import Tally
 from privet.schema import Schema
 
-if TYPE_CHECKING:
-    from privet.consortium.federated.channel import Channel
-    from privet.consortium.federated.identity import Known
-
 TAIL = 1024
-"""So many noise scales are never exceeded: the chance is exp(-1024)."""
+"""Noise never exceeds this many of its scales: the chance is exp(-1024)."""
 
 
-class FederatedCurator(RemoteCurator):
-    """The coordinator's curator, for the parties of a channel.
-
-    ``noise="shared"``: each owner adds a share, and sums are masked; the noise is enough against
-    ``tolerated_colluders`` owners who collude with the coordinator, with ``tolerated_dropouts`` owners missing.
-    ``noise="own"``: each owner adds the whole noise and masks nothing, so that nobody has to be trusted; sums have as
-    many times the variance as there are owners. A model with a ``delta`` needs one here, or in the ledger; its noise is
-    Skellam's where it is shared, and Gaussian where each owner draws its own. ``journal`` lets a run be taken up again;
-    with ``known``, the owners' public keys, their signatures are checked here, too.
+class AgreedTerms(Protocol):
+    """What the owners have agreed on before anything is asked. ``noise`` is "shared", a share from each owner, or
+    "own", the whole from each.
     """
 
-    capabilities = frozenset({"tally", "choose_each", "owner_sum", "copies", "parts", "focus", "zcdp"})
+    @property
+    def parties(self) -> Sequence[str]: ...
+    @property
+    def noise(self) -> str: ...
+    @property
+    def trust(self) -> str: ...
+
+
+class AsksOwners(Protocol):
+    """Brings questions to the owners and gives back sums over them (``consortium/federated/coordinator.py``)."""
+
+    @property
+    def terms(self) -> AgreedTerms: ...
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether some owner draws noise from a seed."""
+        ...
+
+    def tell(self, **what: Any) -> None:
+        """Let every owner do something that has no answer."""
+        ...
+
+    def sum(self, question: dict[str, Any], n: int, largest: int) -> np.ndarray:
+        """The sum over owners of ``n`` integers, none of them beyond ``largest``."""
+        ...
+
+    def each(self, question: dict[str, Any], read: Callable[[Any], Any]) -> list[Any]:
+        """What each owner says, as ``read`` understands it; ``read`` raises for what it was not asked for."""
+        ...
+
+
+class FederatedCurator(Curator):
+    """Charges here, and has its coordinator ask the owners, who noise, mask and answer.
+
+    ``delta`` is for the ledger that it opens where it is given none; a model with a delta needs one in either. Noise is
+    then Skellam's where it is shared, and Gaussian where each owner draws its own.
+    ``consortium/federated/curator.py`` makes one for the parties of a channel.
+    """
 
     def __init__(
-        self,
-        schema: Schema,
-        channel: Channel,
-        *,
-        tolerated_colluders: int = 1,
-        tolerated_dropouts: int = 0,
-        noise: str = "shared",
-        delta: float | None = None,
-        ledger: Ledger | None = None,
-        known: Known | None = None,
-        journal: Journal | None = None,
-        progress: Callable[[str], None] = lambda said: None,
+        self, schema: Schema, coordinator: AsksOwners, *, delta: float | None = None, ledger: Ledger | None = None
     ) -> None:
-        own = ledger or Ledger.current() or Ledger(math.inf, delta, whole_orders=True)
-        super().__init__(schema, own, SecureMechanisms())
-        self.coordinator = Coordinator(
-            channel,
-            schema_digest(schema),
-            colluders=tolerated_colluders,
-            dropouts=tolerated_dropouts,
-            noise=noise,
-            known=known,
-            journal=journal,
-            progress=progress,
-        )
-        self.trust = self.coordinator.terms.trust
-        if noise == "shared":
+        self.schema = schema
+        self.ledger = ledger or Ledger.current() or Ledger(math.inf, delta, whole_orders=True)
+        self.coordinator = coordinator
+        self.trust = coordinator.terms.trust
+        self.void = reasons_void(schema, reproducible=coordinator.reproducible)
+        self.capabilities = capabilities_of(FederatedRoom)
+        self._numbers = count()
+
+    def open(self) -> Desk:
+        room = FederatedRoom(self.schema, self._numbers, self.coordinator)
+        return Desk(self.schema, self.ledger, room, trust=self.trust, void=self.void)
+
+
+class FederatedRoom(RemoteRoom):
+    """Questions that were checked and charged, brought to the owners."""
+
+    noises: Mapping[str, str] = MappingProxyType({"epsilon": "geometric", "rho": "gaussian"})
+
+    def __init__(self, schema: Schema, numbers: count[int], coordinator: AsksOwners) -> None:
+        super().__init__(schema, numbers)
+        self._coordinator = coordinator
+        self.n_owners = len(coordinator.terms.parties)
+        if coordinator.terms.noise == "shared":
             self.noises = SHARES
-        self.n_owners = len(self.coordinator.terms.parties)
-        if self.coordinator.reproducible:
-            self.void = (*self.void, "random_state: the noise can be reproduced")
-        self._told_splits: WeakKeyDictionary[Splits | Multiway, str] = WeakKeyDictionary()
+        self._range = schema.target
+        self._told_splits: dict[int, tuple[Splits | Multiway, str]] = {}
 
-    def _tell(self, do: str, **what: Any) -> None:
-        self.coordinator.tell(do=do, **what)
+    def tell(self, do: str, **what: Any) -> None:
+        self._coordinator.tell(do=do, **what)
 
-    def _limits(self, scope: Scope) -> dict[str, Any]:
+    def limits(self, scope: Scope) -> dict[str, Any]:
         return {"limit": None if scope.limit == math.inf else str(scope.limit), "currency": scope.currency}
 
-    def _use(self, grid: Grid) -> None:
-        super()._use(grid)
+    def use(self, grid: Grid) -> None:
+        super().use(grid)
         self._told_splits.clear()
 
-    def _aim(self, low: float, high: float) -> None:
-        self._tell("focus", low=low, high=high)
+    def focus(self, low: float, high: float) -> None:
+        if (low, high) != self._range:
+            self._range = low, high
+            self.tell("focus", low=low, high=high)
 
-    def choose(self, *args: Any, **kwargs: Any) -> NoReturn:
-        self._cannot("choose")
+    # -- answered by the owners ---------------------------------------------------------------------------------------
 
-    # -- checked and charged by the base class, answered by the owners -----------------------------------------------
-
-    def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
-        if not tallies:
-            return {}
-        scales = self._charge_tallies(tallies, budget)
-        asked = tally_words({self._numbers[node]: tally for node, tally in tallies.items()})
-        question = {"do": "tally", "asked": asked, **_paid(tallies, budget)}
-        return self._sum(question, {node: self._shape(tally) for node, tally in tallies.items()}, scales)
+    def tally(self, asked: Sequence[tuple[Numbered, Tally]], events: Sequence[Event]) -> list[np.ndarray]:
+        words = tally_words((node.number, tally) for node, tally in asked)
+        question = {"do": "tally", "asked": words, **_paid(asked, events)}
+        return self._sum(question, [self._shape(tally) for _, tally in asked], events)
 
     def owner_sum(
-        self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
-    ) -> dict[Node, np.ndarray]:
-        if not tables:
-            return {}
-        scales = self._charge_sums(tables, statistic, budget)
-        asked = tables_words({self._numbers[node]: own for node, own in tables.items()})
-        question = {"do": "owner_sum", "asked": asked, "statistic": statistic, **_paid(tables, budget)}
-        return self._sum(question, {node: (len(own),) for node, own in tables.items()}, scales)
+        self, asked: Sequence[tuple[Numbered, tuple[Split, ...]]], events: Sequence[Event], statistic: str
+    ) -> list[np.ndarray]:
+        words = tables_words((node.number, tables) for node, tables in asked)
+        question = {"do": "owner_sum", "asked": words, "statistic": statistic, **_paid(asked, events)}
+        return self._sum(question, [(len(tables),) for _, tables in asked], events)
 
     def _sum(
-        self, question: dict[str, Any], shapes: Mapping[Node, tuple[int, ...]], scales: Sequence[float]
-    ) -> dict[Node, np.ndarray]:
-        n_parties = len(self.coordinator.terms.parties)
-        most = n_parties * (MOST_RECORDS * max(TARGET_ONE, GRADIENT_ONE, ONE) + math.ceil(TAIL * max(scales)))
-        sizes = [math.prod(shape) for shape in shapes.values()]
-        flat = self.coordinator.sum(question, sum(sizes), most)
+        self, question: dict[str, Any], shapes: Sequence[tuple[int, ...]], events: Sequence[Event]
+    ) -> list[np.ndarray]:
+        largest = MOST_RECORDS * max(TARGET_ONE, GRADIENT_ONE, ONE)
+        most = self.n_owners * (largest + math.ceil(TAIL * max(event.scale for event in events)))
+        sizes = [math.prod(shape) for shape in shapes]
+        flat = self._coordinator.sum(question, sum(sizes), most)
         pieces = np.split(flat, np.cumsum(sizes)[:-1])
-        return {node: own.reshape(shape).copy() for (node, shape), own in zip(shapes.items(), pieces)}
+        return [own.reshape(shape).copy() for shape, own in zip(shapes, pieces)]
 
     def choose_each(
-        self,
-        candidates: Mapping[Node, Candidates],
-        score: Score,
-        budget: Budget,
-        *,
-        mechanism: str = "permute_and_flip",
-    ) -> dict[Node, list[Choice]]:
-        if not candidates:
-            return {}
-        self._charge_choice(candidates, score, budget, mechanism)
-        asked = [
-            (self._numbers[node], candidates_words(options, self._splits_name(options)))
-            for node, options in candidates.items()
-        ]
-        paid = _paid(candidates, budget)
-        question = {"do": "choose_each", "asked": asked, "score": score.lemma, "mechanism": mechanism, **paid}
+        self, asked: Sequence[tuple[Numbered, Candidates]], events: Sequence[Event], score: Score, mechanism: str
+    ) -> list[list[Choice]]:
+        words = [[node.number, candidates_words(options, self._splits_name(options))] for node, options in asked]
+        question = {
+            "do": "choose_each",
+            "asked": words,
+            "score": score.lemma,
+            "mechanism": mechanism,
+            **_paid(asked, events),
+        }
 
         def read(said: Any) -> list[Choice]:
-            choices = [choice_of(words) for words in said]
-            if len(choices) != len(candidates):
-                raise FederatedError("There is one choice for each node.")
-            for choice in choices:
-                if choice.split is not None:
-                    self._fits(choice.split)
+            try:
+                choices = [choice_of(words) for words in entries(said, len(asked))]
+                for choice in choices:
+                    if choice.split is not None:
+                        choice.split.check(self._cells())
+            except LeakError as error:
+                raise FederatedError("There is one choice for each node, of splits of the grid.") from error
             return choices
 
-        answers = self.coordinator.each(question, read)
-        return {node: [choices[i] for choices in answers] for i, node in enumerate(candidates)}
+        answers = self._coordinator.each(question, read)
+        return [[choices[i] for choices in answers] for i in range(len(asked))]
 
     def _splits_name(self, options: Candidates) -> str | None:
         """The name of a list of splits that all owners know, told to them the first time."""
-        if options.splits is None:
+        splits = options.splits
+        if splits is None:
             return None
-        if options.splits not in self._told_splits:
-            words = splits_words(options.splits)
-            self._told_splits[options.splits] = words_digest(words)
-            self._tell("splits", name=words_digest(words), splits=words)
-        return self._told_splits[options.splits]
+        if id(splits) not in self._told_splits:
+            words = splits_words(splits)
+            self._told_splits[id(splits)] = splits, words_digest(words)
+            self.tell("splits", name=words_digest(words), splits=words)
+        return self._told_splits[id(splits)][1]
 
 
-def _paid(asked: Mapping[Node, Any], budget: Budget) -> dict[str, Any]:
+def _paid(asked: Sequence[tuple[Numbered, Any]], events: Sequence[Event]) -> dict[str, Any]:
     """What each node is paid for with, and in which currency: that decides which noise every owner adds."""
-    currencies = [node.scope.currency for node in asked]
-    return {"budgets": budget_words(budgets(list(asked), budget)), "currencies": currencies}
+    return {
+        "budgets": budget_words([Fraction(event.charged) for event in events]),
+        "currencies": [node.currency for node, _ in asked],
+    }

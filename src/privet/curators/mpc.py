@@ -17,25 +17,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
-from itertools import pairwise
-from typing import Any, cast
+from itertools import count, pairwise
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from privet.curators.base import Node, Tally
-from privet.curators.memory import MOST_RECORDS
+from privet.curators.base import Curator, reasons_void
+from privet.curators.desk import Desk, capabilities_of
 from privet.curators.owners.mpc_owner import Line
-from privet.curators.owners.records_at_owner import schema_digest
-from privet.curators.remote import RemoteCurator
+from privet.curators.records import MOST_RECORDS
+from privet.curators.remote import Numbered, RemoteRoom, numbers_of
 from privet.errors import LeakError, MpcError, SchemaError
+from privet.privacy.event import Event
 from privet.privacy.joint import Coins, JointMechanisms
 from privet.privacy.joint_scores import check_joint, joint_scores, score_bits, score_range
 from privet.privacy.ledger import Ledger
-from privet.privacy.mechanisms import Mechanisms
-from privet.privacy.receipt import Event
-from privet.privacy.sensitivity import Score
-from privet.questions.candidates import Candidates, Split
+from privet.privacy.scores import Score
+from privet.questions.candidates import Candidates
+from privet.questions.codec import schema_digest
 from privet.questions.linear_maps import children_of, grouped, prior_points
+from privet.questions.split import Choice, Split
+from privet.questions.tally import Tally
 from privet.schema import Schema
 from privet.shares.engine import Engine, Secret
 
@@ -89,14 +92,13 @@ class Owners:
         self.tell("done")
 
 
-class MpcCurator(RemoteCurator):
+class MpcCurator(Curator):
     """One server's curator. All three ask their curators the same questions, in the same order.
 
     ``coins`` other than the default are known to all servers and void the receipt; ``law`` says how noise is drawn
     (``privacy/joint.py``). ``progress`` is told in words what is being asked, which is public.
     """
 
-    capabilities = frozenset({"tally", "choose", "parts", "copies"})
     trust = (
         "No single machine saw a count: owners shared theirs among three servers, of which no two may collude. "
         "Semi-honest, honest majority, not independently reviewed."
@@ -117,29 +119,54 @@ class MpcCurator(RemoteCurator):
             raise SchemaError("Trees on secret shares need a schema with classes; this one has a numeric target.")
         if not 1 <= owners.most_records <= MOST_RECORDS:
             raise SchemaError(f"The owners' public bounds may add up to {MOST_RECORDS:,} records.")
+        self.schema = schema
+        self.ledger = ledger or Ledger.current() or Ledger(math.inf)
         self._joint = JointMechanisms(engine, coins, law)
-        super().__init__(
-            schema, ledger or Ledger.current() or Ledger(math.inf), cast(Mechanisms, self._joint)
-        )  # only `reproducible` is asked of it
-        self._engine = engine
-        self._owners = owners
-        self._most = owners.most_records
-        self._width = len(schema.classes)
+        self._engine, self._owners = engine, owners
         self._progress = progress or (lambda said: None)
+        self._numbers = count()
+        self.void = reasons_void(schema, reproducible=self._joint.reproducible)
+        self.capabilities = capabilities_of(self.room)
 
-    # -- public structure --------------------------------------------------------------------------------------------
+    @property
+    def room(self) -> type[MpcRoom]:
+        return MpcRoom
 
-    def _tell(self, do: str, **what: Any) -> None:
+    def open(self) -> Desk:
+        room = self.room(self.schema, self._numbers, self._engine, self._joint, self._owners, self._progress)
+        return Desk(self.schema, self.ledger, room, trust=self.trust, void=self.void)
+
+
+class MpcRoom(RemoteRoom):
+    """Questions that were checked and charged, answered on shares."""
+
+    noises: Mapping[str, str] = MappingProxyType({"epsilon": "geometric"})
+
+    def __init__(
+        self,
+        schema: Schema,
+        numbers: count[int],
+        engine: Engine,
+        joint: JointMechanisms,
+        owners: Any,
+        progress: Callable[[str], None],
+    ) -> None:
+        super().__init__(schema, numbers)
+        self._engine, self._joint, self._owners, self._progress = engine, joint, owners, progress
+        self.most_records: int = owners.most_records
+        self._width = len(schema.classes or ())
+
+    def tell(self, do: str, **what: Any) -> None:
         self._owners.tell(do, **what)
 
-    # -- checked and charged by the base class, answered here ----------------------------------------------------------
+    # -- prices: noise that is not drawn exactly has a delta, and the ring must hold all numbers -----------------------
 
-    def _tally_event(self, event: Event, tally: Tally) -> Event:
+    def priced_tally(self, event: Event, tally: Tally) -> Event:
         drawn = self._joint.drawn_tally(math.prod(self._shape(tally)), event.scale)
-        self._engine.need(max(drawn.bits + 3, self._most.bit_length() + 1) + 1)
+        self._engine.need(max(drawn.bits + 3, self.most_records.bit_length() + 1) + 1)
         return replace(event, drawn=str(drawn), delta=drawn.delta(event.mechanism, event.sensitivity, event.scale))
 
-    def _choice_event(self, event: Event, options: Candidates, score: Score) -> Event:
+    def priced_choice(self, event: Event, options: Candidates, score: Score) -> Event:
         check_joint(score)
         drawn = self._joint.drawn_choice(event.mechanism, len(options), event.scale)
         if drawn.draws > MOST_SHARED:
@@ -148,43 +175,44 @@ class MpcCurator(RemoteCurator):
                 f"{len(options):,} candidates draws {drawn.draws:,}. Offer fewer, or choose by permute_and_flip."
             )
         low, high = self._scale_range(options, score, event.scale)
-        self._engine.need(score_bits(score, self._most))
+        self._engine.need(score_bits(score, self.most_records))
         self._engine.need(self._joint.key_bits(event.mechanism, [high - low], [len(options)], [event.scale]))
         return replace(event, drawn=str(drawn), delta=drawn.delta(event.mechanism, event.sensitivity, event.scale))
 
     def _scale_range(self, options: Candidates, score: Score, scale: float) -> tuple[int, int]:
         """Between which public numbers the scores with their priors lie."""
-        low, high = score_range(score, self._most)
+        low, high = score_range(score, self.most_records)
         offsets = prior_points(options.log_prior, scale)
         return low + int(offsets.min()), high + int(offsets.max())
 
-    def _noisy_tallies(self, tallies: Mapping[Node, Tally], scales: Sequence[float]) -> dict[Node, np.ndarray]:
-        self._progress(f"noisy counts of {_nodes(len(tallies))}")
-        self._agree("tally", scales, *((self._numbers[node], tally) for node, tally in tallies.items()))
-        nodes, answers = list(tallies), {}
-        exact = self._shared_tallies(tallies)
+    # -- sums ----------------------------------------------------------------------------------------------------------
+
+    def tally(self, asked: Sequence[tuple[Numbered, Tally]], events: Sequence[Event]) -> list[np.ndarray]:
+        scales = [event.scale for event in events]
+        self._progress(f"noisy counts of {_nodes(len(asked))}")
+        self._agree("tally", scales, *((node.number, tally) for node, tally in asked))
+        exact, answers = self._shared_tallies(asked), dict[int, np.ndarray]()
         for scale in dict.fromkeys(scales):
-            together = [node for node, own in zip(nodes, scales) if own == scale]
-            sizes = [exact[node].shape for node in together]
-            flat = [exact[node].reshape(-1) for node in together]
+            together = [i for i, own in enumerate(scales) if own == scale]
+            sizes = [exact[i].shape for i in together]
+            flat = [exact[i].reshape(-1) for i in together]
             (noisy,) = self._joint.geometric([self._joined(flat)], [scale])
             ends = np.cumsum([math.prod(shape) for shape in sizes])[:-1]
-            for node, values, shape in zip(together, np.split(noisy, ends), sizes):
-                answers[node] = values.reshape(shape)
-        return {node: answers[node] for node in nodes}
+            answers |= {i: own.reshape(shape) for i, own, shape in zip(together, np.split(noisy, ends), sizes)}
+        return [answers[i] for i in range(len(asked))]
 
-    def _shared_tallies(self, tallies: Mapping[Node, Tally]) -> dict[Node, Secret]:
-        plain = [node for node, tally in tallies.items() if not tally.tables]
-        tables = [node for node, tally in tallies.items() if tally.tables]
-        shared: dict[Node, Secret] = {}
+    def _shared_tallies(self, asked: Sequence[tuple[Numbered, Tally]]) -> list[Secret]:
+        plain = [i for i, (_, tally) in enumerate(asked) if not tally.tables]
+        tables = [i for i, (_, tally) in enumerate(asked) if tally.tables]
+        shared: dict[int, Secret] = {}
         if plain:
-            totals = self._shared_totals(plain)
-            shared |= {node: totals[i : i + 1] for i, node in enumerate(plain)}
+            totals = self._shared_totals([asked[i][0] for i in plain])
+            shared |= {i: totals[k : k + 1] for k, i in enumerate(plain)}
         if tables:
-            histograms = self._shared_histograms(tables)
-            for i, node in enumerate(tables):
-                shared[node] = self._engine.linear(histograms[i], partial(self._grouped, splits=tallies[node].tables))
-        return {node: shared[node] if tallies[node].by_class else shared[node].sum(axis=1) for node in tallies}
+            histograms = self._shared_histograms([asked[i][0] for i in tables])
+            for k, i in enumerate(tables):
+                shared[i] = self._engine.linear(histograms[k], partial(self._grouped, splits=asked[i][1].tables))
+        return [shared[i] if tally.by_class else shared[i].sum(axis=1) for i, (_, tally) in enumerate(asked)]
 
     def _grouped(self, rows: np.ndarray, splits: Sequence[Split]) -> np.ndarray:
         offsets = self._cells().offsets
@@ -192,26 +220,30 @@ class MpcCurator(RemoteCurator):
             [grouped(rows[offsets[split.feature] : offsets[split.feature + 1]], split) for split in splits]
         )
 
-    def _winners(
-        self, candidates: Mapping[Node, Candidates], score: Score, mechanism: str, scales: Sequence[float]
-    ) -> list[int]:
-        n_candidates = sum(len(options) for options in candidates.values())
-        self._progress(f"choosing for {_nodes(len(candidates))} among {n_candidates:,} candidates")
+    # -- choices -------------------------------------------------------------------------------------------------------
+
+    def choose(
+        self, asked: Sequence[tuple[Numbered, Candidates]], events: Sequence[Event], score: Score, mechanism: str
+    ) -> list[Choice]:
+        scales = [event.scale for event in events]
+        n_candidates = sum(len(options) for _, options in asked)
+        self._progress(f"choosing for {_nodes(len(asked))} among {n_candidates:,} candidates")
         self._agree(
             *("choose", mechanism, score.lemma, scales),
-            *((self._numbers[node], _public(options)) for node, options in candidates.items()),
+            *((node.number, _public(options)) for node, options in asked),
         )
         scores, lows, spans = [], [], []
-        for own, options, scale in zip(self._shared_scores(candidates, score), candidates.values(), scales):
+        for own, (_, options), scale in zip(self._shared_scores(asked, score), asked, scales):
             low, high = self._scale_range(options, score, scale)
             scores.append(own + prior_points(options.log_prior, scale))
             lows.append(low)
             spans.append(high - low)
-        return self._joint.select(mechanism, scores, lows, spans, scales)
+        winners = self._joint.select(mechanism, scores, lows, spans, scales)
+        return [options.choice(winner) for (_, options), winner in zip(asked, winners)]
 
-    def _shared_scores(self, candidates: Mapping[Node, Candidates], score: Score) -> list[Secret]:
+    def _shared_scores(self, asked: Sequence[tuple[Numbered, Candidates]], score: Score) -> list[Secret]:
         """Shares of the scores of every candidate of every node, those of all nodes computed together."""
-        nodes, options = list(candidates), list(candidates.values())
+        nodes, options = [node for node, _ in asked], [options for _, options in asked]
         if all(each.splits is None and each.labelled for each in options):
             totals = self._shared_totals(nodes)
             return [totals[i] for i in range(len(nodes))]
@@ -222,7 +254,7 @@ class MpcCurator(RemoteCurator):
         if rest:
             width = max(children[i].shape[1] for i in rest)
             together = self._joined([self._filled(children[i], width) for i in rest])
-            scored = joint_scores(self._engine, score, together, self._most)
+            scored = joint_scores(self._engine, score, together, self.most_records)
             sizes = [children[i].shape[0] for i in rest]
             scores |= {i: scored[end - n : end] for i, n, end in zip(rest, sizes, np.cumsum(sizes))}
         return [scores[i] for i in range(len(nodes))]
@@ -268,19 +300,16 @@ class MpcCurator(RemoteCurator):
         empty = self._engine.constant(np.zeros((n, width - own, classes), dtype=np.int64))
         return self._engine.concatenate([children, empty], axis=1)
 
-    def _shared_histograms(self, nodes: Sequence[Node]) -> Secret:
-        numbers = [self._numbers[node] for node in nodes]
-        return self._owners.ask("histograms", (len(nodes), self._cells().n_cells, self._width), nodes=numbers)
+    def _shared_histograms(self, nodes: Sequence[Numbered]) -> Secret:
+        shape = len(nodes), self._cells().n_cells, self._width
+        return self._owners.ask("histograms", shape, nodes=numbers_of(nodes))
 
-    def _shared_totals(self, nodes: Sequence[Node]) -> Secret:
-        return self._owners.ask("totals", (len(nodes), self._width), nodes=[self._numbers[node] for node in nodes])
+    def _shared_totals(self, nodes: Sequence[Numbered]) -> Secret:
+        return self._owners.ask("totals", (len(nodes), self._width), nodes=numbers_of(nodes))
 
     def _agree(self, *question: object) -> None:
         """Stop unless all servers are about to answer the same question with the same noise."""
         self._engine.agree(repr(question).encode())
-
-    def _aim(self, low: float, high: float) -> None:
-        self._cannot("focus")
 
 
 def _public(options: Candidates) -> str:

@@ -1,85 +1,86 @@
-"""What curators share whose records are with owners: nodes have numbers, and the public structure is told in words.
+"""What rooms share whose records are with owners: nodes have numbers, and the public structure is told in words.
 
-Here a node is a scope and a number; which records it holds only its owners know, each for its own. ``own.py`` is the
-other end.
+Here a node is a number; which records it holds only its owners know, each for its own. ``owners/`` is the other end.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from typing import Any
-from weakref import WeakKeyDictionary
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from privet.curators.base import Node, Tally
-from privet.curators.central import CentralCurator
-from privet.curators.owners.records_at_owner import grid_words
-from privet.errors import LeakError
-from privet.privacy.ledger import Ledger, Scope
-from privet.privacy.mechanisms import Mechanisms
-from privet.questions.candidates import Split
+from privet.privacy.event import Event
+from privet.privacy.scope import Scope
+from privet.privacy.scores import Score
+from privet.questions.candidates import Candidates
+from privet.questions.codec import grid_words
 from privet.questions.grid import Grid
+from privet.questions.split import Split
+from privet.questions.tally import Tally
 from privet.schema import Schema
 
 
-class RemoteCurator(CentralCurator):
-    """Checks and charges as any curator does, and tells the owners what nodes there are."""
+class Numbered(NamedTuple):
+    """A node that owners know by its number, and the currency of its budgets."""
 
-    def __init__(self, schema: Schema, ledger: Ledger, mechanisms: Mechanisms) -> None:
-        super().__init__(schema, ledger, mechanisms)
-        self._numbers: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
-        self._issued = 0
+    number: int
+    currency: str
+
+
+class RemoteRoom(ABC):
+    """Tells the owners what nodes there are. ``numbers`` gives out numbers that no node of this run has."""
+
+    noises: Mapping[str, str]
+
+    def __init__(self, schema: Schema, numbers: Iterator[int]) -> None:
+        self.schema = schema
+        self._numbers = numbers
+        self._grid: Grid | None = None
 
     @abstractmethod
-    def _tell(self, do: str, **what: Any) -> None:
+    def tell(self, do: str, **what: Any) -> None:
         """Let the owners do something that has no answer."""
 
-    def _everything(self, scope: Scope) -> Node:
-        (node,) = self._open([scope])
-        self._tell("root", node=self._numbers[node], **self._limits(scope))
+    def everything(self, scope: Scope) -> Numbered:
+        (node,) = self._new(1, scope.currency)
+        self.tell("root", node=node.number, **self.limits(scope))
         return node
 
-    def _limits(self, scope: Scope) -> dict[str, Any]:
+    def limits(self, scope: Scope) -> dict[str, Any]:
         """What owners that keep ledgers of their own are told of a root's."""
         return {}
 
-    def _use(self, grid: Grid) -> None:
-        self._tell("grid", features=grid_words(grid))
+    def use(self, grid: Grid) -> None:
+        self.tell("grid", features=grid_words(grid))
+        self._grid = grid
 
-    def _split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
-        children = {node: self._open(node.scope.split(split.n_children)) for node, split in splits.items()}
+    def split(self, splits: Sequence[tuple[Numbered, Split]]) -> list[list[Numbered]]:
+        children = [self._new(split.n_children, node.currency) for node, split in splits]
         words = [
-            (self._numbers[node], split.feature, split.part.hex(), [self._numbers[child] for child in children[node]])
-            for node, split in splits.items()
+            [node.number, split.feature, split.part.hex(), numbers_of(own)]
+            for (node, split), own in zip(splits, children)
         ]
-        self._tell("split", splits=words)
+        self.tell("split", splits=words)
         return children
 
-    def _parts(self, node: Node, n: int) -> list[Node]:
-        return self._again("parts", node, node.scope.split(n, "parts"))
+    def parts(self, held: Numbered, weights: Sequence[int]) -> list[Numbered]:
+        children = self._new(len(weights), held.currency)
+        self.tell("parts", node=held.number, children=numbers_of(children), weights=list(weights))
+        return children
 
-    def copies(self, node: Node, n: int) -> list[Node]:
-        self._own([node])
-        return self._again("copies", node, [node.scope.copy() for _ in range(n)])
+    def copies(self, held: Numbered, n: int) -> list[Numbered]:
+        children = self._new(n, held.currency)
+        self.tell("copies", node=held.number, children=numbers_of(children))
+        return children
 
-    def _again(self, do: str, node: Node, scopes: Sequence[Scope]) -> list[Node]:
-        nodes = self._open(scopes)
-        self._tell(do, node=self._numbers[node], children=[self._numbers[child] for child in nodes])
-        return list(nodes)
+    def _new(self, n: int, currency: str) -> list[Numbered]:
+        return [Numbered(next(self._numbers), currency) for _ in range(n)]
 
-    def _open(self, scopes: Sequence[Scope]) -> tuple[Node, ...]:
-        nodes = tuple(Node(scope) for scope in scopes)
-        for node in nodes:
-            self._numbers[node] = self._issued
-            self._issued += 1
-        return nodes
+    def priced_tally(self, event: Event, tally: Tally) -> Event:
+        return event
 
-    def _own(self, nodes: Sequence[Node]) -> None:
-        if not all(node in self._numbers for node in nodes):
-            raise LeakError("This node is not one of this curator's.")
+    def priced_choice(self, event: Event, options: Candidates, score: Score) -> Event:
+        return event
 
     def _shape(self, tally: Tally) -> tuple[int, ...]:
         """The shape of a tally's answer."""
@@ -88,26 +89,10 @@ class RemoteCurator(CentralCurator):
             return rows, 2
         return (rows, len(self.schema.classes)) if tally.by_class and self.schema.classes else (rows,)
 
-    # -- what needs counts in one place ------------------------------------------------------------------------------
+    def _cells(self) -> Grid:
+        assert self._grid is not None
+        return self._grid
 
-    def _histograms(self, nodes: Sequence[Node]) -> np.ndarray:
-        raise LeakError("Exact counts are with the owners.")
 
-    _totals = _histograms
-
-    def _targets_of(self, node: Node) -> np.ndarray:
-        raise LeakError("Targets are with the owners.")
-
-    def target_quantiles(self, *args: Any, **kwargs: Any) -> list[float]:
-        self._cannot("target_quantiles")
-
-    def noise(self, values: np.ndarray, scale: float) -> np.ndarray:
-        self._cannot("noise")
-
-    def quantiles(
-        self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction
-    ) -> dict[int, list[float]]:
-        self._cannot("quantiles")
-
-    def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
-        self._cannot("peek")
+def numbers_of(nodes: Sequence[Numbered]) -> list[int]:
+    return [node.number for node in nodes]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from privet.questions.candidates import Splits
 from privet.questions.shape import Shape
+from privet.questions.splits import Splits
 from privet.shares.engine import Engine, Secret
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from privet.curators.dealt import check_parts, check_rows, check_samples
 from privet.curators.mpc import Owners
-from privet.curators.owners.records_at_owner import grid_words
 from privet.errors import LeakError
+from privet.questions.codec import grid_words
 from privet.questions.grid import Grid
 from privet.shares.engine import Engine, Secret
 
@@ -59,7 +59,8 @@ class RowOwners(Owners):
         classes = None
         for line, (names, label) in zip(self._lines, self._columns):
             own = [cells for cells in grid.features if cells.name in names]
-            self._say(line, "columns", features=grid_words(Grid(tuple(own))), label=label, records=self._each)
+            words = [None if cells.cuts is None else cells.cuts.tolist() for cells in own]
+            self._say(line, "columns", features=words, label=label, records=self._each)
             sizes = [cells.n_cells for cells in own]
             got = self._receive(line, (sum(sizes) + n_classes * label, self._each))
             for cells, end in zip(own, np.cumsum(sizes)):

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from privet.errors import LeakError
-from privet.privacy.sensitivity import least_impurities, least_impurity_sensitivity, least_spreads
-from privet.questions.candidates import Split
+from privet.privacy.sensitivity import least_impurities, least_spreads
 from privet.questions.grid import Grid
 from privet.questions.linear_maps import grouped
-
-STATISTICS: dict[str, Callable[[int], int]] = {"least_impurity": least_impurity_sensitivity}
-"""The statistics that ``owner_sum`` knows, each the name of its lemma, with the sensitivity of so many tables."""
-
-
-def statistic_sensitivity(statistic: str, tables: int) -> int:
-    """The L1 sensitivity of a statistic of so many tables; raises LeakError for one that has no proof."""
-    if statistic not in STATISTICS:
-        raise LeakError(f"A sum over owners is one of {', '.join(STATISTICS)}, not {statistic!r}.")
-    if not tables:
-        raise LeakError("A sum over owners needs at least one table.")
-    return STATISTICS[statistic](tables)
+from privet.questions.split import Split
 
 
 def owner_statistics(histograms: np.ndarray, grid: Grid, tables: Sequence[Split], *, classes: bool) -> np.ndarray:

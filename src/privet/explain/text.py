@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from privet.privacy.sensitivity import GRADIENT_ONE
+from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.schema import Categorical, Numeric, Schema
 from privet.tree.additive import Additive
 from privet.tree.forest import Forest

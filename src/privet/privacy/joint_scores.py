@@ -1,4 +1,4 @@
-"""The scores of ``sensitivity.py`` on secret shares: the same integers, so the same proofs.
+"""The scores of ``scores.py`` on secret shares: the same integers, so the same proofs.
 
 ``tests/privacy/test_joint_scores.py`` compares each with ``Score.of`` on many tables, small ones exhaustively.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from privet.errors import CapabilityError
-from privet.privacy.sensitivity import FRACTION_BITS, ONE, CorrectCount, Gini, Mixed, Score
+from privet.privacy.fixed_point import FRACTION_BITS, ONE
+from privet.privacy.scores import CorrectCount, Gini, Mixed, Score
 from privet.shares.division import floor_divide
 from privet.shares.engine import Engine, Secret
 

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 
-from privet.privacy.sensitivity import JointQuantiles
+from privet.privacy.scores import JointQuantiles
 
 
 def log_permute_and_flip(scores: np.ndarray, scale: float) -> np.ndarray:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 
 from privet.disk import write_whole
 from privet.errors import BudgetError
-from privet.privacy.ledger import Ledger, Scope
-from privet.privacy.receipt import Event
+from privet.privacy.ledger import Ledger
 
 try:
     import fcntl
@@ -32,12 +30,8 @@ class KeptLedger(Ledger):
         super().__init__(total)
         self._path = path
         self._lock_file = lock(path)
-        self.root.spent = _read(path)
-
-    def charge(self, charges: Iterable[tuple[Scope, Event]]) -> None:
-        with self.root._lock:
-            super().charge(charges)
-            self._write()
+        self.root._spent = _read(path)
+        self.book.keep = self._write
 
     def _write(self) -> None:
         """All or nothing, and on the disk: a file that was half written would be a budget forgotten."""

@@ -14,28 +14,21 @@ import json
 import math
 import re
 from dataclasses import dataclass, field, replace
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from privet.errors import BudgetError, ReceiptError
-from privet.privacy.truncated_geometric import Drawn
-from privet.privacy.zcdp import WHOLE, epsilon_at, rho_of
-
-Amount = Fraction | float  # a float only for infinity
+from privet.errors import ReceiptError
+from privet.privacy.amounts import Amount, show
+from privet.privacy.event import COSTS, SAMPLE, SELECTIONS, Event, add_up_slack, spending
+from privet.privacy.event_text import event_lines
+from privet.privacy.lemmas import Lemma
+from privet.privacy.sensitivity import proven
 
 FORMAT = "privet-receipt-1"
 UNIT = "one record"
 NEIGHBOURS = "add or remove one"
 
-# A scope's path names, step by step, how its records were taken: groups of these kinds hold disjoint records.
-PARALLEL = ("split", "parts")
-# The records of ``sample3:10`` are each there with chance 1/10, independently: what is spent on them counts for less.
-SAMPLE = "sample"
-_STEP = re.compile(r"[a-z]+(?:0|[1-9][0-9]*):(?:0|[1-9][0-9]*)")
-
 # A lemma speaks about additive noise, about no noise at all or, as every score's does, about a selection.
-SELECTIONS = ("permute_and_flip", "exponential", "report_noisy_max")
 # By L1: the L2 sensitivity, which Gaussian noise is scaled to, is never larger.
 _NOISE = ("geometric", "geometric_shares", "gaussian", "skellam_shares")
 # By L2, which says nothing about geometric noise.
@@ -50,74 +43,6 @@ _MECHANISMS = {
     "euclidean_gradient_tally": _EUCLIDEAN,
     "euclidean_least_impurity": _EUCLIDEAN,
     "peek": ("peek",),
-}
-
-# Sums of fractions stay fast, and printable, as long as their common denominator has fewer bits.
-_DENOMINATOR_BITS = 14_000
-
-
-@dataclass(frozen=True)
-class Event:
-    """One private answer. ``charged`` is at least the cost of its mechanism, in epsilon or, where zCDP adds up, in rho.
-
-    ``sensitivity`` is the lemma's constant in the units of the noise (fixed-point scores are scaled
-    integers); ``scale`` is the noise scale that was used, rounded up; 0 means no noise at all. Noise that was not drawn
-    exactly says how in ``drawn`` (``privacy/truncated_geometric.py``), and what that adds is its ``delta``.
-    """
-
-    scope: str
-    question: str
-    mechanism: str
-    sensitivity: Fraction
-    scale: float
-    charged: Amount
-    lemma: str
-    delta: Fraction = Fraction(0)
-    drawn: str = ""
-
-    @property
-    def slack(self) -> Fraction:
-        """The delta of noise that was not drawn exactly, recomputed from what ``drawn`` says."""
-        return Drawn.of(self.drawn).delta(self.mechanism, self.sensitivity, self.scale) if self.drawn else Fraction(0)
-
-    @property
-    def cost(self) -> Amount:
-        """The epsilon of this answer, recomputed from mechanism, sensitivity and scale."""
-        return COSTS[self.mechanism](self)
-
-    @property
-    def rho(self) -> Amount:
-        """The same in zCDP."""
-        ratio = _noise_against_sensitivity(self) if self.mechanism != "peek" else math.inf
-        return math.inf if ratio == math.inf else rho_of(self.mechanism, Fraction(ratio))
-
-    def in_rho(self) -> Event:
-        """The same answer, charged in epsilon, as a ledger charges it that adds up zCDP."""
-        charged = math.inf if self.charged == math.inf else rho_of(self.mechanism, Fraction(self.charged))
-        return replace(self, charged=charged)
-
-    @classmethod
-    def example(cls, charged: Fraction) -> Event:
-        """An event that costs ``charged``, for examples and tests of the arithmetic."""
-        scale = math.nextafter(float(1 / charged), math.inf)
-        return cls("", "an example", "geometric", Fraction(1), scale, charged, "tally")
-
-
-def _noise_against_sensitivity(event: Event) -> Amount:
-    return event.sensitivity / Fraction(event.scale) if event.scale > 0 else math.inf
-
-
-# Each mechanism's epsilon. Selection charges the range of the scores' changes (lemma L1), additive noise the
-# L1 sensitivity: both are sensitivity over scale.
-COSTS = {
-    "permute_and_flip": _noise_against_sensitivity,
-    "exponential": _noise_against_sensitivity,
-    "report_noisy_max": _noise_against_sensitivity,
-    "geometric": _noise_against_sensitivity,
-    "geometric_shares": _noise_against_sensitivity,  # the honest parties' shares alone have the law of the whole
-    "gaussian": lambda event: math.inf,
-    "skellam_shares": lambda event: math.inf,
-    "peek": lambda event: math.inf,
 }
 
 
@@ -154,8 +79,6 @@ class Receipt:
         fields so that they agree again (another lemma with its sensitivity and charge, other paths with their
         sum, an event and its share of the sum left out) has written another receipt.
         """
-        from privet.privacy.sensitivity import proven
-
         if self.unit != UNIT or self.neighbours != NEIGHBOURS:
             raise ReceiptError(f"The lemmas are about {UNIT!r} and {NEIGHBOURS!r}, nothing else.")
         for i, event in enumerate(self.events):
@@ -165,7 +88,7 @@ class Receipt:
             if not 0 <= event.scale < math.inf or not event.charged >= 0:
                 raise ReceiptError(f"{where} has a noise scale or a charge that makes no sense.")
             smallest = proven(event.lemma)
-            if event.mechanism not in _MECHANISMS.get(event.lemma.partition("(")[0], SELECTIONS):
+            if event.mechanism not in _MECHANISMS.get(Lemma.parse(event.lemma).name, SELECTIONS):
                 raise ReceiptError(f"{where} uses a lemma that does not speak about its mechanism.")
             if event.sensitivity < smallest:
                 raise ReceiptError(f"{where} uses a smaller sensitivity than its lemma proves.")
@@ -271,122 +194,16 @@ class Receipt:
         return cls.from_dict(data)
 
     def __str__(self) -> str:
-        from privet.privacy.receipt_text import receipt_text
-
-        return receipt_text(self)
-
-
-def add_up_slack(events: tuple[Event, ...] | list[Event]) -> Fraction:
-    """The delta of a list of events: like their epsilons, sums along paths and the largest over disjoint parts.
-
-    A chain of (epsilon, delta) answers, each chosen after the ones before, costs the sums of both if these are bounded
-    for every transcript (Rogers, Roth, Ullman and Vadhan 2016), and a record is in the answers of one path only.
-    """
-    if not any(event.delta for event in events):
-        return Fraction(0)
-    return Fraction(add_up([replace(event, charged=event.delta) for event in events]))
-
-
-_SAMPLE_UNIT = 2**64
-_LARGEST_EXPONENT = 300
-
-
-def amplified(epsilon: Amount, inverse_rate: int) -> Amount:
-    """What an answer of this epsilon costs the records of which each was in its sample with chance 1/inverse_rate.
-
-    ln(1 + (e^epsilon - 1) / m), rounded up. Poisson sampling, neighbours that differ by one record (Balle, Barthe and
-    Gaboardi 2018, theorem 8): with chance 1 - 1/m the record is not in the sample and the answers' laws are the same,
-    P = (1 - g) Q + g P' with P' <= e^epsilon Q for every event, so P <= (1 + g (e^epsilon - 1)) Q, and the other way
-    round Q / P is at most 1 / (1 - g + g e^-epsilon), which is less. Of deltas, delta / m is no more than this.
-
-    >>> round(float(amplified(Fraction(1), 5)), 4)
-    0.2954
-    """
-    if inverse_rate < 1:
-        raise ReceiptError("A sample's rate is one over a whole number.")
-    if inverse_rate == 1 or epsilon == 0 or epsilon > _LARGEST_EXPONENT:
-        return epsilon
-    with localcontext(prec=80):
-        exact = Decimal(Fraction(epsilon).numerator) / Decimal(Fraction(epsilon).denominator)
-        cost = (1 + (exact.exp() - 1) / inverse_rate).ln() * (1 + Decimal(10) ** -60)
-        return min(Fraction(epsilon), Fraction(math.ceil(cost * _SAMPLE_UNIT), _SAMPLE_UNIT))
-
-
-def spending(events: tuple[Event, ...] | list[Event], delta: Fraction) -> Amount:
-    """The epsilon of a list of events: what they add up to or, charged in rho, what that is at ``delta``.
-
-    It is converted at a whole order if one of them is proven for whole orders alone.
-    """
-    spent = add_up(events)
-    if not delta or spent == math.inf:
-        return spent
-    try:
-        return epsilon_at(Fraction(spent), delta, any(event.mechanism in WHOLE for event in events))
-    except (BudgetError, ArithmeticError):
-        raise ReceiptError("The receipt's charges and delta are no cost in zCDP.") from None
-
-
-def add_up(events: tuple[Event, ...] | list[Event]) -> Amount:
-    """The spending of a list of events: sums along paths, the largest over disjoint parts.
-
-    >>> half = Event.example(Fraction(1, 2))
-    >>> from dataclasses import replace
-    >>> add_up([half, replace(half, scope="/split0:0"), replace(half, scope="/split0:1")])
-    Fraction(1, 1)
-    """
-    root = _Spending()
-    for event in events:
-        top, *steps = event.scope.split("/")
-        if top:
-            raise ReceiptError("An event's scope is not a path of the ledger.")
-        scope = root
-        for step in steps:
-            if step not in scope.below:
-                if not _STEP.fullmatch(step):
-                    raise ReceiptError("An event's scope is not a path of the ledger.")
-                scope.below[step] = _Spending()
-            scope = scope.below[step]
-        scope.charges.append(event.charged)
-    if any(event.charged == math.inf for event in events):
-        return math.inf
-    unit = 1  # all charges are whole multiples of 1 / unit
-    for denominator in {Fraction(event.charged).denominator for event in events}:
-        unit = math.lcm(unit, denominator)
-        if unit.bit_length() > _DENOMINATOR_BITS:
-            raise ReceiptError("The charges' denominators are too large to add up.")
-    scopes = [root]
-    sampled = False
-    for scope in scopes:
-        scopes.extend(scope.below.values())
-        sampled = sampled or any(step.startswith(SAMPLE) for step in scope.below)
-    unit = math.lcm(unit, _SAMPLE_UNIT) if sampled else unit
-    for scope in reversed(scopes):  # a scope is complete before its parent
-        scope.add_up(unit)
-    return Fraction(root.spent, unit)
-
-
-class _Spending:
-    """A scope while a list of events is added up."""
-
-    __slots__ = ("below", "charges", "spent")
-
-    def __init__(self) -> None:
-        self.charges: list[Amount] = []
-        self.below: dict[str, _Spending] = {}
-
-    def add_up(self, unit: int) -> None:
-        self.spent = sum(int(charge * unit) for charge in self.charges)
-        parallel: dict[str, int] = {}
-        for step, scope in self.below.items():
-            group, _, number = step.partition(":")
-            if group.rstrip("0123456789") == SAMPLE:
-                self.spent += int(amplified(Fraction(scope.spent, unit), int(number)) * unit)
-            elif group.rstrip("0123456789") in PARALLEL:
-                parallel[group] = max(parallel.get(group, 0), scope.spent)
-            else:
-                self.spent += scope.spent
-        self.spent += sum(parallel.values())
-        self.below.clear()
+        lines = [
+            f"epsilon   {show(self.epsilon)}   (delta {show(self.delta)})",
+            f"claimed   {show(self.claimed)}",
+            f"spent     {show(self.spent)}",
+            f"covers    {self.unit}; neighbours: {self.neighbours}",
+            f"trust     {self.trust}",
+        ]
+        lines += [f"SHORT     {self.shortfall}"] if self.shortfall else []
+        lines += [f"VOID      {reason}" for reason in self.void]
+        return "\n".join([*lines, *event_lines(self.events)])
 
 
 def _plain(value: object) -> object:

@@ -1,32 +1,109 @@
-"""Questions in words, for owners elsewhere: what JSON can carry, and numbers survive it exactly."""
+"""Words on the wire: what JSON can carry, and numbers survive it exactly.
+
+What comes from elsewhere becomes a word through the same constructors as any other, so a hostile or mistaken message is
+stopped where a mistaken algorithm is. Whatever the bytes say, reading them gives a word or a ``LeakError``.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from binascii import Error as NotBase64
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from hashlib import sha256
-from typing import Any
+from inspect import signature
+from typing import Any, TypeVar
 
 import numpy as np
 
-from privet.curators.base import Tally
-from privet.questions.candidates import Candidates, Choice, Split, Splits
-from privet.questions.grid import Grid
+from privet.errors import LeakError
+from privet.questions.candidates import Candidates
+from privet.questions.grid import MOST_CELLS, Grid
 from privet.questions.multiway import Multiway
+from privet.questions.split import Choice, Split
+from privet.questions.splits import Splits
+from privet.questions.tally import Tally
+from privet.questions.word import text, whole
+from privet.schema import Schema
 
 Words = Any  # what json.loads returns
+MOST_NODES = 2**20
+_AMOUNT = re.compile(r"[0-9]{1,600}(/[0-9]{1,600})?", re.ASCII)
+_Read = TypeVar("_Read")
+
+
+def schema_digest(schema: Schema) -> str:
+    return sha256(schema.to_json().encode()).hexdigest()
+
+
+def words_digest(words: Words) -> str:
+    return sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()
+
+
+# -- what messages are made of -----------------------------------------------------------------------------------------
+
+
+def obeyed(verbs: Mapping[str, Callable[..., _Read]], do: Words, what: Mapping[str, Any]) -> _Read:
+    """Do what a message says, by a verb of a list and with just the fields that it takes."""
+    verb = verbs.get(do) if type(do) is str else None
+    if verb is None:
+        raise LeakError("A message asks for what is not done here.")
+    try:
+        bound = signature(verb).bind(**what)
+    except TypeError:
+        raise LeakError("A message has other fields than it should.") from None
+    return verb(*bound.args, **bound.kwargs)
+
+
+def verb_of(message: Words) -> tuple[Words, dict[str, Any]]:
+    """What a message asks for, and the rest of it."""
+    if type(message) is not dict or "do" not in message:
+        raise LeakError("A message does not say what to do.")
+    return message["do"], {name: value for name, value in message.items() if name != "do"}
+
+
+def entries(words: Words, length: int | None = None, most: int = MOST_NODES) -> list[Any]:
+    """A list, of so many things if that is known."""
+    if type(words) is not list or len(words) > most or (length is not None and len(words) != length):
+        raise LeakError("A message has something else where a list should be.")
+    return words
+
+
+def fields(words: Words, *names: str) -> list[Any]:
+    """What a table says under these names, which are all that it has."""
+    if type(words) is not dict or set(words) != set(names):
+        raise LeakError("A message has other fields than it should.")
+    return [words[name] for name in names]
+
+
+def node_number(words: Words) -> int:
+    return whole(words, 0, 2**53, "A node's number")
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def grid_words(grid: Grid) -> Words:
+    """The cuts of each feature: with the schema, all that a grid is."""
+    return [None if cells.cuts is None else cells.cuts.tolist() for cells in grid.features]
+
+
+def grid_of(words: Words, schema: Schema) -> Grid:
+    return Grid(schema, [None if cuts is None else entries(cuts, most=MOST_CELLS) for cuts in entries(words)])
 
 
 def split_words(split: Split) -> Words:
     return [split.feature, split.part.hex()]
 
 
-def split_of(words: Words) -> Split:
-    feature, part = words
-    return Split(int(feature), bytes.fromhex(part))
+def split_of(words: Words, least: int = 1) -> Split:
+    feature, part = entries(words, 2)
+    try:
+        return Split(feature, bytes.fromhex(text(part, "A split's part")), least)
+    except ValueError as error:
+        raise error if isinstance(error, LeakError) else LeakError("A split's part is not in hexadecimal.") from None
 
 
 def budget_words(budgets: Sequence[Fraction]) -> Words:
@@ -34,49 +111,66 @@ def budget_words(budgets: Sequence[Fraction]) -> Words:
 
 
 def budgets_of(words: Words) -> list[Fraction]:
-    return [amount_of(amount) for amount in words]
-
-
-_AMOUNT = re.compile(r"[0-9]{1,600}(/[0-9]{1,600})?")
+    return [amount_of(amount) for amount in entries(words)]
 
 
 def amount_of(words: Words) -> Fraction:
     """An amount as ``str`` writes a fraction. No powers of ten: "1e9999999" would take hours, and all memory."""
-    if not (isinstance(words, str) and _AMOUNT.fullmatch(words)):
-        raise ValueError("This is no amount.")
-    return Fraction(words)
+    if type(words) is not str or not _AMOUNT.fullmatch(words):
+        raise LeakError("This is no amount.")
+    try:
+        return Fraction(words)
+    except ZeroDivisionError:
+        raise LeakError("This is no amount.") from None
 
 
-def tally_words(tallies: Mapping[int, Tally]) -> Words:
+def tally_words(tallies: Iterable[tuple[int, Tally]]) -> Words:
     """Tallies by their nodes' numbers; tables that several nodes share are said once."""
-    tables, kinds = _once(tally.tables for tally in tallies.values())
-    asked = [
-        [node, kinds[tally.tables], tally.by_class, tally.measure, tally.output] for node, tally in tallies.items()
-    ]
+    tallies = list(tallies)
+    tables, kinds = _once(tally.tables for _, tally in tallies)
+    asked = [[node, kinds[tally.tables], tally.by_class, tally.measure, tally.output] for node, tally in tallies]
     return {"tables": tables, "asked": asked}
 
 
 def tallies_of(words: Words) -> dict[int, Tally]:
-    tables = [tuple(map(split_of, each)) for each in words["tables"]]
-    return {
-        node: Tally(tables[kind], bool(by_class), str(measure), int(output))
-        for node, kind, by_class, measure, output in words["asked"]
-    }
+    said, asked = fields(words, "tables", "asked")
+    tables = _tables(said)
+    found = {}
+    for node, kind, by_class, measure, output in (entries(each, 5) for each in entries(asked)):
+        found[node_number(node)] = Tally(_named(tables, kind), by_class, measure, output)
+    return _all_of(found, asked)
 
 
-def tables_words(tables: Mapping[int, tuple[Split, ...]]) -> Words:
-    said, kinds = _once(tables.values())
-    return {"tables": said, "asked": [[node, kinds[own]] for node, own in tables.items()]}
+def tables_words(tables: Iterable[tuple[int, tuple[Split, ...]]]) -> Words:
+    tables = list(tables)
+    said, kinds = _once(own for _, own in tables)
+    return {"tables": said, "asked": [[node, kinds[own]] for node, own in tables]}
 
 
 def tables_of(words: Words) -> dict[int, tuple[Split, ...]]:
-    tables = [tuple(map(split_of, each)) for each in words["tables"]]
-    return {node: tables[kind] for node, kind in words["asked"]}
+    said, asked = fields(words, "tables", "asked")
+    tables = _tables(said)
+    found = {node_number(node): _named(tables, kind) for node, kind in (entries(each, 2) for each in entries(asked))}
+    return _all_of(found, asked)
 
 
-def _once(some: Any) -> tuple[Words, dict[tuple[Split, ...], int]]:
+def _once(some: Iterable[tuple[Split, ...]]) -> tuple[Words, dict[tuple[Split, ...], int]]:
     kinds = {tables: i for i, tables in enumerate(dict.fromkeys(some))}
     return [[split_words(split) for split in tables] for tables in kinds], kinds
+
+
+def _tables(said: Words) -> list[tuple[Split, ...]]:
+    return [tuple(map(split_of, entries(each))) for each in entries(said)]
+
+
+def _named(tables: Sequence[tuple[Split, ...]], kind: Words) -> tuple[Split, ...]:
+    return tables[whole(kind, 0, len(tables) - 1, "The number of a list of tables")]
+
+
+def _all_of(found: dict[int, Any], asked: Sequence[Any]) -> dict[int, Any]:
+    if len(found) < len(asked):
+        raise LeakError("A question names each node once.")
+    return found
 
 
 def splits_words(splits: Splits | Multiway) -> Words:
@@ -95,18 +189,17 @@ def splits_words(splits: Splits | Multiway) -> Words:
 
 
 def splits_of(words: Words, grid: Grid) -> Splits | Multiway:
-    prior = _numbers(words["log_prior"], "<f8")
-    if "multiway" in words:
-        return Multiway(grid, tuple(map(split_of, words["multiway"])), prior)
-    subsets = tuple(
-        (f, _flags(bits, rows * grid.features[f].n_cells).reshape(rows, -1)) for f, rows, bits in words["subsets"]
-    )
-    feature, first, last, extra = (_numbers(words[name], "<i8") for name in ("feature", "first", "last", "extra"))
-    return Splits(grid, feature, first, last, extra, subsets, prior)
-
-
-def words_digest(words: Words) -> str:
-    return sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()
+    if type(words) is dict and "multiway" in words:
+        each, prior = fields(words, "multiway", "log_prior")
+        return Multiway(grid, tuple(map(split_of, entries(each))), _numbers(prior, "<f8"))
+    *runs, subsets, prior = fields(words, "feature", "first", "last", "extra", "subsets", "log_prior")
+    feature, first, last, extra = (_numbers(own, "<i8") for own in runs)
+    masks = []
+    for f, n, bits in (entries(each, 3) for each in entries(subsets)):
+        f = whole(f, 0, len(grid.features) - 1, "A feature's number")
+        n, width = whole(n, 0, MOST_NODES, "The number of subsets"), grid.features[f].n_cells
+        masks.append((f, _flags(bits, n * width).reshape(n, width)))
+    return Splits(grid, feature, first, last, extra, tuple(masks), _numbers(prior, "<f8"))
 
 
 def candidates_words(options: Candidates, splits: str | None) -> Words:
@@ -121,11 +214,12 @@ def candidates_words(options: Candidates, splits: str | None) -> Words:
 
 
 def candidates_of(words: Words, splits: Mapping[str, Splits | Multiway], n_classes: int) -> Candidates:
-    own = None if words["splits"] is None else splits[words["splits"]]
-    allowed = None if words["allowed"] is None or own is None else _flags(words["allowed"], len(own))
-    return Candidates(
-        own, n_classes, allowed, bool(words["labelled"]), bool(words["stop"]), float(words["stop_log_prior"])
-    )
+    name, allowed, labelled, stop, prior = fields(words, "splits", "allowed", "labelled", "stop", "stop_log_prior")
+    own = None if name is None else splits.get(text(name, "The name of a list of splits"))
+    if name is not None and own is None:
+        raise LeakError("A question names a list of splits that nobody was told.")
+    flags = None if allowed is None or own is None else _flags(allowed, len(own))
+    return Candidates(own, n_classes, flags, labelled, stop, prior)
 
 
 def choice_words(choice: Choice) -> Words:
@@ -134,21 +228,34 @@ def choice_words(choice: Choice) -> Words:
 
 
 def choice_of(words: Words) -> Choice:
-    split, labels = words
-    return Choice(None if split is None else split_of(split), None if labels is None else tuple(map(int, labels)))
+    split, labels = entries(words, 2)
+    return Choice(None if split is None else split_of(split), None if labels is None else tuple(entries(labels)))
 
 
 def _array(values: np.ndarray, kind: str) -> str:
     return b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()
 
 
-def _numbers(text: str, kind: str) -> np.ndarray:
-    return np.frombuffer(b64decode(text), dtype=kind).copy()
+def _numbers(words: Words, kind: str) -> np.ndarray:
+    raw = _raw(words)
+    if len(raw) % 8:
+        raise LeakError("A list of numbers is not whole.")
+    return np.frombuffer(raw, dtype=kind)
 
 
 def _bits(flags: np.ndarray) -> str:
     return b64encode(np.packbits(flags).tobytes()).decode()
 
 
-def _flags(text: str, n: int) -> np.ndarray:
-    return np.unpackbits(np.frombuffer(b64decode(text), dtype=np.uint8), count=n).astype(bool)
+def _flags(words: Words, n: int) -> np.ndarray:
+    raw = _raw(words)
+    if len(raw) != (n + 7) // 8:
+        raise LeakError("A list of yes and no is not whole.")
+    return np.unpackbits(np.frombuffer(raw, dtype=np.uint8), count=n).astype(bool)
+
+
+def _raw(words: Words) -> bytes:
+    try:
+        return b64decode(text(words, "An array"), validate=True)
+    except (NotBase64, UnicodeEncodeError):
+        raise LeakError("An array is not in base 64.") from None

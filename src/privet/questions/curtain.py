@@ -1,8 +1,8 @@
-"""The private questions: what an algorithm may ask of the records behind the curtain.
+"""The curtain: the private questions and the public structure, which are all that an algorithm sees of the records.
 
-A curator holds records, a ledger and mechanisms. Public structure (which nodes there are, how they are split) is
-free, because it follows from answers that were already paid for. Every other question is charged to the scopes of
-the nodes it concerns before it is answered; a refused question leaves everything as it was. Nodes are handles
+Public structure (which nodes there are, how they are split) is free, because it follows from answers that were already
+paid for, and blind: a free call behaves the same whatever the records are. Every other question is charged to the
+scopes of the nodes it concerns before it is answered; a refused question leaves everything as it was. Nodes are tokens
 that only a curator makes: whether two of them hold disjoint records is decided by how they came about (``split``,
 ``parts``, ``copies``), never by what an algorithm says.
 
@@ -14,49 +14,88 @@ walks every system of the project through them.
 from __future__ import annotations
 
 import math
-from abc import ABC
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import NoReturn, cast
+from typing import Any, Protocol, final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from privet.errors import CapabilityError, LeakError
-from privet.privacy.ledger import Ledger, Scope
-from privet.privacy.sensitivity import Score
-from privet.questions.candidates import Candidates, Choice, Split
+from privet.errors import LeakError
+from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid
+from privet.questions.split import Choice, Split
 from privet.questions.tally import Step, Tally
+from privet.questions.word import fraction
 from privet.schema import Schema
 
-Budget = Fraction | Mapping["Node", Fraction]
 
-
-@dataclass(frozen=True, eq=False)
+@final
 class Node:
-    """A handle to a set of records. Only curators make nodes, and each knows its own."""
+    """A set of records. Only curators make nodes, and only the one that made a node knows which records it holds."""
 
-    scope: Scope
+    __slots__ = ("__weakref__",)
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError("Nodes are final.")
 
 
-class Curtain(ABC):
-    """Holds the records and answers private questions about them.
+Budget = Fraction | Mapping[Node, Fraction]
 
-    ``capabilities`` names the private questions it can answer, and what else it can do that others cannot; asking for
-    another raises ``CapabilityError``.
-    ``trust`` says in one sentence who has to be trusted with what. ``void`` lists reasons why no guarantee holds.
+
+class Score(Protocol):
+    """A score of ``privacy/``. Behind the curtain it is made anew from its lemma's name."""
+
+    @property
+    def lemma(self) -> str: ...
+
+
+@final
+class Curtain:
+    """What an algorithm is handed. It closes when the fit ends, and then its nodes and choices are refused.
+
+    No record, count, ledger or mechanism can be reached from it by attribute. (Python is no sandbox: this is a wall for
+    mistakes. For messages from other machines it is one for attacks, too, because they have no code to run.)
     """
 
-    schema: Schema
-    ledger: Ledger
-    trust: str
-    void: tuple[str, ...] = ()
-    roots: list[Scope]  # every scope that ``root`` opened, so that a receipt can show them all
-    capabilities: frozenset[str] = frozenset()
-    n_owners: int = 1  # how many choose, each from its own records, where nobody can choose for all
+    __slots__ = ("__weakref__",)
 
-    # -- public structure: free -------------------------------------------------------------------------------
+    def __init_subclass__(cls) -> None:
+        raise TypeError("A curtain is final.")
+
+    # -- what is known beforehand ------------------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> Schema:
+        schema: Schema = _desk(self).schema
+        return schema
+
+    @property
+    def trust(self) -> str:
+        """In one sentence who has to be trusted with what."""
+        return str(_desk(self).trust)
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """The questions that can be answered, and what else can be done that not every curator can."""
+        return frozenset(_desk(self).capabilities)
+
+    @property
+    def n_owners(self) -> int:
+        """How many choose, each from its own records, where nobody can choose for all."""
+        return int(_desk(self).n_owners)
+
+    @property
+    def most_records(self) -> int:
+        """A public bound on the number of records, of curators that have one."""
+        return int(_desk(self).most_records)
+
+    def rho_within(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        """The rho that may be spent for a promise of epsilon with this delta, by the ledger's conversion."""
+        rho: Fraction = _desk(self).rho_within(epsilon, delta)
+        return rho
+
+    # -- public structure: free -------------------------------------------------------------------------------------
 
     def root(self, limit: Fraction | float = math.inf, currency: str = "epsilon") -> Node:
         """The node of all records, as a scope that may spend up to ``limit``.
@@ -64,32 +103,43 @@ class Curtain(ABC):
         Refused if the ledger has less left. Every call opens a new scope: what roots spend adds up. All budgets on the
         node and on what it is split into are epsilons or, with the currency "rho", zCDP's (``privet.privacy.zcdp``).
         """
-        raise NotImplementedError
+        node: Node = _desk(self).root(limit, currency)
+        return node
 
     def path(self, node: Node) -> str:
         """Where the events of this node stand in the receipt: public, as the structure is."""
-        return node.scope.path
+        return str(_desk(self).path(node))
 
     def grid(self, grid: Grid) -> None:
         """Set the public cells of the features. They may be refined later; then histograms are counted anew."""
-        raise NotImplementedError
+        _desk(self).grid(grid)
 
-    def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
-        """Split nodes by public rules. The children of one node are disjoint: they pay in parallel."""
-        raise NotImplementedError
+    def split(self, splits: Mapping[Node, Any]) -> dict[Node, tuple[Node, ...]]:
+        """Split nodes by public rules. The children of one node are disjoint: they pay in parallel.
 
-    def parts(self, node: Node, n: int) -> list[Node]:
-        """Draw for each record, independently, one of ``n`` disjoint parts: they pay in parallel."""
-        raise NotImplementedError
+        Where choices are hidden, by the hidden choices of a whole level.
+        """
+        children: dict[Node, tuple[Node, ...]] = _desk(self).split(splits)
+        return children
+
+    def parts(self, node: Node, shares: int | Sequence[int]) -> list[Node]:
+        """Draw for each record, independently, one of several disjoint parts: they pay in parallel.
+
+        ``shares`` is how many, all alike, or for each part its weight: with (4, 1) the second has one record in five.
+        """
+        nodes: list[Node] = _desk(self).parts(node, shares)
+        return nodes
 
     def copies(self, node: Node, n: int) -> list[Node]:
         """The same records ``n`` times over: what the copies pay adds up."""
-        raise NotImplementedError
+        nodes: list[Node] = _desk(self).copies(node, n)
+        return nodes
 
     def samples(self, node: Node, n: int, inverse_rate: int) -> list[Node]:
         """``n`` Poisson samples of a node's records: each record is in each of them with chance 1 / inverse_rate,
         independently. What the samples pay adds up, at the amplified price (``receipt.amplified``)."""
-        self._cannot("samples")
+        nodes: list[Node] = _desk(self).samples(node, n, inverse_rate)
+        return nodes
 
     def focus(self, low: float, high: float) -> None:
         """Clamp numeric targets to a public part of their range, from now on; what they add up to is of that part.
@@ -97,7 +147,7 @@ class Curtain(ABC):
         The narrower the range, the smaller the noise of a choice by squared error. The ends must be public: the
         schema's, or private answers. A new root begins with the whole range.
         """
-        self._cannot("focus")
+        _desk(self).focus(low, high)
 
     def advance(self, steps: Mapping[Node, Step]) -> None:
         """Add released functions to the scores of the nodes' records (boosting); all scores of a root start at 0.
@@ -106,7 +156,7 @@ class Curtain(ABC):
         one), or its exponent in the softmax of several. Free: a record's score follows from its own features and from
         released numbers, and only ``tally`` and ``choose`` ever look at it.
         """
-        self._cannot("advance")
+        _desk(self).advance(steps)
 
     def noise(self, values: np.ndarray, scale: float) -> np.ndarray:
         """Whole numbers that the algorithm already has, plus two-sided geometric noise of this scale.
@@ -114,9 +164,10 @@ class Curtain(ABC):
         Free, because it is post-processing, and no protection either: for published variants whose noise fits no
         question, on numbers that they were told exactly and at the price of infinity.
         """
-        raise NotImplementedError
+        noisy: np.ndarray = _desk(self).noise(values, scale)
+        return noisy
 
-    # -- private questions: each node pays its own budget -------------------------------------------------------
+    # -- private questions: each node pays its own budget -----------------------------------------------------------
 
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
         """Noisy sums for each node: integers, possibly negative, (cells, classes), (cells,) or, of targets, (cells, 2).
@@ -125,7 +176,8 @@ class Curtain(ABC):
         where the budget is in rho; a record is in one cell of each table, so the L1 sensitivity is the number of tables
         (times ``TARGET_ONE`` for targets, ``GRADIENT_ONE`` for gradients), and the L2 sensitivity is at most that.
         """
-        self._cannot("tally")
+        answers: dict[Node, np.ndarray] = _desk(self).tally(tallies, budget)
+        return answers
 
     def choose(
         self,
@@ -135,15 +187,22 @@ class Curtain(ABC):
         *,
         mechanism: str = "permute_and_flip",
         hidden: bool = False,
-    ) -> dict[Node, Choice]:
-        """Pick one candidate for each node.
+    ) -> dict[Node, Any]:
+        """Pick one candidate for each node: a ``Choice``.
 
-        Costs ``budget`` on each node's scope; nodes that this curator split apart are disjoint, so a level costs
-        it once. Selection on exact integer scores, lemma L1 with ``score.sensitivity``; each candidate's public
-        prior is added to its score, which cancels in every comparison of neighbouring datasets and is free.
-        ``hidden`` keeps the choice on secret shares, for curators that have them.
+        Costs ``budget`` on each node's scope; nodes that were split apart are disjoint, so a level costs it once.
+        Selection on exact integer scores, lemma L1 with the score's sensitivity; each candidate's public prior is added
+        to its score, which cancels in every comparison of neighbouring datasets and is free. ``hidden`` keeps the
+        choice on secret shares, where there are any, for all nodes of a level, with one list of candidates and one
+        budget; ``mechanism="exact"``, which only a hidden choice may be made by, is charged infinity.
         """
-        self._cannot("choose")
+        choices: dict[Node, Any] = _desk(self).choose(candidates, score, budget, mechanism=mechanism, hidden=hidden)
+        return choices
+
+    def draw_hidden(self, nodes: Sequence[Node], options: Candidates) -> dict[Node, Any]:
+        """One of the splits that a node may still choose, at random: free, because no record is looked at."""
+        choices: dict[Node, Any] = _desk(self).draw_hidden(nodes, options)
+        return choices
 
     def choose_each(
         self,
@@ -158,7 +217,8 @@ class Curtain(ABC):
         As ``choose``, and at the same price: a record is with one owner, so the owners' choices are parallel and
         cost ``budget`` on each node's scope once. (LocalRNM of paper 001.)
         """
-        self._cannot("choose_each")
+        choices: dict[Node, list[Choice]] = _desk(self).choose_each(candidates, score, budget, mechanism=mechanism)
+        return choices
 
     def owner_sum(
         self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
@@ -172,7 +232,8 @@ class Curtain(ABC):
         noise on exact integers, L1 sensitivity as many units as there are tables, for all owners together
         (``least_impurity_sensitivity``).
         """
-        self._cannot("owner_sum")
+        sums: dict[Node, np.ndarray] = _desk(self).owner_sum(tables, statistic, budget)
+        return sums
 
     def quantiles(
         self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction
@@ -183,7 +244,8 @@ class Curtain(ABC):
         by half of the two cells beside it: of one probability with the quantile score, of several over all ordered sets
         of cuts with the joint score, so that all are paid for once. Answers may repeat.
         """
-        self._cannot("quantiles")
+        found: dict[int, list[float]] = _desk(self).quantiles(node, features, probs, budget)
+        return found
 
     def target_quantiles(self, node: Node, probs: Sequence[Fraction], budget: Fraction) -> list[float]:
         """Noisy quantiles of the numeric target, points of a public grid of its range, in increasing order.
@@ -191,24 +253,42 @@ class Curtain(ABC):
         Costs ``budget`` in all, shared evenly by the probabilities. The exponential mechanism over the grid's cuts,
         each weighted by the width of its cell, with the quantile score.
         """
-        self._cannot("target_quantiles")
+        found: list[float] = _desk(self).target_quantiles(node, probs, budget)
+        return found
 
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
         """Exact histograms, at the price of infinity: for published variants whose claim does not hold."""
-        self._cannot("peek")
-
-    # -- for curators ------------------------------------------------------------------------------------------
-
-    def _cannot(self, question: str) -> NoReturn:
-        raise CapabilityError(
-            f"{type(self).__name__} cannot answer {question!r}; it can answer: "
-            f"{', '.join(sorted(self.capabilities)) or 'nothing'}. See docs/architecture.md for which curator can."
-        )
+        histograms: dict[Node, np.ndarray] = _desk(self).peek(nodes)
+        return histograms
 
 
 def budgets(nodes: Sequence[Node], budget: Budget) -> list[Fraction]:
-    """Each node's own budget, exact and positive."""
-    each = [budget.get(node) if isinstance(budget, Mapping) else budget for node in nodes]
-    if not all(isinstance(amount, Fraction) and amount > 0 for amount in each):
+    """Each node's own budget: exact, positive, read once and copied."""
+    if not isinstance(budget, Mapping):
+        return [positive(budget)] * len(nodes) if len(nodes) else []
+    own = dict(budget.items())
+    return [positive(own.get(node)) for node in nodes]
+
+
+def positive(amount: Any) -> Fraction:
+    if type(amount) is not Fraction or amount <= 0:
         raise LeakError("Each node needs a budget, a positive Fraction: floats do not add up exactly.")
-    return cast("list[Fraction]", each)
+    return fraction(amount, "A budget")
+
+
+# What is behind each curtain that is open. Not an attribute: nothing leads there from a curtain.
+_DESKS: WeakKeyDictionary[Curtain, Any] = WeakKeyDictionary()
+
+
+def draw_curtain(desk: Any) -> Curtain:
+    """A curtain in front of a curator's desk."""
+    curtain = Curtain()
+    _DESKS[curtain] = desk
+    return curtain
+
+
+def _desk(curtain: Curtain) -> Any:
+    desk = _DESKS.get(curtain)
+    if desk is None:
+        raise LeakError("This curtain has no curator behind it.")
+    return desk

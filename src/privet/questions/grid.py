@@ -4,28 +4,34 @@ A numeric feature is cut at public points inside its range; cell i holds the val
 so that ``x <= cuts[i]`` exactly when ``cell <= i``. Values beyond the range fall into the end cells, which is
 what clamping does. A missing value has a cell of its own, the last. A categorical feature has a cell for each
 value and, if the schema allows, one for all others.
+
+All of that follows from a schema and cuts, so there is nothing about a grid that could be claimed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
 from privet.errors import LeakError
+from privet.questions.word import Word, array, exactly, frozen, put
 from privet.schema import Categorical, Numeric, Schema
 
 OCTAVES = 12
 """How often the geometric cuts halve the distance to an end of the range; for integers, until it is one."""
 
-
 MOST_CELLS = 2**16
 """Cell numbers are at most two bytes wide."""
 
+MOST_CELLS_IN_ALL = 2**26
+"""Of all features together: a histogram of so many cells takes gigabytes."""
 
-@dataclass(frozen=True, eq=False)
-class Cells:
+
+@dataclass(frozen=True, eq=False, slots=True, init=False)
+class Cells(Word):
     """The cells of one feature: of a numeric one with its cuts, of a categorical one without."""
 
     name: str
@@ -33,37 +39,58 @@ class Cells:
     n_cells: int
     special: bool  # the last cell is for missing or unlisted values
 
+    def __init__(self, name: str, feature: Numeric | Categorical, cuts: Iterable[float] | None) -> None:
+        if isinstance(feature, Categorical):
+            exactly(Categorical, feature, "A feature")
+            if cuts is not None:
+                raise LeakError(f"Column {name!r} is categorical: it has no cuts.")
+            put(self, name=name, cuts=None, n_cells=feature.n_codes, special=feature.other)
+            return
+        exactly(Numeric, feature, "A feature")
+        if cuts is None:
+            raise LeakError(f"Column {name!r} is numeric: it needs cuts, or none as an empty list.")
+        own = array(cuts, np.float64, f"The cuts of column {name!r}")
+        inside = np.isfinite(own) & (own >= float(feature.low)) & (own < float(feature.high))
+        if not (inside.all() and (np.diff(own) > 0).all()):
+            raise LeakError(f"The cuts of column {name!r} must increase and lie inside its range.")
+        n_cells = len(own) + 1 + feature.missing
+        if n_cells > MOST_CELLS:
+            raise LeakError(f"Column {name!r} has more than {MOST_CELLS:,} cells.")
+        put(self, name=name, cuts=own, n_cells=n_cells, special=feature.missing)
 
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """The cells of all features; cell c of feature f has the flat number ``offsets[f] + c``."""
 
+@dataclass(frozen=True, eq=False, slots=True, init=False)
+class Grid(Word):
+    """The cells of all features of a schema; cell c of feature f has the flat number ``offsets[f] + c``."""
+
+    schema: Schema = field(repr=False)
     features: tuple[Cells, ...]
+    offsets: np.ndarray = field(repr=False)
+    n_cells: int
+    _key: tuple[object, ...] = field(repr=False)
+    _hash: int = field(repr=False)
 
-    @cached_property
-    def offsets(self) -> np.ndarray:
-        return np.concatenate([[0], np.cumsum([cells.n_cells for cells in self.features], dtype=np.int64)])
+    def __init__(self, schema: Schema, cuts: Iterable[Iterable[float] | None]) -> None:
+        """``cuts``: for each feature of the schema, in its order, its cuts; None for a categorical one."""
+        exactly(Schema, schema, "A grid's schema")
+        each = list(cuts)
+        if len(each) != len(schema.features):
+            raise LeakError("A grid has the schema's features, in their order.")
+        features = tuple(Cells(name, own, each[f]) for f, (name, own) in enumerate(schema.features.items()))
+        offsets = np.concatenate([[0], np.cumsum([cells.n_cells for cells in features], dtype=np.int64)])
+        if offsets[-1] > MOST_CELLS_IN_ALL:
+            raise LeakError(f"A grid has at most {MOST_CELLS_IN_ALL:,} cells in all.")
+        key = (schema, *(None if cells.cuts is None else cells.cuts.tobytes() for cells in features))
+        put(self, schema=schema, features=features, offsets=frozen(offsets), n_cells=int(offsets[-1]))
+        put(self, _key=key, _hash=hash(key))
 
-    @property
-    def n_cells(self) -> int:
-        return int(self.offsets[-1])
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return self._hash == other._hash and self._key == other._key if type(other) is Grid else NotImplemented
 
-    def check(self, schema: Schema) -> None:
-        """Raise LeakError unless every value that the schema allows has one cell of its own feature."""
-        if tuple(cells.name for cells in self.features) != schema.names:
-            raise LeakError("A grid must have the schema's features, in their order.")
-        for cells, feature in zip(self.features, schema.features.values()):
-            if isinstance(feature, Categorical):
-                fits = cells.cuts is None and cells.special == feature.other and cells.n_cells == feature.n_codes
-            else:
-                # A missing value in a feature that allows it needs a cell; elsewhere it is refused as it is read.
-                fits = (
-                    cells.cuts is not None
-                    and bool((np.diff(cells.cuts) > 0).all())
-                    and cells.n_cells == len(cells.cuts) + 1 + cells.special
-                )
-            if not fits or not 1 <= cells.n_cells <= MOST_CELLS:
-                raise LeakError(f"The grid's cells of column {cells.name!r} do not fit the schema.")
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @lru_cache(maxsize=16)
@@ -76,20 +103,22 @@ def public_grid(schema: Schema, max_cells: int | None = None) -> Grid:
     if max_cells is None:
         n_numeric = sum(isinstance(feature, Numeric) for feature in schema.features.values())
         max_cells = 256 if n_numeric <= 16 else 128
-    return Grid(tuple(_cells(name, feature, max_cells) for name, feature in schema.features.items()))
+    return Grid(
+        schema,
+        (
+            numeric_cuts(feature, max_cells - 1 - feature.missing) if isinstance(feature, Numeric) else None
+            for feature in schema.features.values()
+        ),
+    )
 
 
 @lru_cache(maxsize=16)
 def even_grid(schema: Schema, n_bins: int) -> Grid:
     """The grid that cuts every numeric feature's public range into at most ``n_bins`` bins of one width."""
-    grid = []
-    for name, feature in schema.features.items():
-        if isinstance(feature, Categorical):
-            grid.append(_cells(name, feature, n_bins))
-        else:
-            cuts = even_cuts(feature, n_bins)
-            grid.append(Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing))
-    return Grid(tuple(grid))
+    return Grid(
+        schema,
+        (even_cuts(feature, n_bins) if isinstance(feature, Numeric) else None for feature in schema.features.values()),
+    )
 
 
 def even_cuts(feature: Numeric, n_bins: int) -> np.ndarray:
@@ -103,13 +132,6 @@ def even_cuts(feature: Numeric, n_bins: int) -> np.ndarray:
         share = np.arange(1, n_bins) / n_bins
         points = low * (1 - share) + high * share
     return np.unique(points[(points >= low) & (points < high)])
-
-
-def _cells(name: str, feature: Numeric | Categorical, max_cells: int) -> Cells:
-    if isinstance(feature, Categorical):
-        return Cells(name, None, len(feature.values) + feature.other, feature.other)
-    cuts = numeric_cuts(feature, max_cells - 1 - feature.missing)
-    return Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing)
 
 
 def numeric_cuts(feature: Numeric, most: int) -> np.ndarray:

@@ -9,11 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from privet.questions.candidates import Candidates, Split, Splits
+from privet.questions.candidates import Candidates
 from privet.questions.multiway import Multiway
-
-LARGEST_LOG_PRIOR = 709.0
-"""A prior is a positive float, and so is its inverse."""
+from privet.questions.split import Split
+from privet.questions.splits import LARGEST_LOG_PRIOR, Splits
 
 
 def grouped(counts: np.ndarray, split: Split) -> np.ndarray:

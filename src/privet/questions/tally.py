@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from privet.questions.candidates import Split
+from privet.errors import LeakError
+from privet.questions.split import Split
+from privet.questions.word import Word, all_of, exactly, flag, put, text, whole
+
+MEASURES = ("records", "target", "gradient")
+
+MOST_TABLES = 2**20
+
+LARGEST_STEP = 2**32
+"""More than 2^26 such steps would have to add up before a score left 64 bits; a chance is 0 or 1 long before."""
 
 
-@dataclass(frozen=True)
-class Tally:
+@dataclass(frozen=True, slots=True, init=False)
+class Tally(Word):
     """Which sums to ask for: one table for each of ``tables``, cell by cell where the split has a part.
 
     ``tables`` empty asks for the node's own. ``measure`` says what each record adds to its cell. ``"records"``: one;
@@ -19,14 +29,25 @@ class Tally:
     record's present score, in units of 1 / ``GRADIENT_ONE``; the pair's norm is at most one (``gradient_pairs``).
     """
 
-    tables: tuple[Split, ...] = ()
-    by_class: bool = True
-    measure: str = "records"
-    output: int = 0
+    tables: tuple[Split, ...]
+    by_class: bool
+    measure: str
+    output: int
+
+    def __init__(
+        self, tables: Iterable[Split] = (), by_class: bool = True, measure: str = "records", output: int = 0
+    ) -> None:
+        own = all_of(Split, tables, "A tally's tables")
+        if len(own) > MOST_TABLES:
+            raise LeakError(f"A tally has at most {MOST_TABLES:,} tables.")
+        if text(measure, "A tally's measure") not in MEASURES:
+            raise LeakError(f"A tally's measure is one of {', '.join(MEASURES)}, not {measure!r}.")
+        put(self, tables=own, by_class=flag(by_class, "by_class"), measure=measure)
+        put(self, output=whole(output, 0, 2**16, "A class"))
 
 
-@dataclass(frozen=True)
-class Step:
+@dataclass(frozen=True, slots=True, init=False)
+class Step(Word):
     """A released function of one feature: ``values[p]`` for the records that ``split`` sends to part p.
 
     Whole numbers, in units of 1 / ``GRADIENT_ONE``, that are added to the records' scores of class ``output``.
@@ -34,4 +55,10 @@ class Step:
 
     split: Split
     values: tuple[int, ...]
-    output: int = 0
+    output: int
+
+    def __init__(self, split: Split, values: Iterable[int], output: int = 0) -> None:
+        own = tuple(whole(value, -LARGEST_STEP, LARGEST_STEP, "What a step adds") for value in values)
+        if len(own) != exactly(Split, split, "A step's split").n_children:
+            raise LeakError("A step needs a whole number for each part of its split.")
+        put(self, split=split, values=own, output=whole(output, 0, 2**16, "A class"))

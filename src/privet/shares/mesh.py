@@ -112,8 +112,8 @@ class Queues(Mesh):
     def _get(self, sender: int, n_bytes: int) -> bytes:
         try:
             message = self._links[sender, self.party].get(timeout=self._timeout)
-        except queue.Empty:
-            raise MpcError("A server has not answered in time. The run has ended.") from None
+        except queue.Empty as error:
+            raise MpcError("A server has not answered in time. The run has ended.") from error
         if message is None:
             raise MpcError("A server has left. The run has ended.")
         return message

@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.consortium.net.channel import Identity, RunEndedError
-from privet.errors import MpcError
+from privet.errors import MpcError, RunEndedError
 from privet.shares.engine import Bits, Engine, LinearMap, Secret, whole
 from privet.shares.mesh import NOT_THE_SAME, PARTIES
 
@@ -81,10 +80,10 @@ class MpycEngine(Engine):
     def _run(self, awaited: Any, watch: bool = True) -> Any:
         try:
             return self.runtime.run(asyncio.wait_for(self._watched(awaited) if watch else awaited, self._timeout))
-        except TimeoutError:
-            raise RunEndedError("A server has not answered in time. The run has ended.") from None
+        except TimeoutError as error:
+            raise RunEndedError("A server has not answered in time. The run has ended.") from error
         except OSError as error:
-            raise RunEndedError(f"A link to a server broke ({type(error).__name__}). The run has ended.") from None
+            raise RunEndedError(f"A link to a server broke ({type(error).__name__}). The run has ended.") from error
 
     async def _watched(self, awaited: Any) -> Any:
         """MPyC itself waits for ever for a server that is gone."""
@@ -214,15 +213,15 @@ class MpycEngine(Engine):
             raise MpcError(NOT_THE_SAME)
 
 
-def prepare_tls(party: int, folder: Path, identity: Identity, certificates: Sequence[bytes]) -> None:
+def prepare_tls(party: int, folder: Path, key: Path, certificate: Path, certificates: Sequence[bytes]) -> None:
     """Lay out keys and certificates the way MPyC reads them: the three servers' certificates are each its own root.
 
     Their common names must be "MPyC party i", as ``privet mpc keygen`` makes them.
     """
     config = folder / ".config"
     config.mkdir(parents=True)
-    (config / f"party_{party}.key").symlink_to(identity.key.resolve())
-    (config / f"party_{party}.crt").symlink_to(identity.certificate.resolve())
+    (config / f"party_{party}.key").symlink_to(key.resolve())
+    (config / f"party_{party}.crt").symlink_to(certificate.resolve())
     (config / "mpyc_ca.crt").write_bytes(b"".join(certificates))
 
 

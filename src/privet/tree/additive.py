@@ -1,7 +1,8 @@
-"""A boosted ensemble, added up: for each class the sum of one released function of each feature.
+"""A boosted ensemble: for each class the sum of one released function of each feature.
 
-Each round of boosting adds a step function of one feature. Their sum is a table of a number for each cell of each
-feature's public grid, which is all that is kept: small, exact, and readable feature by feature.
+Each round of boosting adds a step function of one feature. The rounds are what is kept, each with the answer that paid
+for it; their sums are one table for each feature, a number for each cell of its public grid: exact, and readable
+feature by feature.
 """
 
 from __future__ import annotations
@@ -9,22 +10,55 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from privet.errors import SchemaError
-from privet.privacy.sensitivity import GRADIENT_ONE
-from privet.questions.candidates import Split
+from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.questions.grid import Grid
-from privet.schema import Categorical, Schema
+from privet.questions.split import Split
+from privet.schema import Categorical, Numeric, Schema
 
 LARGEST = 2**62
 
+LARGEST_VALUE = 2**40
+"""No value of a round in a file is larger, so that sums of them fit in 64 bits."""
 
-@dataclass(eq=False)
-class Shape:
+MOST_ROUNDS = 2**20
+"""No ensemble in a file has more rounds."""
+
+MOST_CELLS = 2**16
+"""No feature in a file has more cells."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One step: ``values[p]`` is added to the score of class ``output`` for the cells of ``feature`` in part p.
+
+    Whole numbers, in units of 1 / ``GRADIENT_ONE``, as the noisy ``hessians`` of the parts are. The answer that paid is
+    gradient tally number ``paid`` of those that the receipt has at ``scope``.
+    """
+
+    feature: int
+    part: bytes
+    values: tuple[int, ...]
+    hessians: tuple[int, ...]
+    output: int
+    scope: str = ""
+    paid: int = 0
+
+    @classmethod
+    def of(cls, split: Split, values: np.ndarray, hessians: np.ndarray, output: int, scope: str, paid: int) -> Round:
+        return cls(
+            split.feature, split.part, tuple(map(int, values)), tuple(map(int, hessians)), int(output), scope, paid
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Contribution:
     """What one feature adds to the scores: ``values[cell, output]`` in units of 1 / ``GRADIENT_ONE``.
 
     ``cuts`` are those of the feature's public cells, None for a categorical one. ``weight`` is how many records a cell
@@ -49,40 +83,40 @@ class Shape:
         return self.weight @ self.values / total if total > 0 else self.values.mean(axis=0)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Additive:
-    """Scores as sums of ``shapes``, one for each feature. Two classes have one score, the second one's log-odds."""
+    """Scores as sums of ``rounds`` over public cells, whose ``cuts`` are given for each feature, None for categories.
+
+    Two classes have one score, the second one's log-odds.
+    """
 
     schema: Schema
-    shapes: tuple[Shape, ...]
+    cuts: tuple[tuple[float, ...] | None, ...]
+    rounds: tuple[Round, ...]
 
     @classmethod
-    def flat(cls, schema: Schema, grid: Grid) -> Additive:
-        """No round yet: every score is 0."""
-        n_classes = len(schema.classes or ())
-        width = 1 if n_classes == 2 else n_classes
-        return cls(
-            schema,
-            tuple(
-                Shape(
-                    None if cells.cuts is None else tuple(float(cut) for cut in cells.cuts),
-                    np.zeros((cells.n_cells, width), dtype=np.int64),
-                    np.zeros(cells.n_cells),
-                )
-                for cells in grid.features
-            ),
-        )
-
-    def add(self, split: Split, values: np.ndarray, hessians: np.ndarray, output: int) -> None:
-        """Add a round: ``values`` and noisy ``hessians`` for each part of a split."""
-        shape, part = self.shapes[split.feature], np.frombuffer(split.part, dtype=np.uint8)
-        shape.values[:, output if self.n_outputs > 1 else 0] += values[part]
-        cells_in_part = np.bincount(part, minlength=len(values))
-        shape.weight += (np.maximum(hessians, 0) / np.maximum(cells_in_part, 1))[part]
+    def on(cls, schema: Schema, grid: Grid, rounds: list[Round]) -> Additive:
+        """The rounds of a fit on this grid."""
+        cuts = (None if cells.cuts is None else tuple(float(cut) for cut in cells.cuts) for cells in grid.features)
+        return cls(schema, tuple(cuts), tuple(rounds))
 
     @property
     def n_outputs(self) -> int:
-        return int(self.shapes[0].values.shape[1])
+        n_classes = len(self.schema.classes or ())
+        return 1 if n_classes == 2 else n_classes
+
+    @cached_property
+    def shapes(self) -> tuple[Contribution, ...]:
+        """What each feature adds in all rounds together."""
+        sizes = [_n_cells(own, cuts) for own, cuts in zip(self.schema.features.values(), self.cuts)]
+        values = [np.zeros((n, self.n_outputs), dtype=np.int64) for n in sizes]
+        weights = [np.zeros(n) for n in sizes]
+        for own in self.rounds:
+            part = np.frombuffer(own.part, dtype=np.uint8)
+            values[own.feature][:, own.output if self.n_outputs > 1 else 0] += np.array(own.values)[part]
+            hessians = np.maximum(np.array(own.hessians) / GRADIENT_ONE, 0)
+            weights[own.feature] += (hessians / np.maximum(np.bincount(part, minlength=len(hessians)), 1))[part]
+        return tuple(map(Contribution, self.cuts, values, weights))
 
     def scores(self, columns: Mapping[int, np.ndarray], n_rows: int) -> np.ndarray:
         """The score of each row for each output."""
@@ -115,27 +149,39 @@ class Additive:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "shapes": [
-                {
-                    "feature": name,
-                    "cuts": None if shape.cuts is None else list(shape.cuts),
-                    "values": shape.values.tolist(),
-                    "weight": shape.weight.tolist(),
-                }
-                for name, shape in zip(self.schema.names, self.shapes)
-            ]
+            "cuts": [None if own is None else list(own) for own in self.cuts],
+            "rounds": [self._plain(own) for own in self.rounds],
+        }
+
+    def _plain(self, own: Round) -> dict[str, Any]:
+        part = np.frombuffer(own.part, dtype=np.uint8)
+        # Parts of numbers are neighbouring cells, numbered in order: where each but the first begins says it all.
+        parts = part if self.cuts[own.feature] is None else np.flatnonzero(np.diff(part)) + 1
+        return {
+            "feature": self.schema.names[own.feature],
+            "parts": parts.tolist(),
+            "values": list(own.values),
+            "hessians": list(own.hessians),
+            "output": own.output,
+            "scope": own.scope,
+            "paid": own.paid,
         }
 
     @classmethod
     def from_dict(cls, data: Any, schema: Schema) -> Additive:
         """Read an ensemble. Whatever the data say, the result fits the schema, or it is an error."""
         try:
-            plain = data["shapes"]
-            if not isinstance(plain, list) or [shape["feature"] for shape in plain] != list(schema.names):
-                raise ValueError("one shape for each feature")
-            return cls(schema, tuple(_read(shape, schema) for shape in plain))
+            features = schema.features.values()
+            cuts = tuple(_read_cuts(own, f) for own, f in zip(_list(data["cuts"]), features, strict=True))
+            if len(_list(data["rounds"])) > MOST_ROUNDS:
+                raise ValueError("too many rounds")
+            return cls(schema, cuts, tuple(_read_round(own, cuts, schema) for own in data["rounds"]))
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise SchemaError("This is not a whole ensemble: a shape is missing or does not fit the schema.") from None
+            raise SchemaError("This is not a whole ensemble: a round is missing or does not fit the schema.") from None
+
+
+def _n_cells(feature: Numeric | Categorical, cuts: tuple[float, ...] | None) -> int:
+    return feature.n_codes if isinstance(feature, Categorical) else len(cuts or ()) + 1 + feature.missing
 
 
 def _chances(scores: np.ndarray) -> np.ndarray:
@@ -146,24 +192,49 @@ def _chances(scores: np.ndarray) -> np.ndarray:
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
-def _read(plain: Any, schema: Schema) -> Shape:
-    feature = schema.features[plain["feature"]]
-    n_classes = len(schema.classes or ())
+def _read_cuts(plain: Any, feature: Numeric | Categorical) -> tuple[float, ...] | None:
     if isinstance(feature, Categorical):
-        cuts, n_cells = None, feature.n_codes
-        if plain["cuts"] is not None:
+        if plain is not None:
             raise ValueError("cuts on a category")
+        return None
+    cuts = tuple(float(cut) for cut in _list(plain))
+    if not all(map(math.isfinite, cuts)) or not all(a < b for a, b in pairwise(cuts)) or len(cuts) >= MOST_CELLS:
+        raise ValueError("cuts must increase")
+    return cuts
+
+
+def _read_round(plain: Any, cuts: tuple[tuple[float, ...] | None, ...], schema: Schema) -> Round:
+    feature = schema.names.index(plain["feature"])
+    n_cells = _n_cells(schema.features[plain["feature"]], cuts[feature])
+    parts = np.array([_whole(own) for own in _list(plain["parts"])], dtype=np.int64)
+    if cuts[feature] is None:
+        part = parts
+        fits = len(part) == n_cells and sorted(set(parts.tolist())) == list(range(int(parts.max(initial=-1)) + 1))
     else:
-        cuts = tuple(float(cut) for cut in plain["cuts"])
-        n_cells = len(cuts) + 1 + feature.missing
-        if not all(map(math.isfinite, cuts)) or not all(a < b for a, b in pairwise(cuts)):
-            raise ValueError("cuts must increase")
-    rows = plain["values"]
-    if not all(type(v) is int and abs(v) < LARGEST for row in rows for v in row):
-        raise ValueError("whole numbers expected")
-    values, weight = np.array(rows, dtype=np.int64), np.array(plain["weight"], dtype=float)
-    if values.shape != (n_cells, 1 if n_classes == 2 else n_classes) or weight.shape != (n_cells,):
-        raise ValueError("one number for each cell")
-    if not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise ValueError("no weight is negative")
-    return Shape(cuts, values, weight)
+        part = np.cumsum(np.isin(np.arange(n_cells), parts))
+        fits = bool((np.diff(parts) > 0).all()) and all(0 < start < n_cells for start in parts.tolist())
+    if not fits or part.max() > 255:
+        raise ValueError("every cell has a part")
+    values, hessians = (tuple(_whole(own) for own in _list(plain[name])) for name in ("values", "hessians"))
+    if not len(values) == len(hessians) == int(part.max()) + 1:
+        raise ValueError("one number for each part")
+    if not all(abs(value) < LARGEST_VALUE for value in values):
+        raise ValueError("too large a value")
+    output, n_classes = _whole(plain["output"]), len(schema.classes or ())
+    if not (output == 1 if n_classes == 2 else 0 <= output < n_classes):
+        raise ValueError("an output is the number of a class")
+    if not isinstance(plain["scope"], str) or not _whole(plain["paid"]) >= 0:
+        raise ValueError("a round names the answer that paid for it")
+    return Round(feature, part.astype(np.uint8).tobytes(), values, hessians, output, plain["scope"], plain["paid"])
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("list expected")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or abs(value) >= LARGEST:
+        raise TypeError("whole number expected")
+    return value

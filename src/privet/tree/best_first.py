@@ -4,27 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-import numpy as np
-
-from privet.questions.candidates import Split
-from privet.questions.curtain import Curtain, Node
-from privet.questions.grid import Grid
-from privet.tree.growth import Branch, branches
-from privet.tree.tree import Tree
-
-
-@dataclass(frozen=True, eq=False)
-class Leaf:
-    """A leaf of the growing tree: where it is, at which depth (the root's is 1), and which share of all records it
-    holds, by a noisy count.
-    """
-
-    branch: Branch
-    depth: int
-    weight: float
+from privet.questions.curtain import Node
+from privet.questions.split import Split
+from privet.tree.frontier import End, Frontier
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +24,12 @@ class Offer:
 class PrivateSplit(Protocol):
     """Finds splits for leaves, spending their budgets."""
 
-    def offers(self, leaves: Mapping[Node, Leaf]) -> dict[Node, Offer]:
+    def offers(self, leaves: Mapping[Node, End]) -> dict[Node, Offer]:
         """The offers of these leaves; one that is not worth a split, or whose split is not worth it, has none."""
         ...
 
-    def weights(self, offer: Offer, nodes: tuple[Node, ...], depth: int) -> tuple[float, ...]:
-        """The shares of all records that the new leaves of an offer, at this depth, hold."""
+    def weights(self, offer: Offer, children: Frontier) -> tuple[float, ...]:
+        """The shares of all records that the new leaves of an offer hold."""
         ...
 
 
@@ -55,7 +40,7 @@ class Queue:
     _heap: list[tuple[float, int, Node, Offer]] = field(default_factory=list)
     _n_pushed: int = 0
 
-    def push(self, leaves: Mapping[Node, Leaf], offers: Mapping[Node, Offer]) -> None:
+    def push(self, leaves: Mapping[Node, End], offers: Mapping[Node, Offer]) -> None:
         for node, offer in offers.items():
             heapq.heappush(self._heap, (-leaves[node].weight * offer.gain, self._n_pushed, node, offer))
             self._n_pushed += 1
@@ -68,26 +53,21 @@ class Queue:
         return bool(self._heap)
 
 
-def grow_best_first(
-    curtain: Curtain, tree: Tree, start: Node, grid: Grid, private_split: PrivateSplit, max_nodes: int
-) -> dict[Node, Leaf]:
-    """Make the most promising split until none is on offer or ``max_nodes`` were made; returns the leaves.
+def grow_best_first(frontier: Frontier, private_split: PrivateSplit, max_nodes: int) -> Frontier:
+    """Make the most promising split until none is on offer or ``max_nodes`` were made; returns all ends.
 
     The children of a split are asked about together, so that one of them need not be counted.
     """
-    leaves = {start: Leaf(Branch(0, np.ones(grid.n_cells, dtype=bool)), depth=1, weight=1.0)}
-    queue = Queue()
+    leaves, queue = dict(frontier), Queue()
     queue.push(leaves, private_split.offers(leaves))
     for left in reversed(range(max_nodes)):
         if not queue:
             break
         node, offer = queue.pop()
-        parent = leaves.pop(node)
-        nodes = curtain.split({node: offer.split})[node]
-        ends = branches(tree, parent.branch, offer.split, grid)
-        weights = private_split.weights(offer, nodes, parent.depth + 1)
-        children = {n: Leaf(end, parent.depth + 1, weight) for n, end, weight in zip(nodes, ends, weights)}
+        grown = replace(frontier, growing={node: leaves.pop(node)}).split({node: offer.split})
+        weights = private_split.weights(offer, grown)
+        children = {child: replace(end, weight=weight) for (child, end), weight in zip(grown.items(), weights)}
         leaves |= children
         if left:
             queue.push(leaves, private_split.offers(children))
-    return leaves
+    return replace(frontier, growing=leaves)

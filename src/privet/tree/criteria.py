@@ -1,7 +1,7 @@
 """Splitting criteria on released counts: how mixed a node is, 0 if it has one class, 1 for two classes alike.
 
 These are the functions G of top-down learning (Kearns and Mansour, 1999), in front of the curtain: they see noisy
-counts, or exact ones that were paid for. What a private selection maximises is in ``privacy/sensitivity.py``.
+counts, or exact ones that were paid for. What a private selection maximises is in ``privacy/scores.py``.
 """
 
 from __future__ import annotations

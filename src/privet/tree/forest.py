@@ -16,12 +16,12 @@ MOST_TREES = 100_000
 """No forest in a file may have more trees."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Forest:
-    """Trees that predict together. Like a tree it holds nothing that was not released."""
+    """Trees that predict together. Like a tree it is frozen, and holds nothing that was not released."""
 
     schema: Schema
-    trees: list[Tree]
+    trees: tuple[Tree, ...]
 
     @property
     def nodes(self) -> list[TreeNode]:
@@ -49,4 +49,4 @@ class Forest:
         trees = data.get("trees") if isinstance(data, dict) else None
         if not isinstance(trees, list) or not 0 < len(trees) <= MOST_TREES:
             raise SchemaError("This is not a whole forest: it has no list of trees.")
-        return cls(schema, [Tree.from_dict(tree, schema) for tree in trees])
+        return cls(schema, tuple(Tree.from_dict(tree, schema) for tree in trees))

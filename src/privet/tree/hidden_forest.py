@@ -43,7 +43,7 @@ class HiddenForest:
 
     def opened(self, engine: Engine) -> Forest:
         """The forest in the open, for tests."""
-        return Forest(self.schema, [tree.opened(engine) for tree in self.trees])
+        return Forest(self.schema, tuple(tree.opened(engine) for tree in self.trees))
 
 
 def trees_of(grown: HiddenTree, n_trees: int) -> list[HiddenTree]:

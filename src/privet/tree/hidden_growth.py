@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -11,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privet.errors import SchemaError
-from privet.privacy.sensitivity import CorrectCount, Score
-from privet.questions.candidates import Candidates, Split
+from privet.privacy.scores import CorrectCount, Score
+from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import Multiway
 from privet.questions.shape import Shape
-from privet.questions.tally import Tally
-from privet.tree.planning import SPLIT_WORTH
-from privet.tree.tree import Rule, Tree
+from privet.questions.split import Split
+from privet.tree.frontier import End, Frontier
+from privet.tree.planning import stop_log_prior
+from privet.tree.tree import Tree
 
 if TYPE_CHECKING:
     from privet.shares.engine import Secret
@@ -26,15 +26,6 @@ if TYPE_CHECKING:
 
 NEVER = -709.0
 """The log-weight of an attribute that was used: with a score that is never above the others', it is not chosen."""
-
-
-@dataclass(frozen=True, eq=False)
-class _End:
-    """A growing end: its number, the flat cells that can reach it, and the features used above it."""
-
-    number: int
-    reachable: np.ndarray
-    used: frozenset[int] = frozenset()
 
 
 class OpenGrowth:
@@ -47,103 +38,73 @@ class OpenGrowth:
 
     def __init__(self, curtain: Curtain, start: Node, shape: Shape, *, complete: bool = False) -> None:
         self.shape = shape
-        self._curtain = curtain
         self._complete = complete
-        self._n_classes = len(curtain.schema.classes or ())
-        self.tree = Tree(curtain.schema)
-        self._ends = {start: _End(0, np.ones(shape.grid.n_cells, dtype=bool))}
+        self._frontier = Frontier.sprout(curtain, [start], shape.grid)
 
     def choose(self, budget: Fraction, score: Score, mechanism: str = "permute_and_flip") -> None:
         """A level, each node's split by a private choice."""
-        options = {node: self._options(end) for node, end in self._ends.items()}
-        ready = {node: own for node, own in options.items() if len(own)}
-        chosen = self._curtain.choose(ready, score, budget, mechanism=mechanism)
-        self._split({node: choice.split for node, choice in chosen.items() if choice.split is not None})
+        self._split(self._frontier.choose(self._options(), score, budget, mechanism=mechanism))
 
     def choose_exactly(self) -> None:
         """A level as if a choice that is hidden were private: by the exact counts, at the price of infinity."""
-        chosen = {}
-        for node, histogram in self._curtain.peek(list(self._ends)).items():
-            options = self._options(self._ends[node])
-            scores = CorrectCount().of(_children(self.shape, histogram))[options.indices]
-            scores = np.where(options.log_prior[: len(scores)] > NEVER, scores, -1)
-            chosen[node] = self.shape.splits.split(int(options.indices[np.argmax(scores)]))
+        options, chosen = self._options(), {}
+        for node, histogram in self._frontier.curtain.peek(list(self._frontier)).items():
+            indices = options[node].indices
+            scores = CorrectCount().of(_children(self.shape, histogram))[indices]
+            scores = np.where(options[node].log_prior[: len(scores)] > NEVER, scores, -1)
+            chosen[node] = self.shape.splits.split(int(indices[np.argmax(scores)]))
         self._split(chosen)
 
     def draw(self, generator: np.random.Generator) -> None:
         """A level at random: free."""
         chosen = {}
-        for node, end in self._ends.items():
+        for node, end in self._frontier.items():
             allowed = np.flatnonzero(self.shape.unused(end.used))
             if len(allowed):
                 chosen[node] = self.shape.splits.split(int(generator.choice(allowed)))
-        self._split(chosen)
+        self._split(chosen, asked=False)
 
     def choose_last(self, budget: Fraction) -> None:
         """The last level: each split with the labels of its children, or one label."""
-        options = dict.fromkeys(self._ends, last_options(self.shape, self._n_classes, budget))
-        for node, choice in self._curtain.choose(options, CorrectCount(), budget).items():
-            assert choice.labels is not None
-            number = self._ends[node].number
-            if choice.split is None:
-                self.tree.nodes[number].label = choice.labels[0]
-                continue
-            children = self.tree.grow(number, Rule.of(choice.split, self.shape.grid), choice.split.n_children)
-            for child, label in zip(children, choice.labels):
-                self.tree.nodes[child].label = label
-        self._ends = {}
+        options = last_options(self.shape, self._frontier.n_classes, budget)
+        self._frontier.split_and_label(dict.fromkeys(self._frontier, options), budget)
 
     def label(self, budget: Fraction, mechanism: str) -> None:
         """A label for every end."""
-        options = Candidates(None, self._n_classes, labelled=True, stop=True)
-        answers = self._curtain.choose(dict.fromkeys(self._ends, options), CorrectCount(), budget, mechanism=mechanism)
-        for node, choice in answers.items():
-            assert choice.labels is not None
-            self.tree.nodes[self._ends[node].number].label = choice.labels[0]
+        self._frontier.label(budget, mechanism)
 
     def count(self, budget: Fraction) -> None:
         """Noisy class counts for every end, whose largest is its label."""
-        for node, counts in self._curtain.tally(dict.fromkeys(self._ends, Tally()), budget).items():
-            self.tree.nodes[self._ends[node].number].counts = tuple(int(count) for count in counts[0])
+        self._frontier.count(budget)
 
     def label_exactly(self) -> None:
         """The largest class of every end, the first of several: at the price of infinity."""
-        first = self.shape.grid.offsets[1]
-        for node, histogram in self._curtain.peek(list(self._ends)).items():
-            self.tree.nodes[self._ends[node].number].label = int(histogram[:first].sum(axis=0).argmax())
+        for node, counts in self._frontier.exact_counts().items():
+            self._frontier[node].leaf.label = int(counts.argmax())
 
     def finished(self) -> Tree:
-        for node in self.tree.nodes:  # ends that nothing can reach
-            if node.is_leaf and node.label is None and node.counts is None:
-                node.label = 0
-        return self.tree.simplified()
+        (tree,) = self._frontier.trees
+        for number in tree.leaves:  # ends that nothing can reach
+            if tree.nodes[number].label is None and tree.nodes[number].counts is None:
+                tree.nodes[number].label = 0
+        return tree.finish()
 
-    def _options(self, end: _End) -> Candidates:
-        if not end.used:
-            return Candidates(self.shape.splits, self._n_classes)
+    def _options(self) -> dict[Node, Candidates]:
+        return {node: self._candidates(end) for node, end in self._frontier.items()}
+
+    def _candidates(self, end: End) -> Candidates:
+        n_classes = self._frontier.n_classes
+        if not (self.shape.once and end.used):
+            return Candidates(self.shape.splits, n_classes)
         if not self._complete:
-            return Candidates(self.shape.splits, self._n_classes, self.shape.unused(end.used))
+            return Candidates(self.shape.splits, n_classes, self.shape.unused(end.used))
         assert isinstance(self.shape.splits, Multiway)
-        return Candidates(_without(self.shape.splits, end.used), self._n_classes)
+        return Candidates(_without(self.shape.splits, end.used), n_classes)
 
-    def _split(self, chosen: Mapping[Node, Split]) -> None:
-        grid, ends = self.shape.grid, dict[Node, _End]()
-        children = self._curtain.split(chosen)
-        for node, end in self._ends.items():
-            if node not in chosen:
-                ends[node] = end
-                continue
-            split = chosen[node]
-            cells = slice(grid.offsets[split.feature], grid.offsets[split.feature + 1])
-            part = np.frombuffer(split.part, dtype=np.uint8)
-            numbers = self.tree.grow(end.number, Rule.of(split, grid), split.n_children)
-            for i, (child, number) in enumerate(zip(children[node], numbers)):
-                reachable = end.reachable.copy()
-                reachable[cells] &= part == i
-                if self._complete or reachable[cells].any():
-                    used = end.used | {split.feature} if self.shape.once else end.used
-                    ends[child] = _End(number, reachable, used)
-        self._ends = ends
+    def _split(self, chosen: Mapping[Node, Split], *, asked: bool = True) -> None:
+        """Split these ends; the others stay where they are, and ends that nothing can reach are left alone."""
+        grown = self._frontier.split_in_place(chosen, asked=asked)
+        self._frontier = grown if self._complete else grown.only([node for node in grown if grown[node].is_reached])
 
 
 @lru_cache(maxsize=4096)
@@ -200,7 +161,7 @@ class HiddenGrowth:
 
     def draw(self, generator: np.random.Generator) -> None:
         """A level at random, drawn by all servers together and known to none; ``generator`` is not theirs."""
-        self._split(self._curtain.draw_hidden(self._frontier, self._splits))  # type: ignore[attr-defined]
+        self._split(self._curtain.draw_hidden(self._frontier, self._splits))
 
     def _ask(self, options: Candidates, score: Score, budget: Fraction, mechanism: str) -> dict[Node, Any]:
         asked = dict.fromkeys(self._frontier, options)
@@ -220,9 +181,7 @@ class HiddenGrowth:
 
 def last_options(shape: Shape, n_classes: int, budget: Fraction) -> Candidates:
     """Every split with every labelling of its children, and one label for all, which counts as a few records more."""
-    return Candidates(
-        shape.splits, n_classes, labelled=True, stop=True, stop_log_prior=min(SPLIT_WORTH * float(budget), 500.0)
-    )
+    return Candidates(shape.splits, n_classes, labelled=True, stop=True, stop_log_prior=stop_log_prior(budget))
 
 
 def last_level(options: Candidates) -> tuple[np.ndarray, np.ndarray]:

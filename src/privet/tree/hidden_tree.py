@@ -13,6 +13,7 @@ from privet.errors import PrivetError
 from privet.questions.shape import Shape
 from privet.schema import Schema
 from privet.shares.engine import Engine, Secret
+from privet.tree.growing import GrowingTree
 from privet.tree.tree import Rule, Tree
 
 
@@ -64,7 +65,7 @@ class HiddenTree:
 
 def opened_tree(schema: Schema, shape: Shape, levels: Sequence[np.ndarray], labels: np.ndarray) -> Tree:
     """A ``Tree`` from the tables of 0 and 1 that a hidden tree is made of."""
-    tree = Tree(schema)
+    tree = GrowingTree(schema)
     frontier: list[int] = [0]
     for table in levels:
         below: list[int] = []
@@ -77,4 +78,4 @@ def opened_tree(schema: Schema, shape: Shape, levels: Sequence[np.ndarray], labe
         frontier = below
     for number, row in zip(frontier, labels):
         tree.nodes[number].label = int(row.argmax())
-    return tree.simplified()
+    return tree.finish()

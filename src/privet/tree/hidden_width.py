@@ -10,7 +10,7 @@ import numpy as np
 from privet.privacy.joint import JointMechanisms
 from privet.privacy.joint_scores import score_bits, score_range
 from privet.privacy.mechanisms import selection_scale
-from privet.privacy.sensitivity import CorrectCount, Score
+from privet.privacy.scores import CorrectCount, Score
 from privet.questions.candidates import Candidates
 from privet.questions.linear_maps import prior_points
 from privet.questions.shape import Shape

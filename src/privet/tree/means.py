@@ -11,14 +11,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from privet.privacy.sensitivity import TARGET_ONE
-from privet.tree.tree import Tree
+from privet.privacy.fixed_point import TARGET_ONE
+from privet.tree.growing import GrowingTree
 
 SHRINKAGE = 5.0
 """How many noise scales of records with its parent's mean each node is given: one with few records predicts that."""
 
 
-def set_means(tree: Tree, sums: Mapping[int, np.ndarray], target: tuple[float, float], noise: float) -> None:
+def set_means(tree: GrowingTree, sums: Mapping[int, np.ndarray], target: tuple[float, float], noise: float) -> None:
     """Give every leaf its value and weight from its two noisy sums, whose noise is worth ``noise`` records.
 
     From the root down, a node's mean is drawn toward its parent's, by as many records of it as ``SHRINKAGE`` noise

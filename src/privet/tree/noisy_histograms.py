@@ -12,8 +12,8 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from privet.questions.candidates import Split
 from privet.questions.grid import Cells, Grid
+from privet.questions.split import Split
 
 MOST_PARTS = 255
 """A part's number is a byte; very many categories share some."""

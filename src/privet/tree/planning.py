@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from privet.privacy.sensitivity import ONE, TARGET_ONE, CorrectCount, Mixed, Score, SquaredError
+from privet.privacy.fixed_point import ONE, TARGET_ONE
+from privet.privacy.scores import CorrectCount, Mixed, Score, SquaredError
 
 SIZE_SHARE = Fraction(1, 50)
 """The share of the budget that measures the number of records, where no public hint is given."""
@@ -33,7 +34,11 @@ LABEL_SHARE = Fraction(3, 10)
 """The share of the last level's budget that chooses labels, where there are too many to choose them with the split."""
 
 SPLIT_WORTH = 2
-"""How many more records a last split must label right than one label for all of them does."""
+"""How many more records a last split must label right than one label for all of them does: one that parts nothing off
+must not win because there are many such."""
+
+LARGEST_LOG_WEIGHT = 500.0
+"""Not splitting is never weighed more than this."""
 
 MEAN_PAYS_OFF = 8
 """As PAYS_OFF, for splits by squared error: targets spread less over their range than classes do."""
@@ -101,6 +106,11 @@ def worthwhile(depth: int, n_candidates: int, n_classes: int, pays_off: float = 
     """
     nodes = sum(2 ** (level / 2) for level in range(depth)) ** 2
     return pays_off * math.log(2 * max(n_candidates, 1)) * nodes * math.sqrt(2 / max(n_classes, 2))
+
+
+def stop_log_prior(budget: Fraction) -> float:
+    """The log-weight of not splitting in a last choice of this budget."""
+    return min(SPLIT_WORTH * float(budget), LARGEST_LOG_WEIGHT)
 
 
 def gini_weights(depth: int) -> tuple[int, ...]:

@@ -14,9 +14,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from privet.privacy.sensitivity import CorrectCount, Score
-from privet.questions.candidates import Candidates, Choice, Split
+from privet.privacy.scores import CorrectCount, Score
+from privet.questions.candidates import Candidates
 from privet.questions.curtain import Budget, Curtain, Node, budgets
+from privet.questions.split import Choice, Split
 from privet.questions.tally import Tally
 
 MOST_PARTS = 255

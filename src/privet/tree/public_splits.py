@@ -12,8 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from privet.questions.candidates import Splits
 from privet.questions.grid import Cells, Grid
+from privet.questions.splits import Splits
 
 MOST_SUBSETS = 12
 """Categorical features with at most this many values are split by every subset, others one against the rest."""

@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 
 from privet.privacy.zcdp import ratio_for
-from privet.questions.candidates import Split
 from privet.questions.grid import Cells, Grid
 from privet.questions.multiway import Multiway
+from privet.questions.split import Split
 
 CHOICE_SHARE = Fraction(1, 4)
 """The share of a round's budget that chooses its feature."""

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from privet.errors import SchemaError
-from privet.questions.candidates import Splits
 from privet.questions.grid import MOST_CELLS, OCTAVES, Cells, Grid
+from privet.questions.splits import Splits
 from privet.schema import Categorical, Numeric, Schema, Value
 
 
@@ -51,7 +51,7 @@ class SplittingClass:
         unknown = [name for name in self.of or () if name not in schema.features]
         if unknown:
             raise SchemaError(f"The splitting class speaks of {unknown[0]!r}, which is not a feature of the schema.")
-        grid = Grid(tuple(self._cells(name, feature) for name, feature in schema.features.items()))
+        grid = Grid(schema, (self._cuts(name, feature) for name, feature in schema.features.items()))
         runs, subsets = [np.empty((4, 0), dtype=np.int64)], []
         for f, (name, feature) in enumerate(schema.features.items()):
             start, cells = int(grid.offsets[f]), grid.features[f]
@@ -68,12 +68,11 @@ class SplittingClass:
     def _own(self, name: str) -> Any:
         return (self.of or {}).get(name)
 
-    def _cells(self, name: str, feature: Numeric | Categorical) -> Cells:
+    def _cuts(self, name: str, feature: Numeric | Categorical) -> np.ndarray | None:
         if isinstance(feature, Categorical):
-            return Cells(name, None, feature.n_codes, feature.other)
+            return None
         own = self.thresholds if self._own(name) is None else self._own(name)
-        cuts = evenly_spaced(feature, int(own)) if _is_count(own) else _given(name, feature, own)
-        return Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing)
+        return evenly_spaced(feature, int(own)) if _is_count(own) else _given(name, feature, own)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` gives back an equal splitting class."""

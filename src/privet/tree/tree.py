@@ -1,22 +1,22 @@
-"""The tree: public rules and released labels or counts, nothing else.
+"""The finished tree: public rules and released labels, counts or values, nothing else.
 
-Growing and the finished tree are one type: a list of nodes, children after their parents. A tree holds no exact
-number and no reference to records, so everything that can be done with it is free.
+It is frozen, and every leaf says something: ``GrowingTree.finish`` sees to that. A tree holds no exact number and no
+reference to records, so everything that can be done with it is free.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from privet.errors import SchemaError
-from privet.questions.candidates import Split
 from privet.questions.grid import Grid
+from privet.questions.split import Split
 from privet.schema import Categorical, Schema
 
 DEEPEST = 1000
@@ -58,11 +58,13 @@ class Rule:
         return part[segments]
 
 
-@dataclass
+@dataclass(frozen=True)
 class TreeNode:
     """A node: an inner one has a rule and children; a leaf a label, or noisy class counts, or both; or a value.
 
     ``value`` is a noisy mean inside the target's range, and ``weight`` about how many records it is the mean of.
+    ``scope`` is where the receipt has the answers that paid for the node; a leaf that was chosen together with the
+    split above it has its parent's. ``asked`` is False for a rule that was drawn without asking anything.
     """
 
     rule: Rule | None = None
@@ -71,6 +73,8 @@ class TreeNode:
     counts: tuple[int, ...] | None = None
     value: float | None = None
     weight: float | None = None
+    scope: str = ""
+    asked: bool = True
 
     @property
     def is_leaf(self) -> bool:
@@ -84,19 +88,12 @@ class TreeNode:
         return self.label
 
 
-@dataclass
+@dataclass(frozen=True)
 class Tree:
-    """A decision tree over a schema. ``nodes[0]`` is the root."""
+    """A decision tree over a schema. ``nodes[0]`` is the root; children come after their parents."""
 
     schema: Schema
-    nodes: list[TreeNode] = field(default_factory=lambda: [TreeNode()])
-
-    def grow(self, node: int, rule: Rule, n_children: int) -> range:
-        """Turn a leaf into an inner node; returns the numbers of its new children."""
-        children = range(len(self.nodes), len(self.nodes) + n_children)
-        self.nodes.extend(TreeNode() for _ in children)
-        self.nodes[node].rule, self.nodes[node].children = rule, tuple(children)
-        return children
+    nodes: tuple[TreeNode, ...]
 
     @property
     def leaves(self) -> list[int]:
@@ -138,26 +135,23 @@ class Tree:
     def simplified(self) -> Tree:
         """The same function in fewer nodes: unreachable branches dropped, leaves with one label merged."""
         nodes: list[TreeNode] = []
+        below: list[list[int]] = []  # the children of each of them
         waiting: list[tuple[int, Reach, int | None]] = [(0, Reach(self), None)]
         while waiting:
             i, reach, parent = waiting.pop()
-            node, below = self._first_that_parts(i, reach)
-            here = len(nodes)
-            nodes.append(replace(node, children=()))
+            node, inside = self._first_that_parts(i, reach)
             if parent is not None:
-                nodes[parent].children += (here,)
+                below[parent].append(len(nodes))
             waiting.extend(
-                (child, inside or reach, here) for child, inside in reversed(list(zip(node.children, below)))
+                (child, own or reach, len(nodes)) for child, own in reversed(list(zip(node.children, inside)))
             )
-        for node in reversed(nodes):  # children before their parents
-            leaves = [nodes[child] for child in node.children]
-            alike = all(
-                leaf.is_leaf and leaf.label is not None and leaf.counts is None and leaf.label == leaves[0].label
-                for leaf in leaves
-            )
-            if leaves and alike:
-                node.rule, node.children, node.label = None, (), leaves[0].label
-        return Tree(self.schema, nodes)._renumbered()
+            nodes.append(node)
+            below.append([])
+        for i in reversed(range(len(nodes))):  # children before their parents
+            label = _common_label([nodes[child] for child in below[i]])
+            if label is not None:
+                nodes[i], below[i] = TreeNode(label=label, scope=nodes[i].scope), []
+        return Tree(self.schema, _in_order(nodes, below))
 
     def _first_that_parts(self, i: int, reach: Reach) -> tuple[TreeNode, list[Reach | None]]:
         """Node ``i``, or the first one below it that is a leaf or parts what reaches it; and what each child gets."""
@@ -170,15 +164,6 @@ class Tree:
             if len(reached) > 1:
                 return node, below
             i = node.children[reached[0]]
-
-    def _renumbered(self) -> Tree:
-        """The nodes that the root reaches, in the order of ``walk``."""
-        order = [i for i, _ in self.walk()]
-        number = {i: new for new, i in enumerate(order)}
-        nodes = [
-            replace(self.nodes[i], children=tuple(number[child] for child in self.nodes[i].children)) for i in order
-        ]
-        return Tree(self.schema, nodes)
 
     def to_dict(self) -> dict[str, Any]:
         nodes = []
@@ -195,6 +180,10 @@ class Tree:
                 plain["counts"] = list(node.counts)
             if node.value is not None:
                 plain["value"], plain["weight"] = node.value, node.weight
+            if node.scope:
+                plain["scope"] = node.scope
+            if not node.asked:
+                plain["asked"] = False
             nodes.append(plain)
         return {"nodes": nodes}
 
@@ -203,7 +192,7 @@ class Tree:
         """Read a tree. Whatever the data say, the result is a well-formed tree over the schema, or an error."""
         try:
             plain = _list(data["nodes"])
-            nodes = [_read_node(node, i, len(plain), schema) for i, node in enumerate(plain)]
+            nodes = tuple(_read_node(node, i, len(plain), schema) for i, node in enumerate(plain))
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
             raise SchemaError(
                 "This is not a whole tree: a node is missing a field or does not fit the schema."
@@ -249,45 +238,81 @@ class Reach:
         return reach
 
 
+def _common_label(leaves: list[TreeNode]) -> int | None:
+    """The label that all of these are leaves with, if there is one and none of them has counts."""
+    labels = {leaf.label if leaf.is_leaf and leaf.counts is None else None for leaf in leaves}
+    return labels.pop() if len(labels) == 1 else None
+
+
+def _in_order(nodes: list[TreeNode], below: list[list[int]]) -> tuple[TreeNode, ...]:
+    """The nodes that the first one reaches, parents first, left to right, with new numbers."""
+    order, waiting = [], [0]
+    while waiting:
+        order.append(waiting.pop())
+        waiting.extend(reversed(below[order[-1]]))
+    number = {i: new for new, i in enumerate(order)}
+    return tuple(replace(nodes[i], children=tuple(number[child] for child in below[i])) for i in order)
+
+
 def _read_node(plain: Any, i: int, n_nodes: int, schema: Schema) -> TreeNode:
-    node = TreeNode()
-    n_classes = len(schema.classes or ())
     if not isinstance(plain, dict):
         raise TypeError("table expected")
+    node = TreeNode(**_read_leaf(plain, schema), scope=_text(plain.get("scope", "")))
     if "feature" in plain:
-        feature = schema.names.index(plain["feature"])
-        field_ = schema.features[plain["feature"]]
-        part = bytes(_whole(child) for child in _list(plain["part"]))
-        node.children = tuple(_whole(child) for child in _list(plain["children"]))
-        if isinstance(field_, Categorical):
-            cuts, n_segments = None, len(field_.values) + field_.other
-            if plain["cuts"] is not None:
-                raise ValueError("cuts on a category")
-        else:
-            cuts = tuple(_number(cut) for cut in _list(plain["cuts"]))
-            n_segments = len(cuts) + 1 + field_.missing
-            if not all(a < b for a, b in pairwise(cuts)):
-                raise ValueError("cuts must increase")
-        if len(part) != n_segments or not set(part) <= set(range(len(node.children))):
-            raise ValueError("every segment needs a child")
-        if not node.children or not all(i < child < n_nodes for child in node.children):
-            raise ValueError("children come after their parents")
-        node.rule = Rule(feature, cuts, part)
-    if plain.get("label") is not None:
-        node.label = _whole(plain["label"])
-        if not 0 <= node.label < n_classes:
-            raise ValueError("a label is the number of a class")
-    if plain.get("counts") is not None:
-        node.counts = tuple(_whole(count) for count in _list(plain["counts"]))
-        if len(node.counts) != n_classes or not all(abs(count) < 2**63 for count in node.counts):
-            raise ValueError("one count for each class")
-    if plain.get("value") is not None:
-        node.value, node.weight = _number(plain["value"]), _number(plain["weight"])
-        if schema.target is None or node.weight < 0:
-            raise ValueError("only numbers to predict are values, and no weight is negative")
+        node = replace(node, **_read_rule(plain, i, n_nodes, schema), asked=_asked(plain))
     if (node.rule is None) == (node.label is None and node.counts is None and node.value is None):
         raise ValueError("a leaf needs a label, counts or a value, and only a leaf has them")
     return node
+
+
+def _read_rule(plain: dict[str, Any], i: int, n_nodes: int, schema: Schema) -> dict[str, Any]:
+    feature = schema.names.index(plain["feature"])
+    field = schema.features[plain["feature"]]
+    part = bytes(_whole(child) for child in _list(plain["part"]))
+    children = tuple(_whole(child) for child in _list(plain["children"]))
+    if isinstance(field, Categorical):
+        cuts, n_segments = None, len(field.values) + field.other
+        if plain["cuts"] is not None:
+            raise ValueError("cuts on a category")
+    else:
+        cuts = tuple(_number(cut) for cut in _list(plain["cuts"]))
+        n_segments = len(cuts) + 1 + field.missing
+        if not all(a < b for a, b in pairwise(cuts)):
+            raise ValueError("cuts must increase")
+    if len(part) != n_segments or not set(part) <= set(range(len(children))):
+        raise ValueError("every segment needs a child")
+    if not children or not all(i < child < n_nodes for child in children):
+        raise ValueError("children come after their parents")
+    return {"rule": Rule(feature, cuts, part), "children": children}
+
+
+def _read_leaf(plain: dict[str, Any], schema: Schema) -> dict[str, Any]:
+    n_classes, said = len(schema.classes or ()), dict[str, Any]()
+    if plain.get("label") is not None:
+        said["label"] = _whole(plain["label"])
+        if not 0 <= said["label"] < n_classes:
+            raise ValueError("a label is the number of a class")
+    if plain.get("counts") is not None:
+        said["counts"] = tuple(_whole(count) for count in _list(plain["counts"]))
+        if len(said["counts"]) != n_classes or not all(abs(count) < 2**63 for count in said["counts"]):
+            raise ValueError("one count for each class")
+    if plain.get("value") is not None:
+        said["value"], said["weight"] = _number(plain["value"]), _number(plain["weight"])
+        if schema.target is None or said["weight"] < 0:
+            raise ValueError("only numbers to predict are values, and no weight is negative")
+    return said
+
+
+def _asked(plain: dict[str, Any]) -> bool:
+    if not isinstance(plain.get("asked", True), bool):
+        raise TypeError("yes or no expected")
+    return bool(plain.get("asked", True))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("text expected")
+    return value
 
 
 def _list(value: Any) -> list[Any]:

@@ -61,7 +61,7 @@ def test_the_published_tree_costs_infinity_and_says_why():
 
 def test_published_cells_hold_five_values_each():
     table = pd.DataFrame({"letter": ["x"] * 12, "number": [0, 3, 3, 4, 7, 9, 20, 21, 22, 23, 50, 99]})
-    curator = MemoryCurator(table, ["no"] * 12, SCHEMA)
+    curator = MemoryCurator(table, ["no"] * 12, SCHEMA).open()
     cuts = _merged(curator, curator.root()).features[1].cuts
     assert len(cuts) == 2  # eleven different values: 0 3 4 7 9 | 20 21 22 23 50 | 99
     assert 9 <= cuts[0] < 20

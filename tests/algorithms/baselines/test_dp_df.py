@@ -10,7 +10,8 @@ import pytest
 import privet
 from privet import Categorical, DPDFClassifier, Numeric, PrivetError, Schema
 from privet.algorithms.baselines.dp_df import _impurity, _pruned
-from privet.tree.tree import Rule, Tree
+from privet.tree.growing import GrowingTree
+from privet.tree.tree import Rule
 
 LETTERS = list("abc")
 SCHEMA = Schema(
@@ -40,22 +41,24 @@ def test_roots_differ_while_there_are_attributes():
 
 
 def test_branches_that_gain_nothing_are_cut():
-    tree = Tree(SCHEMA)
+    tree = GrowingTree(SCHEMA)
     split = Rule(0, None, bytes(range(3)))
     children = tree.grow(0, split, 3)
     for child in children[:2]:
         tree.grow(child, Rule(1, None, bytes(range(3))), 3)
-    counts = {(0, i): np.array([5, 5]) for i in range(len(tree.nodes))}  # a split that gains nothing
-    counts |= {(0, i): np.array([9, 0]) for i in tree.nodes[2].children}  # and one that does
-    pruned = _pruned(tree, 0, counts)
+    for i, node in enumerate(tree.nodes):  # one split gains nothing, and one does
+        node.counts = (9, -1) if i in tree.nodes[2].children else (5, 5)
+    pruned = _pruned(tree).finish()
     assert len(pruned.nodes) == 1 + 3 + 3
-    assert all(node.counts is not None for node in pruned.nodes if node.is_leaf)
+    assert {node.counts for node in pruned.nodes if node.is_leaf} == {(5, 5), (9, 0)}
 
 
 def test_the_root_keeps_its_children():
-    tree = Tree(SCHEMA)
+    tree = GrowingTree(SCHEMA)
     tree.grow(0, Rule(0, None, bytes(range(3))), 3)
-    assert len(_pruned(tree, 0, {(0, i): np.array([1, 1]) for i in range(4)}).nodes) == 4
+    for node in tree.nodes:
+        node.counts = (1, 1)
+    assert len(_pruned(tree).finish().nodes) == 4
 
 
 @pytest.mark.parametrize(

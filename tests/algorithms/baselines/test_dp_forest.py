@@ -11,7 +11,7 @@ import privet
 from listening import listened
 from privet import Categorical, Numeric, PrivetError, Schema
 from privet.algorithms.baselines import DPERTClassifier, DPERTRegressor, DPRFClassifier, DPRFRegressor
-from privet.privacy.sensitivity import TARGET_ONE
+from privet.privacy.fixed_point import TARGET_ONE
 
 FEATURES = {"x": Numeric(0, 1), "age": Numeric(0, 9, integer=True, missing=True), "town": Categorical(["a", "b", "c"])}
 CLASSES = Schema(FEATURES, classes=["no", "yes"])

@@ -82,7 +82,7 @@ def test_the_published_tree_stops_where_records_are_pure_or_few(y):
 @pytest.mark.parametrize(("lead", "epsilon"), [(0, 1), (1, 1), (3, 0.5), (40, 0.05), (10**6, 1)])
 def test_published_labels_have_the_printed_odds(lead, epsilon):
     """A choice by counts with budget b has log-odds b * lead: that must be eps * exp(lead * eps)."""
-    budget = _label_budget((5, 5 + lead), Fraction(str(epsilon)))
+    budget = _label_budget(np.array([5, 5 + lead]), Fraction(str(epsilon)))
     wanted = epsilon * math.exp(lead * epsilon) if lead * epsilon < 20 else 1e6
     assert float(budget * lead) == pytest.approx(wanted if lead else 0)
 

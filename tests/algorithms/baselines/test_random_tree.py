@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet import Categorical, Numeric, PrivetError, RandomTreeClassifier, Schema
-from privet.algorithms.baselines.random_tree import Drawer
+from privet.algorithms.baselines.random_tree import Drawer, grid_of
 
 SCHEMA = Schema(
     {
@@ -75,7 +75,7 @@ def test_a_seed_repeats_structure_and_noise_and_voids_the_receipt():
 @given(st.integers(0, 2**32), st.booleans(), st.integers(1, 6))
 def test_every_split_parts_what_can_reach_it(seed, subsets, depth):
     drawn = Drawer(SCHEMA, subsets, np.random.default_rng(seed)).draw(depth)
-    grid = drawn.grid(SCHEMA)
+    grid = grid_of([drawn], SCHEMA)
     grid.check(SCHEMA)
     deepest = 0
 

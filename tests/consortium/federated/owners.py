@@ -10,9 +10,10 @@ import numpy as np
 from privet import Categorical, FederatedCurator, Ledger, Numeric, Schema
 from privet.curators.base import Tally
 from privet.curators.memory import MemoryCurator
-from privet.privacy.receipt import Receipt, add_up
-from privet.questions.candidates import Split
+from privet.privacy.event import add_up
+from privet.privacy.receipt import Receipt
 from privet.questions.grid import public_grid
+from privet.questions.split import Split
 
 SCHEMA = Schema(
     features={"age": Numeric(0, 20, integer=True), "colour": Categorical(["r", "g", "b"]), "size": Numeric(0, 1)},

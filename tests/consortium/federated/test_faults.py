@@ -761,6 +761,6 @@ def _splits():
 
 
 def _gini():
-    from privet.privacy.sensitivity import Gini
+    from privet.privacy.scores import Gini
 
     return Gini()

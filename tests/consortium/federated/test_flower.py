@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("flwr")
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 
 import federated_loopback as loopback
 

@@ -12,8 +12,7 @@ from privet.consortium.federated.masking import unmasked
 from privet.consortium.federated.terms import history_after
 from privet.consortium.federated.wire import pack, unpack
 from privet.curators.base import Tally
-from privet.curators.owners.records_at_owner import grid_words, schema_digest
-from privet.questions.codec import tally_words
+from privet.questions.codec import grid_words, schema_digest, tally_words
 
 N_CELLS = GRID.features[0].n_cells
 ALMOST_ALL = bytes(N_CELLS - 1) + b"\1"

@@ -14,7 +14,8 @@ from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt, lists_all
 from privet.curators.base import Tally
 from privet.errors import FederatedError
-from privet.privacy.receipt import Event, Receipt, add_up
+from privet.privacy.event import Event, add_up
+from privet.privacy.receipt import Receipt
 
 HALF = Fraction(1, 2)
 

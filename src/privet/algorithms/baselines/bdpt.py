@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_whole
-from privet.algorithms.baselines.exact import exact_counts
-from privet.privacy.sensitivity import Gini
-from privet.questions.candidates import Candidates, Splits
+from privet.privacy.scores import Gini
+from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
-from privet.questions.grid import Cells, Grid, even_grid
-from privet.questions.tally import Tally
+from privet.questions.grid import Grid, even_grid
 from privet.schema import Schema
-from privet.tree.growth import Branch, branches, candidates_of, sprout
+from privet.tree.frontier import Frontier
 from privet.tree.public_splits import single_splits
 from privet.tree.tree import Tree
 
@@ -117,12 +115,12 @@ class BDPTClassifier(PrivateClassifier):
         curtain.grid(grid)
         splits = single_splits(grid, tuple(range(len(grid.features))))
         shares = Shares(budget / 2 / self.max_depth, count_shares(budget / 2, self.max_depth))
-        tree = Tree(curtain.schema)
-        frontier = sprout(tree, start, grid)
+        frontier = Frontier.sprout(curtain, [start], grid)
         level = _published_level if published else _sound_level
         for depth in range(self.max_depth + 1):
-            frontier = level(curtain, tree, frontier, splits, shares, depth)
-        return tree.simplified()
+            options = frontier.candidates(splits) if depth < self.max_depth else {}
+            frontier = level(frontier, options, shares.split, shares.counts[depth])
+        return frontier.finish()[0]
 
 
 @dataclass(frozen=True)
@@ -144,33 +142,27 @@ def count_shares(budget: Fraction, max_depth: int) -> tuple[Fraction, ...]:
     return tuple(budget * weight / sum(weights) for weight in weights)
 
 
-def _sound_level(
-    curtain: Curtain, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, shares: Shares, depth: int
-) -> dict[Node, Branch]:
+def _sound_level(frontier: Frontier, options: Mapping[Node, Candidates], split: Fraction, counts: Fraction) -> Frontier:
     """Count every node; split those that seem large enough."""
-    counts = curtain.tally(dict.fromkeys(frontier, Tally()), shares.counts[depth])
-    options = _options(tree, frontier, splits, shares, depth)
-    ready = {node: own for node, own in options.items() if counts[node].sum() >= FEWEST}
-    _count(tree, {node: branch for node, branch in frontier.items() if node not in ready}, counts)
-    return _split(curtain, tree, frontier, ready, dict.fromkeys(ready, shares.split))
+    told = frontier.count(counts)
+    ready = {node: own for node, own in options.items() if told[node].sum() >= FEWEST}
+    return frontier.split(frontier.choose(ready, Gini(), split, mechanism="exponential"))
 
 
 def _published_level(
-    curtain: Curtain, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, shares: Shares, depth: int
-) -> dict[Node, Branch]:
+    frontier: Frontier, options: Mapping[Node, Candidates], split: Fraction, counts: Fraction
+) -> Frontier:
     """Split by exact rules, with the published exponents; count the rest."""
-    exact = exact_counts(curtain, frontier, splits.grid)
-    options = _options(tree, frontier, splits, shares, depth)
+    exact = frontier.exact_counts()
     ready = {
         node: own
         for node, own in options.items()
-        if sum(exact[node]) >= FEWEST and sum(count > 0 for count in exact[node]) > 1
+        if len(own) and exact[node].sum() >= FEWEST and (exact[node] > 0).sum() > 1
     }
-    leaves = {node: branch for node, branch in frontier.items() if node not in ready}
-    _count(tree, leaves, curtain.tally(dict.fromkeys(leaves, Tally()), shares.counts[depth]))
-    sizes = curtain.tally(dict.fromkeys(ready, Tally(by_class=False)), shares.counts[depth])
-    prices = {node: published_price(shares.split, int(sizes[node][0]), sum(exact[node])) for node in ready}
-    return _split(curtain, tree, frontier, ready, prices)
+    frontier.without(ready).count(counts)
+    sizes = frontier.only(ready).sizes(counts)
+    prices = {node: published_price(split, sizes[node], int(exact[node].sum())) for node in ready}
+    return frontier.split(frontier.choose(ready, Gini(), prices, mechanism="exponential"))
 
 
 def published_price(share: Fraction, noisy: int, size: int) -> Fraction:
@@ -183,49 +175,16 @@ def published_price(share: Fraction, noisy: int, size: int) -> Fraction:
     return share / (Fraction(2 * noisy, (noisy + 1) ** 2) * size)
 
 
-def _options(
-    tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, shares: Shares, depth: int
-) -> dict[Node, Candidates]:
-    """What nodes that are not on the last level may be split by; those that nothing parts are left out."""
-    if depth == len(shares.counts) - 1:
-        return {}
-    return {node: options for node, options in candidates_of(tree, frontier, splits).items() if len(options)}
-
-
-def _count(tree: Tree, leaves: Mapping[Node, Branch], counts: Mapping[Node, np.ndarray]) -> None:
-    for node, branch in leaves.items():
-        tree.nodes[branch.number].counts = tuple(int(count) for count in counts[node][0])
-
-
-def _split(
-    curtain: Curtain,
-    tree: Tree,
-    frontier: Mapping[Node, Branch],
-    ready: Mapping[Node, Candidates],
-    prices: Mapping[Node, Fraction],
-) -> dict[Node, Branch]:
-    """Choose a split for each ready node; the branches that grow out of them."""
-    answers = curtain.choose(ready, Gini(), prices, mechanism="exponential")
-    chosen = {node: choice.split for node, choice in answers.items() if choice.split is not None}
-    grown: dict[Node, Branch] = {}
-    for node, children in curtain.split(chosen).items():
-        splits = ready[node].splits
-        assert splits is not None
-        grown |= zip(children, branches(tree, frontier[node], chosen[node], splits.grid))
-    return grown
-
-
 def _merged(curtain: Curtain, start: Node) -> Grid:
     """The published cells: numeric features cut before every fifth value that some record has."""
     fine = even_grid(curtain.schema, RESOLUTION)
     curtain.grid(fine)
     records = curtain.peek([start])[start].sum(axis=1)
-    merged = []
+    merged: list[np.ndarray | None] = []
     for f, cells in enumerate(fine.features):
         if cells.cuts is None:
-            merged.append(cells)
+            merged.append(None)
             continue
         values = np.flatnonzero(records[fine.offsets[f] : fine.offsets[f] + len(cells.cuts) + 1])
-        cuts = cells.cuts[values[MERGED::MERGED] - 1]
-        merged.append(Cells(cells.name, cuts, len(cuts) + 1 + cells.special, cells.special))
-    return Grid(tuple(merged))
+        merged.append(cells.cuts[values[MERGED::MERGED] - 1])
+    return Grid(curtain.schema, merged)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -10,13 +10,14 @@ import numpy as np
 
 from privet.algorithms.base import check_choice, check_whole
 from privet.algorithms.baselines.id3 import ID3Classifier
-from privet.privacy.sensitivity import CorrectCount, Entropy, Gini, Score
-from privet.questions.candidates import Candidates, Split
-from privet.questions.curtain import Curtain, Node
+from privet.privacy.scores import CorrectCount, Entropy, Gini, Score
+from privet.questions.candidates import Candidates
+from privet.questions.curtain import Node
 from privet.questions.grid import Grid, even_grid
 from privet.questions.multiway import MOST_CHILDREN, Multiway, attributes
+from privet.questions.split import Split
 from privet.schema import Numeric, Schema
-from privet.tree.growth import Branch
+from privet.tree.frontier import End, Frontier
 from privet.tree.public_splits import thresholds
 
 FINE = 256
@@ -105,9 +106,9 @@ class DiffPID3Classifier(ID3Classifier):
     def _cells(self, schema: Schema) -> Grid:
         return even_grid(schema, FINE if self._by_thresholds else self.n_bins)
 
-    def _most_values(self, grid: Grid, branch: Branch) -> int:
-        values = [split.n_children for split in self._attributes(grid).within(branch.reachable)]
-        if self._by_thresholds and thresholds(grid).allowed_within(branch.reachable).any():
+    def _most_values(self, grid: Grid, end: End) -> int:
+        values = [split.n_children for split in self._attributes(grid).within(end.reachable)]
+        if self._by_thresholds and thresholds(grid).allowed_within(end.reachable).any():
             values.append(2)
         return max(values, default=0)
 
@@ -115,27 +116,25 @@ class DiffPID3Classifier(ID3Classifier):
         """What is split into all its values: categorical features, and numeric ones that have bins."""
         return attributes(grid, numeric=not self._by_thresholds)
 
-    def _choose(self, curtain: Curtain, ready: Mapping[Node, Branch], grid: Grid, query: Fraction) -> dict[Node, Split]:
-        splits = {node: [*self._attributes(grid).within(branch.reachable)] for node, branch in ready.items()}
+    def _choose(self, ready: Frontier, query: Fraction) -> dict[Node, Split]:
+        splits = {node: [*self._attributes(ready.grid).within(end.reachable)] for node, end in ready.items()}
         if self._by_thresholds:
-            for node, chosen in self._best_thresholds(curtain, ready, grid, query):
+            for node, chosen in self._best_thresholds(ready, query):
                 splits[node].append(chosen)
-        n_classes = len(curtain.schema.classes or ())
-        candidates = {node: Candidates(Multiway.of(grid, own), n_classes) for node, own in splits.items()}
-        return self._ask(curtain, candidates, query)
+        options = {node: Candidates(Multiway.of(ready.grid, own), ready.n_classes) for node, own in splits.items()}
+        return ready.choose(options, self._score, query, mechanism="exponential")
 
-    def _best_thresholds(
-        self, curtain: Curtain, ready: Mapping[Node, Branch], grid: Grid, query: Fraction
-    ) -> Iterator[tuple[Node, Split]]:
+    def _best_thresholds(self, ready: Frontier, query: Fraction) -> Iterator[tuple[Node, Split]]:
         """A threshold of every numeric feature that still parts a node: one query for each feature."""
-        splits, n_classes = thresholds(grid), len(curtain.schema.classes or ())
-        allowed = {node: splits.allowed_within(branch.reachable) for node, branch in ready.items()}
+        splits = thresholds(ready.grid)
+        allowed = {node: splits.allowed_within(end.reachable) for node, end in ready.items()}
         for f in np.unique(splits.feature):
-            of_feature = {node: own & (splits.feature == f) for node, own in allowed.items()}
-            candidates = {node: Candidates(splits, n_classes, own) for node, own in of_feature.items() if own.any()}
-            yield from self._ask(curtain, candidates, query).items()
+            options = {
+                node: Candidates(splits, ready.n_classes, own & (splits.feature == f)) for node, own in allowed.items()
+            }
+            yield from ready.choose(options, self._score, query, mechanism="exponential").items()
 
-    def _ask(self, curtain: Curtain, candidates: Mapping[Node, Candidates], query: Fraction) -> dict[Node, Split]:
+    @property
+    def _score(self) -> Score:
         scores: dict[str, Score] = {"max": CorrectCount(), "gini": Gini(), "entropy": Entropy(self.max_records)}
-        answers = curtain.choose(candidates, scores[self.criterion], query, mechanism="exponential")
-        return {node: choice.split for node, choice in answers.items() if choice.split is not None}
+        return scores[self.criterion]

@@ -9,6 +9,7 @@ regressor: DiPriMe's authors found no simple analogue, since both ideas are abou
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,17 +17,14 @@ import numpy as np
 from privet.algorithms.base import public_generator
 from privet.algorithms.baselines.bdpt import published_price
 from privet.algorithms.baselines.dp_forest import BinnedForest
-from privet.algorithms.baselines.exact import exact_counts
-from privet.algorithms.forest import ForestClassifier, Shoot, split_shoots, sprouts
-from privet.privacy.sensitivity import Gini
+from privet.algorithms.forest import ForestClassifier
+from privet.privacy.scores import Gini
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
-from privet.questions.grid import Grid, even_grid
-from privet.questions.tally import Tally
+from privet.questions.grid import even_grid
 from privet.tree.forest import Forest
-from privet.tree.tree import Tree
-
-Counts = dict[tuple[int, int], np.ndarray]  # of a node, by the numbers of its tree and of itself
+from privet.tree.frontier import Frontier
+from privet.tree.growing import GrowingTree
 
 
 class DPDFClassifier(BinnedForest, ForestClassifier):
@@ -61,63 +59,44 @@ class DPDFClassifier(BinnedForest, ForestClassifier):
         curtain.grid(grid)
         draws = public_generator(self.structure, self.random_state)
         share = budget / self.n_trees / (2 * self.max_depth + 1)
-        trees = [Tree(curtain.schema) for _ in range(self.n_trees)]
-        roots = sprouts(trees, curtain.copies(start, self.n_trees), grid)
-        counts: Counts = {}
-        frontier: dict[Node, Shoot] = {}
-        used: list[int] = []  # the attributes of the roots so far
-        for root, shoot in roots.items():
-            options = self._options(shoot, grid, draws, but=used)
+        roots = Frontier.sprout(curtain, curtain.copies(start, self.n_trees), grid)
+        frontier = roots.only(())
+        used: frozenset[int] = frozenset()  # the attributes of the roots so far
+        for root, end in roots.items():
+            options = self._options(end, draws, but=used)
             if not len(options):  # more trees than attributes
-                options = self._options(shoot, grid, draws)
-            frontier |= self._level(curtain, {root: shoot}, {root: options}, counts, share, grid)
-            used += {rule.feature for rule in [shoot.tree.nodes[0].rule] if rule is not None}
+                options = self._options(end, draws)
+            grown = self._level(roots.only([root]), {root: options}, share)
+            used |= frozenset().union(*(child.used for child in grown.values()))
+            frontier = replace(frontier, growing={**frontier, **grown})
         for _ in range(1, self.max_depth):
-            choices = {node: self._options(shoot, grid, draws) for node, shoot in frontier.items()}
-            frontier = self._level(curtain, frontier, choices, counts, share, grid)
-        _count(curtain, frontier, counts, share)
-        return Forest(curtain.schema, [_pruned(tree, t, counts) for t, tree in enumerate(trees)])
+            choices = {node: self._options(end, draws) for node, end in frontier.items()}
+            frontier = self._level(frontier, choices, share)
+        frontier.count(share)
+        return Forest(curtain.schema, tuple(_pruned(tree).finish() for tree in frontier.trees))
 
-    def _level(
-        self,
-        curtain: Curtain,
-        frontier: Mapping[Node, Shoot],
-        options: Mapping[Node, Candidates],
-        counts: Counts,
-        share: Fraction,
-        grid: Grid,
-    ) -> dict[Node, Shoot]:
+    def _level(self, frontier: Frontier, options: Mapping[Node, Candidates], share: Fraction) -> Frontier:
         """Count all nodes, and split those that seem to have records and that something parts."""
-        sizes = _count(curtain, frontier, counts, share)
+        sizes = {node: int(np.maximum(counts, 0).sum()) for node, counts in frontier.count(share).items()}
         ready = {node: own for node, own in options.items() if len(own) and sizes[node] > 0}
         prices = dict.fromkeys(ready, share)
         if self.variant == "published":
-            exact = exact_counts(curtain, ready, grid)
-            prices = {node: published_price(share, sizes[node], max(sum(exact[node]), 1)) for node in ready}
-        answers = curtain.choose(ready, Gini(), prices, mechanism="exponential")
-        chosen = {node: choice.split for node, choice in answers.items() if choice.split is not None}
-        return split_shoots(curtain, frontier, chosen, grid)
+            exact = frontier.only(ready).exact_counts()
+            prices = {node: published_price(share, sizes[node], max(int(exact[node].sum()), 1)) for node in ready}
+        return frontier.split(frontier.choose(ready, Gini(), prices, mechanism="exponential"))
 
 
-def _count(curtain: Curtain, frontier: Mapping[Node, Shoot], counts: Counts, share: Fraction) -> dict[Node, int]:
-    """Note noisy class counts, none below 0, of every node; returns what they add up to."""
-    told = curtain.tally(dict.fromkeys(frontier, Tally()), share)
-    for node, shoot in frontier.items():
-        counts[shoot.number, shoot.branch.number] = np.maximum(told[node][0], 0)
-    return {node: int(np.maximum(told[node][0], 0).sum()) for node in frontier}
-
-
-def _pruned(tree: Tree, t: int, counts: Counts) -> Tree:
-    """The tree without children that are no purer than their parent, by noisy counts; its leaves with theirs."""
+def _pruned(tree: GrowingTree) -> GrowingTree:
+    """Cut off children that are no purer than their parent, by noisy counts, none of which is below 0."""
+    counts = [np.maximum(np.array(node.counts), 0) for node in tree.nodes]
     for i in reversed(range(len(tree.nodes))):  # children before their parents
         node = tree.nodes[i]
-        if i > 0 and node.children and all(tree.nodes[child].is_leaf for child in node.children):
-            below = np.stack([counts[t, child] for child in node.children])
-            if _impurity(below) >= _impurity(counts[t, i][None]):
+        node.counts = tuple(int(count) for count in counts[i])
+        if i > 0 and node.children and all(tree.nodes[child].rule is None for child in node.children):
+            below = np.stack([counts[child] for child in node.children])
+            if _impurity(below) >= _impurity(counts[i][None]):
                 node.rule, node.children = None, ()
-        if node.is_leaf:
-            node.counts = tuple(int(count) for count in counts[t, i])
-    return tree.simplified()
+    return tree
 
 
 def _impurity(counts: np.ndarray) -> float:

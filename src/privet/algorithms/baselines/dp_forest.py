@@ -7,34 +7,24 @@ values, numbers in five bins. Every tree has all records and a share of the budg
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from privet.algorithms.base import check_whole, public_generator
-from privet.algorithms.baselines.random_tree import Drawer, Drawn
-from privet.algorithms.forest import (
-    ForestClassifier,
-    ForestRegressor,
-    PrivateForest,
-    Shoot,
-    average_leaves,
-    average_leaves_as_printed,
-    count_leaves,
-    deepest,
-    split_shoots,
-    sprouts,
-)
-from privet.privacy.sensitivity import TARGET_ONE, Gini, Score, SquaredError
+from privet.algorithms.baselines.random_tree import Drawer, grid_of, grow_drawn
+from privet.algorithms.forest import ForestClassifier, ForestRegressor, PrivateForest, deepest
+from privet.privacy.fixed_point import TARGET_ONE
+from privet.privacy.scores import Gini, Score, SquaredError
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
-from privet.questions.grid import Cells, Grid, even_grid
+from privet.questions.grid import even_grid
 from privet.questions.multiway import MOST_CHILDREN, Multiway, each_cell
-from privet.schema import Numeric, Schema
+from privet.schema import Schema
 from privet.tree.forest import Forest
-from privet.tree.tree import Tree
+from privet.tree.frontier import End, Frontier
 
 
 class BaselineForest(PrivateForest):
@@ -68,13 +58,13 @@ class BaselineForest(PrivateForest):
     def _needs(self, able: frozenset[str]) -> set[str]:
         return {"copies", "peek" if self.variant == "published" and self._task == "regression" else "tally"}
 
-    def _measure(self, curtain: Curtain, leaves: Mapping[Node, Shoot], budget: Fraction, grid: Grid) -> None:
-        if curtain.schema.classes is not None:
-            count_leaves(curtain, leaves, budget)
+    def _measure(self, leaves: Frontier, budget: Fraction) -> None:
+        if leaves.curtain.schema.classes is not None:
+            leaves.count(budget)
         elif self.variant == "published":
-            average_leaves_as_printed(curtain, leaves, budget, grid)
+            leaves.average_as_printed(budget)
         else:
-            average_leaves(curtain, leaves, budget)
+            leaves.average(budget, noise=1 / float(budget))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -90,21 +80,11 @@ class DPERT(BaselineForest):
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Forest:
         drawer = Drawer(curtain.schema, True, public_generator(self.structure, self.random_state))
         plans = [drawer.draw(self.max_depth) for _ in range(self.n_trees)]
-        grid = _grid_of(plans, curtain.schema)
+        grid = grid_of(plans, curtain.schema)
         curtain.grid(grid)
-        trees = [Tree(curtain.schema) for _ in plans]
-        frontier = sprouts(trees, curtain.copies(start, self.n_trees), grid)
-        drawn = dict(zip(frontier, plans))
-        leaves: dict[Node, Shoot] = {}
-        while frontier:
-            leaves |= {node: shoot for node, shoot in frontier.items() if not drawn[node].children}
-            splits = {node: drawn[node].split(grid) for node in frontier if drawn[node].children}
-            grown = split_shoots(curtain, frontier, splits, grid)
-            below = iter(grown)
-            drawn = {next(below): child for node in splits for child in drawn[node].children}
-            frontier = grown
-        self._measure(curtain, leaves, budget / self.n_trees, grid)
-        return Forest(curtain.schema, [tree.simplified() for tree in trees])
+        frontier = grow_drawn(Frontier.sprout(curtain, curtain.copies(start, self.n_trees), grid), plans)
+        self._measure(frontier, budget / self.n_trees)
+        return Forest(curtain.schema, frontier.finish())
 
 
 class BinnedForest(BaselineForest):
@@ -140,14 +120,13 @@ class BinnedForest(BaselineForest):
         check_whole("n_bins", self.n_bins, 2, MOST_CHILDREN - 1)
         check_whole("n_candidates", self.n_candidates, 1)
 
-    def _options(self, shoot: Shoot, grid: Grid, draws: np.random.Generator, but: Collection[int] = ()) -> Candidates:
+    def _options(self, end: End, draws: np.random.Generator, but: Collection[int] = ()) -> Candidates:
         """Up to K attributes that were not used above, each with a child for every value."""
-        open_cells = np.add.reduceat(shoot.branch.reachable, grid.offsets[:-1], dtype=np.int64)
-        small = [cells.n_cells <= MOST_CHILDREN for cells in grid.features]
-        able = np.setdiff1d(np.flatnonzero((open_cells > 1) & small), list(but))
+        small = [cells.n_cells <= MOST_CHILDREN for cells in end.grid.features]
+        able = np.setdiff1d(np.flatnonzero((end.open_cells() > 1) & small), list(but))
         drawn = draws.choice(able, size=min(self.n_candidates, len(able)), replace=False)
-        splits = Multiway.of(grid, (each_cell(grid, int(f)) for f in drawn))
-        return Candidates(splits, len(shoot.tree.schema.classes or ()))
+        splits = Multiway.of(end.grid, (each_cell(end.grid, int(f)) for f in drawn))
+        return Candidates(splits, len(end.tree.schema.classes or ()))
 
 
 class DPRF(BinnedForest):
@@ -161,33 +140,13 @@ class DPRF(BinnedForest):
         curtain.grid(grid)
         draws = public_generator(self.structure, self.random_state)
         share = budget / self.n_trees / (self.max_depth + 1)
-        trees = [Tree(curtain.schema) for _ in range(self.n_trees)]
-        frontier = sprouts(trees, curtain.copies(start, self.n_trees), grid)
-        leaves: dict[Node, Shoot] = {}
+        frontier = Frontier.sprout(curtain, curtain.copies(start, self.n_trees), grid)
         score: Score = SquaredError(TARGET_ONE) if curtain.schema.classes is None else Gini()
         for _ in range(self.max_depth):
-            options = {node: self._options(shoot, grid, draws) for node, shoot in frontier.items()}
-            ready = {node: own for node, own in options.items() if len(own)}
-            leaves |= {node: shoot for node, shoot in frontier.items() if node not in ready}
-            answers = curtain.choose(ready, score, share, mechanism="exponential")
-            chosen = {node: choice.split for node, choice in answers.items() if choice.split is not None}
-            frontier = split_shoots(curtain, frontier, chosen, grid)
-        self._measure(curtain, leaves | frontier, share, grid)
-        return Forest(curtain.schema, [tree.simplified() for tree in trees])
-
-
-def _grid_of(plans: list[Drawn], schema: Schema) -> Grid:
-    """Cells between all thresholds of all structures, no finer."""
-    grids = [plan.grid(schema) for plan in plans]
-    cells = []
-    for f, (name, feature) in enumerate(schema.features.items()):
-        if not isinstance(feature, Numeric):
-            cells.append(grids[0].features[f])
-            continue
-        own = [grid.features[f].cuts for grid in grids]
-        cuts = np.unique(np.concatenate([each for each in own if each is not None]))
-        cells.append(Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing))
-    return Grid(tuple(cells))
+            options = {node: self._options(end, draws) for node, end in frontier.items()}
+            frontier = frontier.split(frontier.choose(options, score, share, mechanism="exponential"))
+        self._measure(frontier.ends, share)
+        return Forest(curtain.schema, frontier.finish())
 
 
 _MEANS = "The noise of a leaf's mean is scaled by the exact number of its records."

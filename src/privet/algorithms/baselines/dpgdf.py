@@ -7,20 +7,19 @@ reading where texts leave a choice is that of PrivaTree's comparison, whose prin
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from privet.algorithms.base import PrivateClassifier, check_whole
-from privet.algorithms.baselines.exact import exact_counts
 from privet.errors import PrivetError
-from privet.privacy.sensitivity import CorrectCount, Gini
-from privet.questions.candidates import Choice, Splits
+from privet.privacy.scores import Gini
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import even_grid
+from privet.questions.splits import Splits
 from privet.schema import Categorical, Schema
-from privet.tree.growth import Branch, branches, candidates_of, grow_level, sprout
-from privet.tree.planning import Level
+from privet.tree.frontier import Frontier
 from privet.tree.public_splits import single_splits
 from privet.tree.tree import Tree
 
@@ -125,10 +124,9 @@ class DPGDFClassifier(PrivateClassifier):
         grid = even_grid(curtain.schema, max(self.n_bins, 1))
         splits = single_splits(grid, self._kept(curtain.schema))
         curtain.grid(grid)
-        tree = Tree(curtain.schema)
-        grow = _grow_published if published else _grow_sound
-        grow(curtain, tree, sprout(tree, start, grid), splits, budget / 2, self.max_depth)
-        return tree.simplified()
+        frontier = Frontier.sprout(curtain, [start], grid)
+        frontier = (_grow_published if published else _grow_sound)(frontier, splits, budget / 2, self.max_depth)
+        return frontier.finish()[0]
 
     def _kept(self, schema: Schema) -> tuple[int, ...]:
         """The features that are split: all, or those with categories."""
@@ -136,52 +134,36 @@ class DPGDFClassifier(PrivateClassifier):
         return tuple(f for f, feature in features if isinstance(feature, Categorical) or self.n_bins)
 
 
-def _grow_sound(
-    curtain: Curtain, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, half: Fraction, max_depth: int
-) -> None:
+def _grow_sound(frontier: Frontier, splits: Splits, half: Fraction, max_depth: int) -> Frontier:
     """Half of the budget for splits, level by level; what a branch cannot use of it goes to its label."""
-    level = Level(half / max_depth, Gini())
     for _ in range(max_depth):
-        frontier = grow_level(curtain, tree, frontier, splits, level)
-    labels = candidates_of(tree, frontier, None, labelled=True, stop=True)
-    budgets = {node: half + branch.saved for node, branch in frontier.items()}
-    _label(tree, frontier, curtain.choose(labels, CorrectCount(), budgets))
+        frontier = frontier.grow(splits, Gini(), half / max_depth)
+    frontier.label(frontier.with_saved(half))
+    return frontier
 
 
-def _grow_published(
-    curtain: Curtain, tree: Tree, frontier: Mapping[Node, Branch], splits: Splits, half: Fraction, max_depth: int
-) -> None:
+def _grow_published(frontier: Frontier, splits: Splits, half: Fraction, max_depth: int) -> Frontier:
     """The same with the paper's exponents, which follow from exact counts: so those are looked at, and paid for."""
     for depth in range(max_depth + 1):
-        exact = exact_counts(curtain, frontier, splits.grid)
-        options = candidates_of(tree, frontier, splits)
+        exact = frontier.exact_counts()
+        options = frontier.candidates(splits) if depth < max_depth else {}
         ready = {
-            node: branch
-            for node, branch in frontier.items()
-            if depth < max_depth and len(options[node]) and sum(exact[node]) >= FEWEST and min(exact[node])
+            node: own
+            for node, own in options.items()
+            if len(own) and exact[node].sum() >= FEWEST and exact[node].min() > 0
         }
-        leaves = {node: branch for node, branch in frontier.items() if node not in ready}
-        labels = candidates_of(tree, leaves, None, labelled=True, stop=True)
-        odds = {node: _label_budget(exact[node], half) for node in leaves}
-        _label(tree, leaves, curtain.choose(labels, CorrectCount(), odds, mechanism="exponential"))
+        leaves = frontier.without(ready)
+        leaves.label({node: _label_budget(exact[node], half) for node in leaves}, "exponential")
         # The exponent eps * G / (2 * 1/2) of the mean impurity G, for a score that is n times as large: see Gini.
-        prices = {node: 2 * half / max_depth / sum(exact[node]) for node in ready}
-        answers = curtain.choose({node: options[node] for node in ready}, Gini(), prices)
-        chosen = {node: choice.split for node, choice in answers.items() if choice.split is not None}
-        frontier = {}
-        for node, children in curtain.split(chosen).items():
-            frontier |= zip(children, branches(tree, ready[node], chosen[node], splits.grid))
+        prices = {node: 2 * half / max_depth / int(exact[node].sum()) for node in ready}
+        frontier = frontier.split(frontier.choose(ready, Gini(), prices))
+    return frontier
 
 
-def _label_budget(counts: tuple[int, ...], epsilon: Fraction) -> Fraction:
+def _label_budget(counts: np.ndarray, epsilon: Fraction) -> Fraction:
     """The budget with which a choice by counts has the log-odds eps * exp(lead * eps) of the published labels."""
-    lead = max(counts) - min(counts)
+    lead = int(counts.max() - counts.min())
     if not lead:
         return epsilon
     log_odds = min(float(epsilon) * math.exp(min(lead * float(epsilon), 700.0)), CERTAIN)
     return Fraction(log_odds) / lead
-
-
-def _label(tree: Tree, leaves: Mapping[Node, Branch], choices: Mapping[Node, Choice]) -> None:
-    for node, choice in choices.items():
-        tree.nodes[leaves[node].number].label = choice.labels[0] if choice.labels else None

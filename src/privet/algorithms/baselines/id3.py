@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from privet.algorithms.base import PrivateClassifier
-from privet.questions.candidates import Split
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid
-from privet.questions.tally import Tally
+from privet.questions.split import Split
 from privet.schema import Schema
-from privet.tree.growth import Branch, branches, sprout
+from privet.tree.frontier import End, Frontier
 from privet.tree.tree import Tree
 
 
@@ -36,11 +34,11 @@ class ID3Classifier(PrivateClassifier):
         """The public cells that attributes are split into."""
 
     @abstractmethod
-    def _most_values(self, grid: Grid, branch: Branch) -> int:
+    def _most_values(self, grid: Grid, end: End) -> int:
         """The largest number of children of what still parts a node; 0 if nothing does."""
 
     @abstractmethod
-    def _choose(self, curtain: Curtain, ready: Mapping[Node, Branch], grid: Grid, query: Fraction) -> dict[Node, Split]:
+    def _choose(self, ready: Frontier, query: Fraction) -> dict[Node, Split]:
         """A split for each node, for all queries of a level but one."""
 
     def _level(self, schema: Schema) -> int:
@@ -57,24 +55,17 @@ class ID3Classifier(PrivateClassifier):
         query = budget / (self._level(schema) * self.max_depth + 2)
         grid = self._cells(schema)
         curtain.grid(grid)
-        tree = Tree(schema)
-        frontier = sprout(tree, start, grid)
+        frontier = Frontier.sprout(curtain, [start], grid)
         for depth in range(self.max_depth + 1):
-            sizes = curtain.tally(dict.fromkeys(frontier, Tally(by_class=False)), query)
-            ready = {
-                node: branch
-                for node, branch in frontier.items()
-                if depth < self.max_depth
-                and _enough(int(sizes[node][0]), self._most_values(grid, branch), schema, query)
-            }
-            leaves = {node: branch for node, branch in frontier.items() if node not in ready}
-            for node, counts in curtain.tally(dict.fromkeys(leaves, Tally()), query).items():
-                tree.nodes[leaves[node].number].counts = tuple(int(count) for count in counts[0])
-            frontier = {}
-            chosen = self._choose(curtain, ready, grid, query) if ready else {}
-            for node, children in curtain.split(chosen).items():
-                frontier |= zip(children, branches(tree, ready[node], chosen[node], grid))
-        return tree.simplified()
+            sizes = frontier.sizes(query)
+            ready = [
+                node
+                for node, end in frontier.items()
+                if depth < self.max_depth and _enough(sizes[node], self._most_values(grid, end), schema, query)
+            ]
+            frontier.without(ready).count(query)
+            frontier = frontier.split(self._choose(frontier.only(ready), query) if ready else {})
+        return frontier.finish()[0]
 
 
 def _enough(size: int, most_values: int, schema: Schema, query: Fraction) -> bool:

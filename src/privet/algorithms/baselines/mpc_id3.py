@@ -7,21 +7,21 @@ and counts opened with their noise, the rest in the clear. (Algorithm 7, line 2,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_whole
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
-from privet.privacy.ledger import Scope
+from privet.curators.desk import Desk
 from privet.privacy.receipt import Receipt
-from privet.privacy.sensitivity import CorrectCount
+from privet.privacy.scores import CorrectCount
 from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import MOST_CHILDREN
-from privet.questions.shape import Shape, shape_of
+from privet.questions.shape import Shape
 from privet.schema import Schema
 from privet.tree.hidden_growth import OpenGrowth
+from privet.tree.hidden_shape import shape_of
 from privet.tree.tree import Tree
 
 
@@ -120,5 +120,5 @@ class MPCID3Classifier(HiddenTreeClassifier):
         growth.label_exactly()
         return growth.finished()
 
-    def _receipt(self, curtain: Curtain, roots: Sequence[Scope], budget: Fraction) -> Receipt:
-        return replace(super()._receipt(curtain, roots, budget), claimed=math.inf, shortfall="")
+    def _receipt(self, curator: Desk, budget: Fraction) -> Receipt:
+        return replace(super()._receipt(curator, budget), claimed=math.inf, shortfall="")

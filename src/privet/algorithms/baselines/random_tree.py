@@ -6,7 +6,7 @@ leaves: one permute-and-flip for each, in parallel (Jagannathan et al. 2009; Boj
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, check_choice, check_whole, public_generator
-from privet.privacy.sensitivity import CorrectCount
-from privet.questions.candidates import Candidates, Split
 from privet.questions.curtain import Curtain, Node
-from privet.questions.grid import Cells, Grid
+from privet.questions.grid import Grid
+from privet.questions.split import Split
 from privet.schema import Categorical, Numeric, Schema
-from privet.tree.tree import Rule, Tree
+from privet.tree.frontier import Frontier
+from privet.tree.tree import Tree
 
 DEEPEST = 16
 """A random tree is grown in full: one level more is twice as many leaves."""
@@ -91,23 +91,31 @@ class RandomTreeClassifier(PrivateClassifier):
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
         generator = public_generator(self.structure, self.random_state)
         plan = Drawer(curtain.schema, self.categories == "subsets", generator).draw(self.max_depth)
-        grid = plan.grid(curtain.schema)
+        grid = grid_of([plan], curtain.schema)
         curtain.grid(grid)
-        tree = Tree(curtain.schema)
-        frontier, leaves = {start: (0, plan)}, dict[Node, int]()
-        while frontier:
-            splits = {node: own.split(grid) for node, (_, own) in frontier.items() if own.children}
-            leaves |= {node: number for node, (number, own) in frontier.items() if not own.children}
-            grown = dict[Node, tuple[int, Drawn]]()
-            for node, children in curtain.split(splits).items():
-                number, own = frontier[node]
-                numbers = tree.grow(number, Rule.of(splits[node], grid), 2)
-                grown |= zip(children, zip(numbers, own.children))
-            frontier = grown
-        options = Candidates(None, len(curtain.schema.classes or ()), labelled=True, stop=True)
-        for node, choice in curtain.choose(dict.fromkeys(leaves, options), CorrectCount(), budget).items():
-            tree.nodes[leaves[node]].label = choice.labels[0] if choice.labels else None
-        return tree.simplified()
+        frontier = grow_drawn(Frontier.sprout(curtain, [start], grid), [plan])
+        frontier.label(budget)
+        return frontier.finish()[0]
+
+
+def grow_drawn(frontier: Frontier, plans: Sequence[Drawn]) -> Frontier:
+    """The ends of trees that are grown as drawn, one plan for each: free, because nothing is asked."""
+    drawn = dict(zip(frontier, plans))
+    while frontier:
+        splits = {node: own.split(frontier.grid) for node, own in drawn.items() if own.children}
+        frontier = frontier.split(splits, asked=False)
+        below = (child for node in splits for child in drawn[node].children)
+        drawn = dict(zip(frontier, below, strict=True))
+    return frontier.ends
+
+
+def grid_of(plans: Sequence[Drawn], schema: Schema) -> Grid:
+    """Cells between all thresholds of all structures, no finer."""
+    cuts: list[set[float] | None] = [set() if isinstance(own, Numeric) else None for own in schema.features.values()]
+    for node in (node for plan in plans for node in plan.walk()):
+        if (own := cuts[node.feature]) is not None and node.children:
+            own.add(node.threshold)
+    return Grid(schema, (None if own is None else sorted(own) for own in cuts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,17 +132,6 @@ class Drawn:
         yield self
         for child in self.children:
             yield from child.walk()
-
-    def grid(self, schema: Schema) -> Grid:
-        """Cells between all thresholds of the structure, no finer."""
-        cells = []
-        for f, (name, feature) in enumerate(schema.features.items()):
-            if isinstance(feature, Categorical):
-                cells.append(Cells(name, None, feature.n_codes, feature.other))
-                continue
-            cuts = np.unique([node.threshold for node in self.walk() if node.feature == f])
-            cells.append(Cells(name, cuts, len(cuts) + 1 + feature.missing, feature.missing))
-        return Grid(tuple(cells))
 
     def split(self, grid: Grid) -> Split:
         cells = grid.features[self.feature]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -10,13 +9,13 @@ import numpy as np
 
 from privet.algorithms.base import check_whole
 from privet.algorithms.baselines.id3 import ID3Classifier
-from privet.questions.candidates import Split
-from privet.questions.curtain import Curtain, Node
+from privet.questions.curtain import Node
 from privet.questions.grid import Grid, even_grid
 from privet.questions.multiway import MOST_CHILDREN, attributes
+from privet.questions.split import Split
 from privet.questions.tally import Tally
 from privet.schema import Schema
-from privet.tree.growth import Branch
+from privet.tree.frontier import End, Frontier
 
 
 class SuLQID3Classifier(ID3Classifier):
@@ -78,12 +77,12 @@ class SuLQID3Classifier(ID3Classifier):
     def _cells(self, schema: Schema) -> Grid:
         return even_grid(schema, self.n_bins)
 
-    def _most_values(self, grid: Grid, branch: Branch) -> int:
-        return max((split.n_children for split in attributes(grid).within(branch.reachable)), default=0)
+    def _most_values(self, grid: Grid, end: End) -> int:
+        return max((split.n_children for split in attributes(grid).within(end.reachable)), default=0)
 
-    def _choose(self, curtain: Curtain, ready: Mapping[Node, Branch], grid: Grid, query: Fraction) -> dict[Node, Split]:
-        allowed = {node: attributes(grid).within(branch.reachable) for node, branch in ready.items()}
-        counts = curtain.tally({node: Tally(splits) for node, splits in allowed.items()}, query)
+    def _choose(self, ready: Frontier, query: Fraction) -> dict[Node, Split]:
+        allowed = {node: attributes(ready.grid).within(end.reachable) for node, end in ready.items()}
+        counts = ready.curtain.tally({node: Tally(splits) for node, splits in allowed.items()}, query)
         chosen = {}
         for node, splits in allowed.items():
             tables = np.split(counts[node], np.cumsum([split.n_children for split in splits])[:-1])

@@ -13,11 +13,12 @@ from scipy.special import gamma, kv  # type: ignore[import-untyped]
 from privet.audit.bound import Bound
 from privet.audit.claims.law import Law, LogLaw, joined, log_geometric_at_least, yes_or_no
 from privet.audit.pair import Pair
+from privet.privacy.amounts import exact
+from privet.privacy.fixed_point import ONE
 from privet.privacy.laws import log_geometric_shares, log_skellam
-from privet.privacy.ledger import exact
 from privet.privacy.mechanisms import scale_for
 from privet.privacy.noise_shares import geometric_shares, skellam_shares
-from privet.privacy.sensitivity import ONE, least_impurities
+from privet.privacy.sensitivity import least_impurities
 from privet.privacy.zcdp import ratio_for, rho_within
 from privet.schema import Numeric, Schema
 
@@ -47,18 +48,10 @@ class BoundsSeen(Law):
         return dict(enumerate(np.log(law).tolist()))
 
     def _watched(self, X: np.ndarray, y: np.ndarray) -> Any:
-        from privet.curators.memory import MemoryCurator
-
-        class Watched(MemoryCurator):
-            told: list[np.ndarray]
-
-            def owner_sum(self, *question: Any) -> dict[Any, np.ndarray]:
-                answers = super().owner_sum(*question)
-                self.told = list(answers.values())
-                return answers
+        from privet.audit.claims.watched import Watched
 
         schema = Schema({f"f{j}": Numeric(0, 1, integer=True) for j in range(X.shape[1])}, classes=[0, 1])
-        curator = Watched(X, y, schema)
+        curator = Watched(X, y, schema, "owner_sum")
         tree(self.epsilon, variant=self.variant, save_budget=True).fit_curator(curator)
         return curator
 

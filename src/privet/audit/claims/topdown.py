@@ -67,19 +67,10 @@ class CountsSeen(Law):
 
     def _watched(self, X: np.ndarray, y: np.ndarray) -> Any:
         from privet.algorithms.top_down import TopDownClassifier
-        from privet.curators.memory import MemoryCurator
-
-        class Watched(MemoryCurator):
-            told: list[np.ndarray]
-
-            def tally(self, *question: Any) -> dict[Any, np.ndarray]:
-                answers = super().tally(*question)
-                self.told += answers.values()
-                return answers
+        from privet.audit.claims.watched import Watched
 
         schema = Schema({"f": Categorical([0, 1], other=False)}, classes=[0, 1])
-        curator = Watched(X, y, schema)
-        curator.told = []
+        curator = Watched(X, y, schema, "tally")
         TopDownClassifier(
             epsilon=self.epsilon, variant="published", split=self.split, max_nodes=1, budget="uniform", n_records=6
         ).fit_curator(curator)

@@ -12,7 +12,7 @@ from privet.consortium.config_file import ConfigFile
 from privet.consortium.federated.terms import NAME, NOISE
 from privet.curators.owners.party_records import QUESTIONS
 from privet.errors import BudgetError
-from privet.privacy.ledger import checked_delta, exact
+from privet.privacy.amounts import checked_delta, exact
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _amount(file: ConfigFile, name: str, read: Callable[[float], Fraction]) -> F
     try:
         return read(file.number(name, None))
     except BudgetError as error:
-        raise file.wrong(str(error).rstrip(".")) from None
+        raise file.wrong(str(error).rstrip(".")) from error
 
 
 def _parties(file: ConfigFile) -> dict[str, bytes]:

@@ -9,6 +9,7 @@ same bytes, what it had not finished. So nothing is paid for twice.
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
@@ -29,11 +30,13 @@ from privet.consortium.federated.terms import (
     question_context,
     receipt_statement,
 )
-from privet.consortium.federated.wire import numbers_of, pack, unpack
+from privet.consortium.federated.wire import hex_bytes, nonsense, numbers_of, pack, texts, unpack, word
 from privet.errors import FederatedError, PrivetError
 
 if TYPE_CHECKING:
     from privet.consortium.federated.channel import Channel
+
+_logger = logging.getLogger("privet.coordinator")
 
 TRIES = 2
 """How often a party is asked that does not answer."""
@@ -91,9 +94,9 @@ class Coordinator:
             message = pack({"do": "join", "protocol": PROTOCOL, "terms": self.terms.words})
 
             def check(name: str, said: dict[str, Any], _: bytes) -> None:
-                key = _of_size(said["key"], KEY_BYTES)
-                self._signed(name, said, join_statement(self.terms, key, said["heard"]))
-                _need(isinstance(said["reproducible"], bool))
+                key = hex_bytes(said.get("key"), KEY_BYTES)
+                self._signed(name, said, join_statement(self.terms, key, word(said, "heard", list)))
+                word(said, "reproducible", bool)
 
             replies = self._exchange(dict.fromkeys(self.terms.parties, message), check)
             if missing := self._missing(replies, self.terms.parties):
@@ -192,9 +195,11 @@ class Coordinator:
         def answers(name: str, said: dict[str, Any], own: bytes) -> None:
             numbers_of(own, n)
             if self.terms.double:
-                _need(set(said["shares"]) == set(roster) - {name})
-                for share in said["shares"].values():
-                    _of_size(share, box)
+                shares = texts(said, "shares")
+                if set(shares) != set(roster) - {name}:
+                    raise nonsense("shares")
+                for share in shares.values():
+                    hex_bytes(share, box)
 
         if not self.terms.double:
             replies = self._replies(asked, roster, answers)
@@ -215,12 +220,13 @@ class Coordinator:
             self._signed(name, said, statement)
 
         def helps(name: str, said: dict[str, Any], _: bytes) -> None:
+            shares, pairs, seeds = texts(said, "shares"), word(said, "pairs", dict), texts(said, "seeds")
             for owner in listed:
-                _of_size(said["shares"][owner], SHARE_BYTES)
+                hex_bytes(shares.get(owner), SHARE_BYTES)
                 for gone in missing if self.terms.deals_pairs and owner != name else ():
-                    _of_size(said["pairs"][owner][gone], SHARE_BYTES)
+                    hex_bytes(texts(pairs, owner).get(gone), SHARE_BYTES)
             for gone in missing:
-                _of_size(said["seeds"][gone], SEED_BYTES)
+                hex_bytes(seeds.get(gone), SEED_BYTES)
 
         signed = self._exchange(dict.fromkeys(listed, pack({"do": "confirm", **about})), confirms)
         self._enough(signed, missing, listed)
@@ -254,7 +260,7 @@ class Coordinator:
         return unmasked(numbers, own_seeds, pairs).astype("<i8").tobytes()
 
     def _all_said(self, asked: bytes, roster: Sequence[str], read: Callable[[Any], Any]) -> bytes:
-        replies = self._replies(asked, roster, lambda name, said, _: read(said["said"]))
+        replies = self._replies(asked, roster, lambda name, said, _: read(said.get("said")))
         return pack({"said": [replies[name][0]["said"] for name in sorted(replies)]})
 
     def _replies(self, asked: bytes, roster: Sequence[str], check: Check) -> Replies:
@@ -312,8 +318,10 @@ class Coordinator:
         try:
             check(name, *said)
         except PrivetError as error:
+            _logger.info("%s sent garbage", name, exc_info=True)
             self._is_garbage(name, str(error))
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError):
+        except Exception:  # what a party says must not end the run of the others, whatever it is
+            _logger.exception("what %s says cannot be read", name)
             self._is_garbage(name, "It is not what was asked for.")
         else:
             return True
@@ -324,7 +332,7 @@ class Coordinator:
         self._progress(f"{name} sent garbage, which counts as no answer: {self._garbled[name]}")
 
     def _signed(self, name: str, said: dict[str, Any], statement: bytes) -> None:
-        signature = bytes.fromhex(said["signature"])
+        signature = hex_bytes(said.get("signature"))
         if self._known is not None:
             check_signature(self._known, name, statement, signature)
 
@@ -355,18 +363,6 @@ class Coordinator:
     def _missing(replies: Iterable[str], names: Iterable[str]) -> list[str]:
         there = set(replies)
         return [name for name in names if name not in there]
-
-
-def _need(fits: bool) -> None:
-    if not fits:
-        raise ValueError
-
-
-def _of_size(digits: Any, size: int) -> bytes:
-    """So many bytes, from hexadecimal digits; raises unless there are as many."""
-    value = bytes.fromhex(digits)
-    _need(len(value) == size)
-    return value
 
 
 def _printable(text: Any) -> str:

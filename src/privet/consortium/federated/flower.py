@@ -144,8 +144,8 @@ class FlowerChannel:
     def ask(self, messages: Mapping[str, bytes]) -> dict[str, bytes]:
         try:
             return self._run.ask(messages, self._config.timeout)
-        except Unreachable:
-            raise FederatedError(_LOST) from None
+        except Unreachable as error:
+            raise FederatedError(_LOST) from error
 
     def close(self) -> None:
         self._stack.close()

@@ -55,8 +55,8 @@ def certified(certificate: bytes) -> ec.EllipticCurvePublicKey:
     """The public key of a certificate in PEM."""
     try:
         key = x509.load_pem_x509_certificate(certificate).public_key()
-    except ValueError:
-        raise FederatedError("This is not a certificate.") from None
+    except ValueError as error:
+        raise FederatedError("This is not a certificate.") from error
     if not isinstance(key, ec.EllipticCurvePublicKey):
         raise FederatedError("This certificate's key is not one that privet federated keygen makes.")
     return key
@@ -68,8 +68,8 @@ def check_signature(known: Known, name: str, said: bytes, signature: bytes) -> N
         raise FederatedError(f"There is no certificate of {name}. Get it from them, and compare its fingerprint.")
     try:
         known[name].verify(signature, said, _SIGNATURE)
-    except InvalidSignature:
+    except InvalidSignature as error:
         raise FederatedError(
             f"What came in the name of {name} was not signed with the key of their certificate. Somebody else speaks "
             "in their name, or their certificate here is out of date."
-        ) from None
+        ) from error

@@ -34,11 +34,11 @@ class Journal:
         if self._folder is not None:
             try:
                 write_whole(self._folder / f"{name}.entry", entry, new=True)
-            except FileExistsError:
+            except FileExistsError as error:
                 raise FederatedError(
                     f"Entry {name} of the journal was written by another process meanwhile. One process at a time may "
                     "have a journal: stop the other one."
-                ) from None
+                ) from error
         self._kept[name] = entry
 
     def _replace(self, name: str, entry: bytes) -> None:

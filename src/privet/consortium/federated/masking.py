@@ -43,8 +43,8 @@ def pair_secret(mine: X25519PrivateKey, theirs: bytes, terms: bytes) -> bytes:
     """The secret of two parties in one run; ``terms`` is the digest of what both have signed."""
     try:
         shared = mine.exchange(X25519PublicKey.from_public_bytes(theirs))
-    except ValueError:
-        raise FederatedError("A party's key for the run is none.") from None
+    except ValueError as error:
+        raise FederatedError("A party's key for the run is none.") from error
     return HKDF(hashes.SHA256(), SEED_BYTES, salt=terms, info=b"privet pair").derive(shared)
 
 
@@ -152,8 +152,8 @@ def opened(secret: bytes, context: bytes, sender: str, box: bytes) -> bytes:
     key = _derived(secret, b"privet share from " + sender.encode(), context)
     try:
         return ChaCha20Poly1305(key).decrypt(bytes(12), box, context)
-    except InvalidTag:
-        raise FederatedError(f"A share that is said to be from {sender} is not.") from None
+    except InvalidTag as error:
+        raise FederatedError(f"A share that is said to be from {sender} is not.") from error
 
 
 def _derived(secret: bytes, purpose: bytes, context: bytes) -> bytes:

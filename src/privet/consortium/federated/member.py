@@ -25,7 +25,7 @@ from privet.consortium.federated.masking import (
 )
 from privet.consortium.federated.run_state import Entry
 from privet.consortium.federated.terms import Terms, history_after, join_statement, list_statement, question_context
-from privet.consortium.federated.wire import pack, unpack
+from privet.consortium.federated.wire import hex_bytes, names, nonsense, pack, texts, unpack, word
 from privet.curators.owners.party_records import SUMS, PartyRecords
 from privet.errors import FederatedError
 from privet.privacy.ledger import Ledger
@@ -52,16 +52,16 @@ class Member:
 
     @property
     def ledger(self) -> Ledger:
-        return self.records.records.ledger
+        return self.records.ledger
 
     # -- what is told and asked --------------------------------------------------------------------------------------
 
     def do(self, words: dict[str, Any], message: bytes) -> None:
         """Do what came along with a question, this message; with the first one come the others' keys."""
         if self.next == 0:
-            self._meet(words["keys"])
-        for told in words["told"]:
-            self.records.tell(**told)
+            self._meet(signed_keys(words))
+        for told in word(words, "told", list):
+            self.records.tell(told)
         self.history = history_after(self.history, message)
         self.next += 1
 
@@ -70,12 +70,12 @@ class Member:
         if sorted(keys) != list(self.terms.parties):
             raise FederatedError("The keys are not those of the parties.")
         for name, (key, signature, heard) in keys.items():
-            public = bytes.fromhex(key)
+            public = hex_bytes(key)
             if name == self._me:
                 if public != self.public_key:
                     raise FederatedError("Somebody gave another key in this party's name.")
                 continue
-            check_signature(self._known, name, join_statement(self.terms, public, heard), bytes.fromhex(signature))
+            check_signature(self._known, name, join_statement(self.terms, public, heard), hex_bytes(signature))
             self._secrets[name] = pair_secret(self._key, public, self.terms.digest)
 
     def count(self, words: dict[str, Any], message: bytes) -> tuple[Any, Any]:
@@ -86,7 +86,7 @@ class Member:
         context = self.context(message)
         self.do(words, message)
         self.records.tie(context)
-        return self.records.answer(**words["question"])
+        return self.records.answer(words["question"])
 
     def context(self, message: bytes) -> bytes:
         """What the noise and the masks of the answer to this message are bound to, if it is the next question."""
@@ -94,7 +94,7 @@ class Member:
 
     def answer(self, words: dict[str, Any], message: bytes) -> Entry:
         """Answer a question. The answer leaves masked, unless it has all of its noise."""
-        roster = list(words["roster"])
+        roster = names(words, "roster")
         if roster != [name for name in self.terms.parties if name in set(roster)] or self._me not in roster:
             raise FederatedError("The list of those who are asked makes no sense.")
         if len(roster) < self.terms.threshold:
@@ -115,15 +115,15 @@ class Member:
         """
         _, asked = unpack(message)
         question, _ = unpack(asked)
-        if (question["do"], question["run"], question["number"]) != ("ask", self.terms.run, self.next):
+        if (question.get("do"), question.get("run"), question.get("number")) != ("ask", self.terms.run, self.next):
             raise FederatedError("What was missed is not the next question.")
         if not self.terms.dropouts:
             raise FederatedError("Nobody can have missed a question: these terms tolerate no drop-outs.")
-        if self.terms.double and question["question"]["do"] in SUMS:
-            listed = list(words["answered"])
+        if self.terms.double and word(word(question, "question", dict), "do", str) in SUMS:
+            listed = names(words, "answered")
             if self._me in listed:
                 raise FederatedError(f"{self._me} has answered this question, others have signed.")
-            self._check_signed(listed, self.context(asked), dict(words["signatures"]))
+            self._check_signed(listed, self.context(asked), texts(words, "signatures"))
         missed = pack({"missed": self.next})
         self.do(question, asked)
         return Entry(self._spent, message, missed)
@@ -144,7 +144,7 @@ class Member:
     def said(self, question: dict[str, Any]) -> str:
         """A question that was answered, and its price, for the party's log."""
         asked = question["asked"]["asked"] if isinstance(question["asked"], dict) else question["asked"]
-        currency = self.records.nodes[asked[0][0]].scope.currency
+        currency = self.records.currency(asked)
         budgets = sorted({float(Fraction(amount)) for amount in question["budgets"]})
         return f"{question['do']} of {len(asked)} node(s) for {currency} {', '.join(f'{each:.4g}' for each in budgets)}"
 
@@ -188,7 +188,7 @@ class Member:
             raise FederatedError(f"Too few parties have signed this list: the terms need {self.terms.threshold}.")
         statement = list_statement(context, listed)
         for name, signature in signatures.items():
-            check_signature(self._known, name, statement, bytes.fromhex(signature))
+            check_signature(self._known, name, statement, hex_bytes(signature))
 
     def unmask(self, listed: Sequence[str], entry: Entry, boxes: dict[str, str]) -> bytes:
         """This party's part in reading one sum: shares of the listed parties' own seeds, seeds with the others.
@@ -204,7 +204,7 @@ class Member:
         for name in listed:
             if name == self._me:
                 continue
-            box = opened(self._secrets[name], entry.context, name, bytes.fromhex(boxes[name]))
+            box = opened(self._secrets[name], entry.context, name, hex_bytes(boxes.get(name)))
             own, of_pairs = self._shares_of(name, box, roster)
             shares[name] = own.hex()
             pairs[name] = {gone: of_pairs[gone].hex() for gone in missing if gone in of_pairs}
@@ -218,3 +218,18 @@ class Member:
             raise FederatedError(f"The shares from {dealer} make no sense.")
         own, *others = (box[i : i + SHARE_BYTES] for i in range(0, len(box), SHARE_BYTES))
         return own, dict(zip(names[1:], others))
+
+
+def signed_keys(words: dict[str, Any]) -> dict[str, list[Any]]:
+    """The parties' keys for a run, as the first question brings them: [key, signature, where others were met].
+
+    The last is a list of [run, whether it is closed, names].
+    """
+    keys = word(words, "keys", dict)
+    for said in keys.values():
+        if type(said) is not list or [type(part) for part in said] != [str, str, list]:
+            raise nonsense("keys")
+        for met in said[2]:
+            if type(met) is not list or [type(part) for part in met] != [str, bool, list]:
+                raise nonsense("keys")
+    return keys

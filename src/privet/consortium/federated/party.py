@@ -18,6 +18,7 @@ What a party promises, whatever the coordinator does:
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 from collections.abc import Callable, Iterable
@@ -30,19 +31,24 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from privet.consortium.federated.identity import Identity, Known
 from privet.consortium.federated.masking import Stream
-from privet.consortium.federated.member import Member
+from privet.consortium.federated.member import Member, signed_keys
 from privet.consortium.federated.run_state import Diary, Entry
 from privet.consortium.federated.signed import SignedReceipt, checked_receipt
 from privet.consortium.federated.terms import OTHER_PROTOCOL, PROTOCOL, RUN, Terms, join_statement, receipt_statement
-from privet.consortium.federated.wire import pack, unpack
+from privet.consortium.federated.wire import count, names, nonsense, pack, texts, unpack, word
 from privet.curators.owners.party_records import QUESTIONS, PartyRecords
-from privet.curators.owners.records_at_owner import schema_digest
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError, PrivetError
-from privet.privacy.ledger import Amount, Ledger, show
+from privet.privacy.amounts import Amount, show
+from privet.privacy.ledger import Ledger
 from privet.privacy.ledger_file import lock
 from privet.privacy.repeatable_noise import TiedBytes
 from privet.privacy.zcdp import rho_of
+from privet.questions.codec import schema_digest
 from privet.schema import Schema
+
+_logger = logging.getLogger("privet.party")
+
+CANNOT_ANSWER = "this party cannot answer; its own log says why"
 
 
 class Party:
@@ -103,46 +109,46 @@ class Party:
             self._lock_file = None
 
     def handle(self, message: bytes) -> bytes:
-        """Answer a message. A refusal says why, in words that depend on nothing private."""
-        done = False
+        """Answer a message. A refusal says why, in words that depend on nothing private.
+
+        Whatever else fails is for this party's owner alone: the log ``privet.party`` has it, with its traceback.
+        """
         try:
-            if self._closed:
-                raise FederatedError("This party has stopped.")
-            words, _ = unpack(message)
-            answers = {
-                "join": self._join,
-                "ask": self._ask,
-                "missed": self._missed,
-                "confirm": self._confirm,
-                "unmask": self._unmask,
-                "sign": self._sign,
-                "keep": self._keep,
-            }
-            reply = answers[words["do"]](words, message)
-            done = True
-            return reply
+            return self._answer(message)
         except (BudgetError, CapabilityError, FederatedError, LeakError) as error:
             reason = str(error)
-        except PrivetError as error:  # about the data: for its owner only
-            self._log(f"cannot answer: {error}")
-            reason = "this party cannot answer; its own log says why"
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError):
-            reason = "the message makes no sense"
-        except OSError as error:
-            self._log(f"cannot keep what would be answered, so nothing is: {error}")
-            reason = "this party cannot answer; its own log says why"
-        finally:
-            if not done:
-                self._member = None  # what was half done is forgotten: the diary has what was answered
+            _logger.info("refused", exc_info=True)
+        except Exception as error:  # about the data, a full disk, or a mistake of ours
+            reason = CANNOT_ANSWER
+            _logger.exception("cannot answer a message")
+            self._log(f"cannot answer: {error if isinstance(error, PrivetError | OSError) else type(error).__name__}")
+        self._member = None  # what was half done is forgotten: the diary has what was answered
         self._log(f"refused: {reason}")
         return pack({"refused": reason})
+
+    def _answer(self, message: bytes) -> bytes:
+        if self._closed:
+            raise FederatedError("This party has stopped.")
+        words, _ = unpack(message)
+        answers = {
+            "join": self._join,
+            "ask": self._ask,
+            "missed": self._missed,
+            "confirm": self._confirm,
+            "unmask": self._unmask,
+            "sign": self._sign,
+            "keep": self._keep,
+        }
+        if (do := word(words, "do", str)) not in answers:
+            raise nonsense("do")
+        return answers[do](words, message)
 
     # -- joining a run ---------------------------------------------------------------------------------------------
 
     def _join(self, words: dict[str, Any], message: bytes) -> bytes:
         if words.get("protocol") != PROTOCOL:
             raise FederatedError("The coordinator has another version of Privet than this party. Install the same one.")
-        terms = Terms.of_words(words["terms"])
+        terms = Terms.of_words(words.get("terms"))
         self._accept(terms)
         diary = self._diary(terms.run, new=True)
         if diary.terms is None:
@@ -177,8 +183,8 @@ class Party:
         """Raise if another party has met this one in a run that is not known, or not known to be closed, here."""
         known = self._all()
         for other in terms.parties:
-            for run, closed, names in keys[other][2]:
-                if self.name not in names or other == self.name:
+            for run, closed, met in keys[other][2]:
+                if self.name not in met or other == self.name:
                     continue
                 if run not in known or known[run].terms is None or (closed and known[run].closed is None):
                     raise FederatedError(
@@ -202,23 +208,24 @@ class Party:
     # -- questions ---------------------------------------------------------------------------------------------------
 
     def _ask(self, words: dict[str, Any], message: bytes) -> bytes:
-        number = int(words["number"])
-        diary = self._diary(words["run"])
+        number, run = count(words, "number"), word(words, "run", str)
+        question = word(words, "question", dict)
+        diary = self._diary(run)
         if (before := diary.entry(number)) is not None:
             if before.asked != message:
                 raise FederatedError(f"Question {number} was another one, and it is answered.")
             return before.reply
-        member = self._open(words["run"])
+        member = self._open(run)
         if number != member.next:
             return pack({"behind": member.next})
-        self._allow(words["question"]["do"], member)
+        self._allow(word(question, "do", str), member)
         if number == 0:
-            self._remember(member.terms, words["keys"])
+            self._remember(member.terms, signed_keys(words))
         entry = member.answer(words, message)
         diary.write(number, entry)
         of_limit = "" if self.limit == math.inf else f" of {show(self.limit)}"
         self._log(
-            f"run {member.terms.run[:8]}, question {number}: {member.said(words['question'])}; spent epsilon "
+            f"run {member.terms.run[:8]}, question {number}: {member.said(question)}; spent epsilon "
             f"{show(member.ledger.spent)}{of_limit}"
         )
         return entry.reply
@@ -232,21 +239,21 @@ class Party:
 
     def _missed(self, words: dict[str, Any], message: bytes) -> bytes:
         """Take note of a question that others answered while this party was away. It is never answered."""
-        number = int(words["number"])
-        member = self._open(words["run"])
+        number, run = count(words, "number"), word(words, "run", str)
+        member = self._open(run)
         if number == member.next:
             entry = member.miss(words, message)
             if number == 0:
-                self._remember(member.terms, unpack(unpack(message)[1])[0]["keys"])
-            self._diary(words["run"]).write(number, entry)
+                self._remember(member.terms, signed_keys(unpack(unpack(message)[1])[0]))
+            self._diary(run).write(number, entry)
         return pack({"behind": member.next})
 
     # -- one sum of those who answered -------------------------------------------------------------------------------
 
     def _confirm(self, words: dict[str, Any], message: bytes) -> bytes:
         """Sign the list of those who answered a question: one for each question, for good."""
-        number, listed = int(words["number"]), list(words["answered"])
-        member, diary = self._open(words["run"]), self._diary(words["run"])
+        number, listed, run = count(words, "number"), names(words, "answered"), word(words, "run", str)
+        member, diary = self._open(run), self._diary(run)
         entry = diary.to_unmask(number)
         member.check_list(listed, entry)
         diary.settle(number, listed)
@@ -254,15 +261,15 @@ class Party:
 
     def _unmask(self, words: dict[str, Any], message: bytes) -> bytes:
         """Help to read the sum of the list that was signed here, if as many others as it takes have signed it too."""
-        number, listed = int(words["number"]), list(words["answered"])
-        member, diary = self._open(words["run"]), self._diary(words["run"])
+        number, listed, run = count(words, "number"), names(words, "answered"), word(words, "run", str)
+        member, diary = self._open(run), self._diary(run)
         entry = diary.to_unmask(number)
         if not diary.has_settled(number, listed):
             raise FederatedError(f"{self.name} has not signed this list of those who answered question {number}.")
 
         def help() -> bytes:
-            member.check_confirmed(listed, entry, dict(words["signatures"]))
-            return member.unmask(listed, entry, words["shares"])
+            member.check_confirmed(listed, entry, texts(words, "signatures"))
+            return member.unmask(listed, entry, texts(words, "shares"))
 
         return diary.once(f"{number:06}help", help)
 
@@ -273,14 +280,15 @@ class Party:
 
         One receipt for a run, and its end: nothing is answered in it afterwards that the receipt would not list.
         """
-        terms, diary = self._terms(words["run"]), self._diary(words["run"])
-        statement = receipt_statement(terms, self.name, words["receipt"])
+        run, text = word(words, "run", str), word(words, "receipt", str)
+        terms, diary = self._terms(run), self._diary(run)
+        statement = receipt_statement(terms, self.name, text)
         if (closed := diary.closed) is not None:
             before, reply = closed
             if before != statement:
                 raise FederatedError(f"{self.name} has signed another receipt of this run, which is closed.")
             return reply
-        receipt = checked_receipt(words["receipt"], terms, self._open(terms.run).ledger.events)
+        receipt = checked_receipt(text, terms, self._open(terms.run).ledger.events)
         if self._seed is not None and not receipt.void:
             raise FederatedError(f"The noise of {self.name} can be reproduced: a receipt of this run is void.")
         reply = pack({"signature": self._identity.sign(statement).hex()})
@@ -291,8 +299,9 @@ class Party:
 
     def _keep(self, words: dict[str, Any], message: bytes) -> bytes:
         """Keep the receipt with everybody's signatures."""
-        terms, diary = self._terms(words["run"]), self._diary(words["run"])
-        signed = SignedReceipt(terms, words["receipt"], dict(words["signatures"]))
+        run = word(words, "run", str)
+        terms, diary = self._terms(run), self._diary(run)
+        signed = SignedReceipt(terms, word(words, "receipt", str), texts(words, "signatures"))
         signed.verify({**self._known, self.name: self._identity.public})
         if diary.closed is None or diary.closed[0] != receipt_statement(terms, self.name, signed.receipt):
             raise FederatedError(f"{self.name} has not signed this receipt.")
@@ -303,7 +312,7 @@ class Party:
 
     def _diary(self, run: str, new: bool = False) -> Diary:
         """What is kept of a run; only one that is joined now gets a folder."""
-        if not (isinstance(run, str) and RUN.fullmatch(run)):
+        if not RUN.fullmatch(run):
             raise FederatedError("There is no such run.")
         if run not in self._diaries:
             if not new and (self._state is None or not (self._state / run).is_dir()):
@@ -336,15 +345,14 @@ class Party:
             raise FederatedError(f"{self.name} has signed the receipt of this run, which is closed.")
         key = diary.key
         self._accept(terms)  # again: the party's file may have changed since
-        ledger = Ledger(self.limit, self.delta, whole_orders=True)
-        limit, ledger.root.limit = ledger.root.limit, math.inf  # what was answered before was within it
+        ledger = Ledger(math.inf, self.delta, whole_orders=True)  # what was answered before was within the limit
         seed = None if self._seed is None else [self._seed, int.from_bytes(sha256(self.name.encode()).digest()[:4])]
         tied = TiedBytes(self._identity.secret(b"noise|" + key))
         records = PartyRecords(*self._data, self.schema, ledger, terms.of, seed, Stream(key, b"privet parts"), tied)
         member = Member(terms, key, self._identity, self._known, records)
         for entry in diary.entries():
             member.again(entry)
-        ledger.root.limit = limit
+        ledger.lower(self.limit)
         if self.limit < math.inf:
             ledger.withhold(self._spent_elsewhere(run))
         self._member = member

@@ -91,7 +91,7 @@ class Run:
                 if error.response.status_code == httpx.codes.FORBIDDEN:
                     return
             except httpx.HTTPError as error:
-                raise Unreachable(f"Flower's SuperLink does not answer: {error}") from None
+                raise Unreachable(f"Flower's SuperLink does not answer: {error}") from error
         raise FederatedError("Flower's SuperLink obeys strangers: this is not the version that Privet was made for.")
 
     def _token(self, secret: bytes) -> str:

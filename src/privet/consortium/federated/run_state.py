@@ -43,11 +43,11 @@ class Diary(Journal):
             _ = self.terms, self.place, last and Fraction(last.noted["spent"])
             if self.closed is not None:  # the machine may have stopped between the end and this
                 self._drop_secrets()
-        except (FederatedError, KeyError, TypeError, ValueError):
+        except (FederatedError, KeyError, TypeError, ValueError) as error:
             run = "a run" if folder is None else f"run {folder.name}"
             raise FederatedError(
                 f"What is kept of {run} is damaged. It says what was spent, so nothing goes on without it: repair it."
-            ) from None
+            ) from error
 
     def begin(self, terms: Terms, key: bytes, place: int) -> None:
         """``place`` is that of this run among all that the party has joined."""

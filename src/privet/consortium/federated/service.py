@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privet.consortium.federated.config import CoordinatorConfig, PartyConfig
+from privet.consortium.federated.coordinator import Coordinator
 from privet.consortium.federated.identity import Identity, certified
 from privet.consortium.federated.journal import Journal
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt
+from privet.curators.federated import FederatedCurator
 from privet.errors import FederatedError
 from privet.privacy.ledger import Ledger
+from privet.questions.codec import schema_digest
 from privet.schema import Schema
 
 if TYPE_CHECKING:
@@ -83,20 +86,19 @@ def train(
 
     With a journal a run that was broken off is taken up where it stopped: what was answered is not asked again.
     """
-    from privet.curators.federated import FederatedCurator
-
-    curator = FederatedCurator(
-        Schema.from_toml(config.schema),
+    schema = Schema.from_toml(config.schema)
+    coordinator = Coordinator(
         channel,
-        tolerated_colluders=config.tolerated_colluders,
-        tolerated_dropouts=config.tolerated_dropouts,
+        schema_digest(schema),
+        colluders=config.tolerated_colluders,
+        dropouts=config.tolerated_dropouts,
         noise=config.noise,
-        ledger=Ledger(math.inf, getattr(model, "delta", None), whole_orders=True),
         known={name: certified(certificate) for name, certificate in config.parties.items()},
         journal=Journal(journal),
         progress=progress,
     )
-    model.fit_curator(curator)
+    ledger = Ledger(math.inf, getattr(model, "delta", None), whole_orders=True)
+    model.fit_curator(FederatedCurator(schema, coordinator, ledger=ledger))
     progress("asking all parties to sign the receipt")
     receipt = model.privacy_.to_json()
-    return SignedReceipt(curator.coordinator.terms, receipt, curator.coordinator.sign(receipt))
+    return SignedReceipt(coordinator.terms, receipt, coordinator.sign(receipt))

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 
 from privet.consortium.federated.identity import Known, check_signature
 from privet.consortium.federated.terms import Terms, receipt_statement
+from privet.consortium.federated.wire import hex_bytes, texts, word
 from privet.errors import FederatedError, ReceiptError
-from privet.privacy.receipt import Event, Receipt, spending
+from privet.privacy.event import Event, spending
+from privet.privacy.receipt import Receipt
 
 FORMAT = "privet-signed-receipt-1"
 
@@ -34,10 +36,7 @@ class SignedReceipt:
         for name in self.terms.parties:
             if name in self.missing:
                 continue
-            try:
-                signature = bytes.fromhex(self.signatures[name])
-            except ValueError:
-                raise ReceiptError(f"The signature of {name} is none.") from None
+            signature = hex_bytes(self.signatures[name])
             check_signature(known, name, receipt_statement(self.terms, name, self.receipt), signature)
         return receipt
 
@@ -54,14 +53,12 @@ class SignedReceipt:
     def from_json(cls, text: str) -> SignedReceipt:
         try:
             words = json.loads(text)
-            if words["format"] != FORMAT:
-                raise ReceiptError(f"This is not a {FORMAT}.")
-            signatures = {str(name): str(signature) for name, signature in words["signatures"].items()}
-            return cls(Terms.of_words(words["terms"]), str(words["receipt"]), signatures)
-        except (FederatedError, ReceiptError):
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise ReceiptError("This is not a signed receipt.") from None
+        except (ValueError, RecursionError) as error:
+            raise ReceiptError("This is not a signed receipt.") from error
+        if not isinstance(words, dict) or words.get("format") != FORMAT:
+            raise ReceiptError(f"This is not a {FORMAT}.")
+        terms = Terms.of_words(words.get("terms"))
+        return cls(terms, word(words, "receipt", str), texts(words, "signatures"))
 
 
 def checked_receipt(text: str, terms: Terms, own: list[Event]) -> Receipt:

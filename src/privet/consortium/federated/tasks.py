@@ -10,8 +10,8 @@ takes two seconds of processor time to start, at every party and for every messa
 
 from __future__ import annotations
 
+import logging
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
@@ -31,6 +31,8 @@ from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, 
 
 from privet.consortium.federated.superlink import HEADER, shown
 from privet.errors import FederatedError
+
+_logger = logging.getLogger("privet.party")
 
 POLL = 0.1
 """Seconds between two looks for messages or answers, on the same machine."""
@@ -59,7 +61,7 @@ def answer_messages(address: str, secret: bytes, handle: Callable[[bytes], bytes
             except Unreachable:
                 stop.wait(1.0)
             except Exception:  # a message that Flower itself cannot make sense of must not be the last one
-                traceback.print_exc()
+                _logger.exception("a message cannot be answered")
                 stop.wait(POLL)
 
 
@@ -71,7 +73,7 @@ def _answer(address: str, token: str, handle: Callable[[bytes], bytes]) -> None:
         except Exception:  # a SuperNode waits for an answer for good: it must get one, and it must say nothing
             error = Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, "this party cannot answer")
             reply = Message(error, reply_to=message)
-            traceback.print_exc()  # for this party's own eyes
+            _logger.exception("a message cannot be answered")  # for this party's own eyes
         push_message(task, reply, context)
         push_task_output(task, context, SubStatus.FAILED if reply.has_error() else SubStatus.COMPLETED, "")
 
@@ -133,7 +135,7 @@ def reached() -> Iterator[None]:
     try:
         yield
     except httpx.HTTPError as error:
-        raise Unreachable(f"Flower's process does not answer, or refuses: {error}") from None
+        raise Unreachable(f"Flower's process does not answer, or refuses: {error}") from error
 
 
 def record(message: bytes) -> RecordDict:

@@ -20,7 +20,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
-from privet.consortium.federated.wire import pack
+from privet.consortium.federated.wire import count, names, pack, word
 from privet.errors import FederatedError
 
 PROTOCOL = 3
@@ -110,17 +110,16 @@ class Terms:
 
     @classmethod
     def of_words(cls, words: Any) -> Terms:
-        try:
-            return cls(
-                run=str(words["run"]),
-                parties=tuple(map(str, words["parties"])),
-                colluders=int(words["colluders"]),
-                dropouts=int(words["dropouts"]),
-                noise=str(words["noise"]),
-                schema=str(words["schema"]),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise error if isinstance(error, FederatedError) else FederatedError("These are no terms.") from None
+        if not isinstance(words, dict):
+            raise FederatedError("These are no terms.")
+        return cls(
+            run=word(words, "run", str),
+            parties=tuple(names(words, "parties")),
+            colluders=count(words, "colluders"),
+            dropouts=count(words, "dropouts"),
+            noise=word(words, "noise", str),
+            schema=word(words, "schema", str),
+        )
 
     @property
     def trust(self) -> str:

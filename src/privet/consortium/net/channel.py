@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privet.consortium.net.certificates import fingerprint
-from privet.errors import MpcError
+from privet.errors import MpcError, RunEndedError
 
 LENGTH_BYTES = 8
 MOST_BYTES = 2**33
@@ -30,12 +30,8 @@ TO_LEAVE = 5.0
 """Whoever leaves waits so many seconds at most for the other side to have heard why."""
 
 
-class RunEndedError(MpcError):
-    """A run was ended elsewhere, or somebody is lost: whoever hears of it passes it on in the same words."""
-
-
 @dataclass(frozen=True)
-class Identity:
+class TlsIdentity:
     """A program's own key and certificate."""
 
     key: Path
@@ -55,7 +51,7 @@ class Identity:
         return context
 
 
-class Channel:
+class TlsChannel:
     """Whole messages over a socket: length, then bytes. Any failure closes it and is an ``MpcError``.
 
     ``heeded`` says that the other side's last words are passed on. They are a server's, in its own name; of anybody
@@ -134,12 +130,14 @@ class Channel:
         except MpcError:
             self.close()
             raise
-        except TimeoutError:
+        except TimeoutError as error:
             self.close()
-            raise RunEndedError(f"{self.peer} has not answered in time. The run has ended.") from None
+            raise RunEndedError(f"{self.peer} has not answered in time. The run has ended.") from error
         except (OSError, ValueError) as error:  # ValueError: the socket was closed by another thread
             self.close()
-            raise RunEndedError(f"The link to {self.peer} broke ({type(error).__name__}). The run has ended.") from None
+            raise RunEndedError(
+                f"The link to {self.peer} broke ({type(error).__name__}). The run has ended."
+            ) from error
 
     def speaks(self) -> bool:
         """Whether there is something to read, if only the end."""
@@ -157,14 +155,14 @@ class Channel:
         with contextlib.suppress(OSError):
             self._socket.close()
 
-    def __enter__(self) -> Channel:
+    def __enter__(self) -> TlsChannel:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
 
-def wait_any(channels: Sequence[Channel], longest: float | None = None) -> bool:
+def wait_any(channels: Sequence[TlsChannel], longest: float | None = None) -> bool:
     """Wait until one of them speaks or leaves; whether it did within so many seconds."""
     try:
         return any(channel.speaks() for channel in channels) or bool(
@@ -174,13 +172,13 @@ def wait_any(channels: Sequence[Channel], longest: float | None = None) -> bool:
         return True
 
 
-def receive_all(channels: Sequence[Channel], timeout: float, most: int = MOST_BYTES) -> list[bytes]:
+def receive_all(channels: Sequence[TlsChannel], timeout: float, most: int = MOST_BYTES) -> list[bytes]:
     """A message from each. Waits without a limit until one of them speaks; then the others have so long to do the same.
 
     So whoever waits for several programs that work together may be patient with all of them and yet finds out about
     one that is stuck; and as soon as one has left, or says why the run has ended, that is raised.
     """
-    said: dict[Channel, bytes] = {}
+    said: dict[TlsChannel, bytes] = {}
     deadline = None
     while silent := [channel for channel in channels if channel not in said]:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -192,7 +190,9 @@ def receive_all(channels: Sequence[Channel], timeout: float, most: int = MOST_BY
     return [said[channel] for channel in channels]
 
 
-def connect(address: tuple[str, int], identity: Identity, certificate: bytes, *, peer: str, timeout: float) -> Channel:
+def connect(
+    address: tuple[str, int], identity: TlsIdentity, certificate: bytes, *, peer: str, timeout: float
+) -> TlsChannel:
     """Connect to a program that holds ``certificate``; tries until ``timeout`` while it has not started yet."""
     context = identity.context(ssl.PROTOCOL_TLS_CLIENT, [certificate])
     deadline = time.monotonic() + timeout
@@ -200,9 +200,9 @@ def connect(address: tuple[str, int], identity: Identity, certificate: bytes, *,
         try:
             raw = socket.create_connection(address, timeout=timeout)
             break
-        except OSError:
+        except OSError as error:
             if time.monotonic() > deadline:
-                raise MpcError(f"{peer} cannot be reached at {address[0]}:{address[1]}. Is it running?") from None
+                raise MpcError(f"{peer} cannot be reached at {address[0]}:{address[1]}. Is it running?") from error
             time.sleep(0.05)
     try:
         wrapped = context.wrap_socket(raw)
@@ -210,8 +210,8 @@ def connect(address: tuple[str, int], identity: Identity, certificate: bytes, *,
             raise ssl.SSLError("not the pinned certificate")
     except OSError as error:
         raw.close()
-        raise MpcError(f"{peer} was refused: {_reason(error)}.") from None
-    return Channel(wrapped, timeout, peer)
+        raise MpcError(f"{peer} was refused: {_reason(error)}.") from error
+    return TlsChannel(wrapped, timeout, peer)
 
 
 def _reason(error: OSError) -> str:
@@ -231,9 +231,9 @@ class Listener:
     def __init__(
         self,
         address: tuple[str, int],
-        identity: Identity,
+        identity: TlsIdentity,
         known: Mapping[str, bytes],
-        welcome: Callable[[str, Channel], None],
+        welcome: Callable[[str, TlsChannel], None],
         timeout: float,
     ) -> None:
         self._names = {fingerprint(certificate): name for name, certificate in known.items()}
@@ -243,7 +243,7 @@ class Listener:
         try:
             self._socket = socket.create_server(address)
         except OSError as error:
-            raise MpcError(f"Nobody can listen at {address[0]}:{address[1]} ({error.strerror}).") from None
+            raise MpcError(f"Nobody can listen at {address[0]}:{address[1]} ({error.strerror}).") from error
         self.address: tuple[str, int] = self._socket.getsockname()[:2]
         self.refused = 0
         self._closed = False
@@ -270,7 +270,7 @@ class Listener:
             self.refused += 1
             raw.close()
             return
-        self._welcome(name, Channel(wrapped, self._timeout, name))
+        self._welcome(name, TlsChannel(wrapped, self._timeout, name))
 
     def close(self) -> None:
         self._closed = True

@@ -13,8 +13,8 @@ import threading
 from collections import defaultdict
 from collections.abc import Sequence
 
-from privet.consortium.net.channel import Channel, Identity, RunEndedError, connect
-from privet.errors import MpcError
+from privet.consortium.net.channel import TlsChannel, TlsIdentity, connect
+from privet.errors import MpcError, RunEndedError
 from privet.shares.mesh import PARTIES, Mesh
 
 SHORT = 2**15
@@ -23,7 +23,7 @@ SHORT = 2**15
 class Links(Mesh):
     """``to`` and ``from_`` hold a channel for each of the two other servers."""
 
-    def __init__(self, party: int, to: dict[int, Channel], from_: dict[int, Channel]) -> None:
+    def __init__(self, party: int, to: dict[int, TlsChannel], from_: dict[int, TlsChannel]) -> None:
         super().__init__(party)
         self._to = {other: _Outgoing(channel) for other, channel in to.items()}
         self._from = from_
@@ -61,7 +61,7 @@ class Links(Mesh):
 class _Outgoing:
     """Writes to one channel, in order."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: TlsChannel) -> None:
         self._channel = channel
         self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._why: str | None = None
@@ -110,29 +110,29 @@ class Inbox:
     """Incoming channels by the name of who opened them, until somebody asks for them."""
 
     def __init__(self) -> None:
-        self._channels: dict[str, queue.SimpleQueue[Channel | None]] = defaultdict(queue.SimpleQueue)
+        self._channels: dict[str, queue.SimpleQueue[TlsChannel | None]] = defaultdict(queue.SimpleQueue)
         self._closed = False
 
-    def welcome(self, name: str, channel: Channel) -> None:
+    def welcome(self, name: str, channel: TlsChannel) -> None:
         if self._closed:
             channel.close()
         else:
             self._channels[name].put(channel)
 
-    def get(self, name: str, timeout: float | None) -> Channel:
+    def get(self, name: str, timeout: float | None) -> TlsChannel:
         """The next channel that ``name`` opens or has opened."""
         channels = self._channels[name]
         try:
             channel = None if self._closed else channels.get(timeout=timeout)
-        except queue.Empty:
+        except queue.Empty as error:
             raise MpcError(
                 f"{name} has not connected in time. Is it running, and does its file name this server?"
-            ) from None
+            ) from error
         if channel is None:
             raise MpcError("This server has been closed.")
         return channel
 
-    def newest(self, name: str, timeout: float | None) -> Channel:
+    def newest(self, name: str, timeout: float | None) -> TlsChannel:
         """The last one; those before it are closed, because whoever connects again has given them up.
 
         So are lines that already speak: whoever waits to be asked has nothing to say, so that is the end.
@@ -143,7 +143,7 @@ class Inbox:
             channel = self.get(name, timeout)
         return channel
 
-    def waiting(self, name: str) -> list[Channel]:
+    def waiting(self, name: str) -> list[TlsChannel]:
         """Those that ``name`` has opened and nobody has asked for."""
         found = []
         with contextlib.suppress(queue.Empty):
@@ -166,7 +166,7 @@ def join(
     run: bytes,
     addresses: Sequence[tuple[str, int]],
     certificates: Sequence[bytes],
-    identity: Identity,
+    identity: TlsIdentity,
     inbox: Inbox,
     timeout: float,
 ) -> Links:
@@ -191,7 +191,7 @@ def join(
     return Links(party, to, from_)
 
 
-def _of_this_run(run: bytes, name: str, inbox: Inbox, timeout: float) -> Channel:
+def _of_this_run(run: bytes, name: str, inbox: Inbox, timeout: float) -> TlsChannel:
     """The channel that ``name`` opened for this run; those that it opened for others, or gave up, are dropped."""
     while True:
         channel = inbox.get(name, timeout)

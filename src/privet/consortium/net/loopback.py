@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.consortium.net.certificates import make_certificate
-from privet.consortium.net.channel import Identity, Listener
+from privet.consortium.net.channel import Listener, TlsIdentity
 from privet.consortium.net.links import Inbox, join, mpyc_name, server_name
 from privet.consortium.net.ports import HERE, held_ports
 from privet.errors import MpcError
@@ -103,8 +103,9 @@ def _serve_mpyc(party: int, folder: Path, pipe: Connection, program: Program, ar
     from privet.shares.mpyc_engine import MpycEngine, prepare_tls
 
     own = folder / str(party)
-    identity = Identity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
-    prepare_tls(party, own, identity, [(folder / f"{server_name(i)}.crt").read_bytes() for i in range(PARTIES)])
+    identity = TlsIdentity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
+    certificates = [(folder / f"{server_name(i)}.crt").read_bytes() for i in range(PARTIES)]
+    prepare_tls(party, own, identity.key, identity.certificate, certificates)
     answer: Any
     with held_ports(1) as (port,):
         pipe.send((HERE, port))
@@ -128,7 +129,7 @@ def _serve(
     ring_bits: int,
 ) -> None:
     certificates = [(folder / f"{server_name(i)}.crt").read_bytes() for i in range(PARTIES)]
-    identity = Identity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
+    identity = TlsIdentity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
     inbox = Inbox()
     known = {server_name(i): certificates[i] for i in range(PARTIES) if i != party}
     listener = Listener((HERE, 0), identity, known, inbox.welcome, timeout)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.consortium.config_file import ConfigFile, address_of
-from privet.consortium.net.channel import Identity
+from privet.consortium.net.channel import TlsIdentity
 from privet.shares.mesh import PARTIES
 
 ENGINES = ("replicated", "mpyc")
@@ -46,7 +46,7 @@ class Config:
     it does: the features, and whether the labels.
     """
 
-    identity: Identity
+    identity: TlsIdentity
     servers: tuple[Peer, ...]
     schema: Path | None = None
     party: int | None = None
@@ -88,7 +88,7 @@ def _config(file: ConfigFile) -> Config:
     if party is not None and not (owners and trainer and "schema" in data):
         raise file.wrong("a server needs a schema, [[owners]] and a [trainer]")
     config = Config(
-        Identity(file.file(data, "key"), file.file(data, "certificate")),
+        TlsIdentity(file.file(data, "key"), file.file(data, "certificate")),
         servers,
         file.file(data, "schema") if "schema" in data else None,
         party,

@@ -1,4 +1,4 @@
-"""The three programs of a joint training, over TLS: a server, an owner who shares, a trainer who asks for a model.
+"""One of the three servers of a joint training, over TLS (owners, trainers and users: ``client.py``).
 
 Each server runs the whole algorithm on its own curator and ledger, so nothing that the trainer or another server says
 can make it answer more than its own limit allows, or with noise that somebody knows. The trainer gets the model, which
@@ -12,29 +12,43 @@ everybody, every line is told why before it is closed, and nothing is kept but w
 from __future__ import annotations
 
 import json
-import secrets
+import logging
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from privet.consortium.net.channel import Channel, Listener, RunEndedError, connect, receive_all, wait_any
+import numpy as np
+
+from privet.algorithms.model_file import to_dict
+from privet.algorithms.registry import make
+from privet.consortium.net.channel import Listener, TlsChannel
 from privet.consortium.net.links import Inbox, join, server_name
 from privet.consortium.servers.config import TRAINER, Config
-from privet.errors import MpcError, PrivetError
-from privet.privacy.ledger import Ledger, show
+from privet.consortium.servers.hidden_service import keep, ring_for, store_of
+from privet.consortium.servers.jobs import MOST_JOB, QueryJob, TrainingJob, run_of
+from privet.consortium.servers.users import Users
+from privet.curators.dealt import check_queries
+from privet.curators.hidden import HiddenCurator
+from privet.curators.mpc import MpcCurator, Owners
+from privet.curators.row_owners import RowOwners
+from privet.errors import MpcError, PrivetError, RunEndedError
+from privet.privacy.amounts import show
+from privet.privacy.joint import SeededCoins
+from privet.privacy.ledger import Ledger
 from privet.privacy.ledger_file import KeptLedger
+from privet.questions.codec import schema_digest
+from privet.schema import Schema
 from privet.shares.engine import Engine
 from privet.shares.mesh import PARTIES, Mesh
+from privet.shares.replicated import ReplicatedEngine
+from privet.tree.hidden_size import check_queries_fit
 
-if TYPE_CHECKING:
-    from privet.consortium.servers.users import Users
+_logger = logging.getLogger("privet.server")
 
-MOST_JOB = 2**20
-RUN_BYTES = 16
 CLIENTS = "clients"
 
 PROTOCOL = 2
@@ -50,8 +64,6 @@ class Server:
     """One of the three. ``serve`` answers one trainer after another until it is closed."""
 
     def __init__(self, config: Config, progress: Progress = lambda said: None) -> None:
-        from privet.schema import Schema
-
         if config.party is None or config.schema is None:
             raise PrivetError("This file is not a server's: it does not say which party it is.")
         self.config = config
@@ -70,13 +82,11 @@ class Server:
     @cached_property
     def users(self) -> Users:
         """Who may ask the hidden models that are kept here, and how many queries each has left."""
-        from privet.consortium.servers.users import Users
-
         assert self.config.models is not None
         limits = {name: queries for name, (_, queries) in self.config.users.items()}
         return Users(limits, self.config.models.with_suffix(".users.json"))
 
-    def _welcome(self, name: str, channel: Channel) -> None:
+    def _welcome(self, name: str, channel: TlsChannel) -> None:
         """Everybody who asks for something waits in one queue."""
         channel.heeded = name in map(server_name, range(PARTIES))
         asks = name == TRAINER or name in map(_user, self.config.users)
@@ -89,14 +99,24 @@ class Server:
             with self._inbox.get(CLIENTS, None) as client:
                 try:
                     self._answer(client)
-                except Exception as error:  # whatever was asked, it ends this run and not the server
-                    why = self._why(error)
-                    self._progress(why)
-                    client.leave(why)
+                except PrivetError as error:
+                    _logger.info("a request has ended", exc_info=True)
+                    self._end(client, error)
                     if once:
-                        raise error if isinstance(error, PrivetError) else MpcError(why) from error
+                        raise
+                except Exception as error:  # a mistake of ours ends this run and not the server
+                    _logger.exception("a request has failed")
+                    why = self._end(client, error)
+                    if once:
+                        raise MpcError(why) from error
             if once or self.config.engine == "mpyc":  # MPyC has one run in a process
                 return
+
+    def _end(self, client: TlsChannel, error: Exception) -> str:
+        why = self._why(error)
+        self._progress(why)
+        client.leave(why)
+        return why
 
     def _why(self, error: BaseException) -> str:
         """An error in words for the others: never those of one that was not foreseen, which could be anything."""
@@ -108,11 +128,11 @@ class Server:
         said = error if isinstance(error, PrivetError) else f"it failed with {type(error).__name__}."
         return f"{name} has ended the run: {said}"
 
-    def _until_the_end(self, stack: ExitStack, line: Channel | Mesh) -> None:
+    def _until_the_end(self, stack: ExitStack, line: TlsChannel | Mesh) -> None:
         """Close a line when the run is over; if it has failed, say why."""
         stack.push(lambda kind, error, trace: line.close() if error is None else line.leave(self._why(error)))
 
-    def _answer(self, client: Channel) -> None:
+    def _answer(self, client: TlsChannel) -> None:
         """A request, once it is its turn: server 0 says so, and only then are the two others asked. So all three
         answer in the same order, however many ask at once."""
         job = client.receive(MOST_JOB)
@@ -121,27 +141,18 @@ class Server:
         if self.party == 0:
             client.send(json.dumps({"turn": True}).encode())
         if client.peer != TRAINER:
-            from privet.consortium.servers.hidden_service import answer_queries
-
-            answer_queries(self, client, job, client.peer.removeprefix(_user("")))
+            self._answer_queries(client, job, client.peer.removeprefix(_user("")))
         else:
             client.send(json.dumps({"model": self._run(client, job)}).encode())
 
-    def _run(self, trainer: Channel, job: bytes) -> dict[str, Any]:
+    def _run(self, trainer: TlsChannel, job: bytes) -> dict[str, Any]:
         """One training: from a job to a model, or to what is public about one that stays hidden."""
-        from privet.algorithms.model_file import to_dict
-        from privet.consortium.servers.hidden_service import keep, ring_for
-        from privet.curators.hidden import HiddenCurator
-        from privet.curators.mpc import MpcCurator, Owners
-        from privet.curators.owners.records_at_owner import schema_digest
-        from privet.curators.row_owners import RowOwners
-        from privet.privacy.joint import SeededCoins
-
         with ExitStack() as stack:
             mesh = self.join(job, stack)
             try:
-                run, learner, seed, hidden = self._job(job)
-                ring_bits = ring_for(self, run, learner) if hidden else 64
+                asked, learner = self._job(job)
+                hidden = asked.hidden
+                ring_bits = ring_for(self.config, self.schema, asked.run, learner) if hidden else 64
                 most_records = self.config.rows if hidden else self.config.most_records
                 held = self._held(hidden)
                 learner.check_affordable(self.ledger)
@@ -156,7 +167,7 @@ class Server:
             answers: type[MpcCurator] = HiddenCurator if hidden else MpcCurator
             asks: type[Owners] = RowOwners if hidden else Owners
             owners = asks(engine, lines, self.schema, most_records, *held)
-            coins = None if seed is None else SeededCoins(seed)
+            coins = None if asked.seed is None else SeededCoins(asked.seed)
             curator = answers(
                 self.schema, engine, owners, ledger=self.ledger, coins=coins, law=self.config.noise,
                 progress=lambda said: self._said(trainer, said),
@@ -164,11 +175,47 @@ class Server:
             learner.fit_curator(curator)
             learner.privacy_ = learner.privacy_.alone()  # servers must agree on it, and one may have been started anew
             if hidden:  # before the owners are let go: a model that could not be kept is an error for all
-                kept = keep(self, run, learner, ring_bits)
+                kept = keep(self.config, self.schema, asked.run, learner, ring_bits)
             owners.done()
             engine.finish()
             self._said(trainer, f"done: {self._cost(engine, started, owners.waited)}")
         return kept if hidden else to_dict(learner)
+
+    def _answer_queries(self, user: TlsChannel, job: bytes, name: str) -> None:
+        """One request of a user: its queries' shares in, the answers' shares out.
+
+        Nothing is counted before all three servers have found nothing against the request.
+        """
+        with ExitStack() as stack:
+            mesh = self.join(job, stack)
+            asked = QueryJob.from_bytes(job)
+            queries = asked.queries
+            stored = store_of(self.config).load(asked.model)
+            check_queries_fit(queries, stored.shape, stored.public["depth"])
+            users = self.users
+            users.check(name, queries)
+            self.agree(mesh, job, stored.header)  # the same request, about the same model
+            users.charge(name, queries)
+            may_leave = False
+            try:
+                user.send(json.dumps({"ready": True}).encode())
+                engine = self.engine(mesh, stack, stored.ring_bits)
+                wire = engine.wire((stored.shape.grid.n_cells, queries))
+                shares = user.receive(wire.nbytes)
+                if len(shares) != wire.nbytes:
+                    raise MpcError("The queries' shares have the wrong length. The run has ended.")
+                cells = engine.receive(np.frombuffer(shares, dtype=wire.dtype).reshape(wire.shape))
+                check_queries(engine, cells, stored.shape.grid)
+                classes = stored.model(engine).predict(engine, cells)
+                # Two servers' answers are whole: from here on both others may have sent theirs, whatever happens here.
+                may_leave = True
+                engine.agree(b"answered")
+                user.send(json.dumps({"answer": classes.shape}).encode())
+                user.send(np.ascontiguousarray(classes.parts).tobytes())
+            finally:
+                if not may_leave:
+                    users.give_back(name, queries)
+        self._progress(f"answered {queries:,} queries of {name}, who has {users.left(name):,} left")
 
     def _held(self, hidden: bool) -> list[Any]:
         """What each owner holds, in the order of their lines, if they hold different features."""
@@ -178,7 +225,7 @@ class Server:
             raise MpcError("Owners of different features share rows: train with --hidden.")
         return [[self.config.columns[name] for name in sorted(self.config.owners)]]
 
-    def _owners(self, stack: ExitStack) -> list[Channel]:
+    def _owners(self, stack: ExitStack) -> list[TlsChannel]:
         """A line to every owner, once all are there."""
         lines = []
         for name in sorted(self.config.owners):
@@ -201,28 +248,20 @@ class Server:
             took if mesh is None else f"{mesh.rounds:,} rounds, {mesh.bytes_sent:,} bytes sent by this server, {took}"
         )
 
-    def _said(self, trainer: Channel, what: str) -> None:
+    def _said(self, trainer: TlsChannel, what: str) -> None:
         """Also finds out whether the trainer is still there: for nobody, nothing more is spent."""
         self._progress(what)
         trainer.send(json.dumps({"progress": what}).encode())
 
-    def _job(self, job: bytes) -> tuple[bytes, Any, int | None, bool]:
-        from privet.cli.models import make
-
-        try:
-            asked = json.loads(job)
-            name, params, seed = asked["model"], asked["params"], asked["seed"]
-            hidden = asked.get("hidden", False)
-            if not isinstance(params, dict) or not _is_seed(seed) or type(hidden) is not bool:
-                raise ValueError
-        except (ValueError, KeyError, TypeError):
-            raise MpcError("The trainer's job makes no sense.") from None
-        if seed is not None and not self.config.seeds:
+    def _job(self, job: bytes) -> tuple[TrainingJob, Any]:
+        """What a trainer asks for, and the estimator that does it."""
+        asked = TrainingJob.from_bytes(job)
+        if asked.seed is not None and not self.config.seeds:
             raise MpcError(
                 "The trainer asks for noise that it knows, and this server draws only noise that nobody knows. For "
                 "research on records that need no protection: seeds = true in every server's file."
             )
-        return run_of(job), make(name, **params), seed, hidden
+        return asked, make(asked.model, **asked.params)
 
     def join(self, job: bytes, stack: ExitStack) -> Mesh:
         """The links to the two other servers for one request, which has a number of its own."""
@@ -242,13 +281,10 @@ class Server:
             from privet.shares.mpyc_engine import MpycEngine, prepare_tls
 
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            prepare_tls(
-                self.party, folder / "tls", self.config.identity, [peer.certificate for peer in self.config.servers]
-            )
+            own, certificates = self.config.identity, [peer.certificate for peer in self.config.servers]
+            prepare_tls(self.party, folder / "tls", own.key, own.certificate, certificates)
             addresses = [peer.mpyc_address or peer.address for peer in self.config.servers]
             return MpycEngine.start(self.party, addresses, folder / "tls", self.config.timeout)
-        from privet.shares.replicated import ReplicatedEngine
-
         return ReplicatedEngine(mesh, ring_bits)
 
     def close(self) -> None:
@@ -256,105 +292,6 @@ class Server:
         self._inbox.close()
         if isinstance(self.ledger, KeptLedger):
             self.ledger.close()
-
-
-def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lambda said: None) -> None:
-    """Serve one run as an owner: connect to the three servers, and answer until they are done.
-
-    An owner of some of the features (``config.holds``) has their columns alone, and ``y`` is None without the labels.
-    """
-    from privet.curators.owners.mpc_owner import MOST_REQUEST, ColumnOwner, Owner
-
-    if config.holds is None:
-        owner = Owner(X, y, schema, progress=progress)
-    else:
-        owner = ColumnOwner(X, y, schema, config.holds[0], progress=progress)
-    with ExitStack() as stack:
-        lines = _to_servers(config, stack)
-        progress("connected to the three servers; waiting for a trainer")
-        if not wait_any(lines, config.patience):
-            raise MpcError(
-                f"No trainer has come within {config.patience:g} seconds, so this has ended; nothing has left. Start "
-                "again when one will come, or write a longer patience into this file."
-            )
-        owner.serve(lines, lambda: receive_all(lines, config.timeout, MOST_REQUEST))
-    progress("done: nothing but shares has left")
-
-
-def train(
-    config: Config,
-    model: str,
-    params: dict[str, Any],
-    *,
-    seed: int | None = None,
-    hidden: bool = False,
-    progress: Progress = lambda said: None,
-) -> dict[str, Any]:
-    """Ask the three servers for a model, or what is public of a hidden one; the same from all of them, or an error."""
-    job = {"run": secrets.token_hex(RUN_BYTES), "model": model, "params": params, "seed": seed, "hidden": hidden}
-    with ExitStack() as stack:
-        lines = in_turn(config, stack, json.dumps(job, sort_keys=True).encode())
-        answers = _answers(lines, config.timeout, progress)
-    models = [answer["model"] for answer in answers]
-    if any(other != models[0] for other in models):
-        raise MpcError("The three servers do not agree on the model. Do not use any of them.")
-    return models[0]
-
-
-def in_turn(config: Config, stack: ExitStack, job: bytes) -> Sequence[Channel]:
-    """Lines to the three servers, all of which have been told the job, once server 0 says that it is our turn."""
-    (first,) = _to_servers(config, stack, [0])
-    first.send(job)
-    first.receive(MOST_JOB)
-    others = _to_servers(config, stack, range(1, PARTIES))
-    for line in others:
-        line.send(job)
-    return [first, *others]
-
-
-def next_words(lines: Sequence[Channel], timeout: float) -> list[dict[str, Any]]:
-    """What each server says next; an error if one has ended the run or is lost."""
-    try:
-        return [json.loads(said) for said in receive_all(lines, timeout)]
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise MpcError("A server's answer makes no sense. The run has ended.") from None
-
-
-def _answers(lines: Sequence[Channel], timeout: float, progress: Progress) -> list[dict[str, Any]]:
-    """What each server says in the end; the first one's progress is passed on."""
-    answers: dict[Channel, dict[str, Any]] = {}
-    while waiting := [line for line in lines if line not in answers]:
-        for line, said in zip(waiting, next_words(waiting, timeout)):
-            if "progress" not in said:
-                answers[line] = said
-            elif line is lines[0]:
-                progress(said["progress"])
-    return [answers[line] for line in lines]
-
-
-def _to_servers(config: Config, stack: ExitStack, which: Iterable[int] = range(PARTIES)) -> Sequence[Channel]:
-    lines = []
-    for i in which:
-        peer = config.servers[i]
-        line = connect(peer.address, config.identity, peer.certificate, peer=server_name(i), timeout=config.timeout)
-        stack.enter_context(line)
-        lines.append(line)
-    return lines
-
-
-def run_of(job: bytes) -> bytes:
-    """The number that whoever asks gave its request, the same for all three servers."""
-    try:
-        run = bytes.fromhex(json.loads(job)["run"])
-    except (ValueError, KeyError, TypeError):
-        run = b""
-    if len(run) != RUN_BYTES:
-        raise MpcError("The request makes no sense.")
-    return run
-
-
-def _is_seed(seed: Any) -> bool:
-    return seed is None or (isinstance(seed, int) and seed >= 0)
 
 
 def _user(name: str) -> str:

@@ -22,10 +22,11 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from privet.disk import write_whole
 from privet.errors import PrivetError
-from privet.questions.shape import Shape, shape_of
+from privet.questions.shape import Shape
 from privet.schema import Schema
 from privet.shares.engine import Engine, Secret
 from privet.tree.hidden_forest import HiddenForest
+from privet.tree.hidden_shape import BRANCHES, shape_of
 from privet.tree.hidden_tree import HiddenTree
 
 FORMAT = "privet-hidden-1"
@@ -72,12 +73,23 @@ def read_public(path: Path) -> dict[str, Any]:
     """What is public about a hidden model, as ``privet mpc train --hidden`` wrote it; or an error."""
     try:
         public = json.loads(path.read_text(encoding="utf-8"))
-        if public["format"] != FORMAT or public["ring_bits"] not in (32, 64) or not _NAME.fullmatch(public["id"]):
-            raise ValueError
-        public_shape(public)
-    except (KeyError, TypeError, ValueError, RecursionError):
-        raise PrivetError(f"{path} is not a hidden model of Privet.") from None
+    except (ValueError, RecursionError) as error:
+        raise PrivetError(f"{path} is not a hidden model of Privet.") from error
+    if not _is_public(public):
+        raise PrivetError(f"{path} is not a hidden model of Privet.")
+    public_shape(public)
     return public
+
+
+def _is_public(public: Any) -> bool:
+    """Whether these are the words of a hidden model, each of its kind."""
+    kinds = {"format": str, "id": str, "ring_bits": int, "depth": int, "params": dict, "schema": dict, "receipt": dict}
+    if not isinstance(public, dict) or any(type(public.get(name)) is not kind for name, kind in kinds.items()):
+        return False
+    params = public["params"]
+    if params.get("branches") not in BRANCHES or type(params.get("n_values")) is not int or params["n_values"] < 1:
+        return False
+    return public["format"] == FORMAT and public["ring_bits"] in (32, 64) and bool(_NAME.fullmatch(public["id"]))
 
 
 class Store:
@@ -98,8 +110,8 @@ class Store:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             write_whole(self._path(name), len(header).to_bytes(LENGTH_BYTES, "big") + header + nonce + sealed, new=True)
-        except FileExistsError:
-            raise _taken() from None
+        except FileExistsError as error:
+            raise _taken() from error
 
     def check_free(self, name: str) -> None:
         """Refuse a name that a model here has, and a folder that cannot be written to."""
@@ -109,23 +121,23 @@ class Store:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             tempfile.TemporaryFile(dir=self._folder).close()
         except OSError as error:
-            raise PrivetError(f"Hidden models cannot be kept in {self._folder} ({error.strerror}).") from None
+            raise PrivetError(f"Hidden models cannot be kept in {self._folder} ({error.strerror}).") from error
 
     def load(self, name: str) -> Stored:
         """Read a model that ``save`` wrote under this name."""
         path = self._path(name)
         try:
             data = path.read_bytes()
-        except FileNotFoundError:
-            raise PrivetError("This server has no such hidden model.") from None
+        except FileNotFoundError as error:
+            raise PrivetError("This server has no such hidden model.") from error
         start = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "big")
         header, nonce, sealed = data[LENGTH_BYTES:start], data[start : start + NONCE_BYTES], data[start + NONCE_BYTES :]
         try:
             opened = self._cipher.decrypt(nonce, sealed, _bound(name, header))
-        except (InvalidTag, ValueError):
+        except (InvalidTag, ValueError) as error:
             raise PrivetError(
                 f"{path} cannot be opened: it was changed, or written with another key. Train the model again."
-            ) from None
+            ) from error
         public = json.loads(header)
         kind = np.dtype(f"u{public['ring_bits'] // 8}")
         ends = np.cumsum([int(np.prod(shape)) for shape in public["shapes"]])
@@ -157,7 +169,7 @@ def _key(path: Path) -> bytes:
                 write_whole(path, secrets.token_bytes(KEY_BYTES), new=True)
         key, mode = path.read_bytes(), path.stat().st_mode
     except OSError as error:
-        raise PrivetError(f"The storage key {path} cannot be used ({error.strerror}).") from None
+        raise PrivetError(f"The storage key {path} cannot be used ({error.strerror}).") from error
     if len(key) != KEY_BYTES:
         raise PrivetError(f"{path} is not a key of {KEY_BYTES} bytes.")
     if os.name == "posix" and mode & 0o077:

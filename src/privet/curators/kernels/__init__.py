@@ -16,6 +16,7 @@ trusted to be in range, because the curator wrote them.
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -30,10 +31,15 @@ from . import numpy_engine
 __all__ = [
     "INFINITE",
     "MISSING",
+    "MOST_PARTS",
+    "MOST_WEIGHT",
     "cut_column",
     "cut_matrix",
     "histograms",
     "partition_level",
+    "product_cells",
+    "product_histograms",
+    "product_sums",
     "sums",
 ]
 
@@ -41,12 +47,17 @@ MISSING = 1
 """Flag: a NaN in a feature that has no missing cell."""
 INFINITE = 2
 """Flag: an infinite value."""
+MOST_WEIGHT = 64
+"""The most identical copies that one record may stand for."""
+MOST_PARTS = 256
+"""The most parts of a product of features."""
 
 # In cells counted, which take NumPy some 4 ns each. Loading Numba from its cache takes as long as this
 # many: moving now costs at most about twice what the better choice, known in advance, would have.
 PATIENCE = 200_000_000
 CUT, SUM, ROUTE = 10, 4, 4  # what other work on a cell or row costs NumPy, in cells counted
 
+_ORIGIN = np.zeros(1, np.int64)
 _engine: ModuleType | None = None
 _done = 0
 
@@ -62,7 +73,8 @@ def cut_matrix(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[
     ``X`` is ``(n, m)``, float64 in any memory order or another real type (converted a slice at a time);
     each ``cuts[f]`` is sorted; ``out`` is ``(n, m)`` uint8 or uint16 with any strides.
 
-    Costs one pass over ``X``, and memory for a table of about twenty times as many entries as cuts.
+    Costs one pass over ``X``, and 16 KB for each of up to 256 features at a time. Values that share one of 8,192
+    equal stretches of the range with many cuts take longer.
     """
     return _pick(CUT * X.shape[0] * X.shape[1]).cut_matrix(X, cuts, out, missing)
 
@@ -81,18 +93,22 @@ def histograms(
     rows: NDArray | None = None,
     starts: NDArray | None = None,
     out: NDArray[np.int64] | None = None,
+    weights: NDArray | None = None,
 ) -> NDArray[np.int64]:
     """Count records per node, cell and class: int64 ``(nodes, n_cells, n_classes)``.
 
     Cell ``c`` of feature ``f`` is counted at ``offsets[f] + c``. With ``out`` the counts are added to it,
-    so that a narrow and a wide block can fill one array.
+    so that a narrow and a wide block can fill one array. With ``weights``, an integer from 1 to
+    ``MOST_WEIGHT`` for each record, a record counts as so many identical copies.
 
-    Costs one pass over the nodes' rows, whatever the number of nodes.
+    Costs one pass over the nodes' rows, whatever the number of nodes; with uint8 weights, a few percent more.
     """
     rows, starts = _level(cells, rows, starts)
     if out is None:
         out = np.zeros((len(starts) - 1, n_cells, n_classes), np.int64)
-    _pick(int(starts[-1]) * cells.shape[1]).histograms(cells, offsets, labels, rows, starts, out)
+    if weights is not None:
+        weights = _bytes(weights, len(cells))
+    _pick(int(starts[-1]) * cells.shape[1]).histograms(cells, offsets, labels, weights, rows, starts, out)
     return out
 
 
@@ -104,13 +120,17 @@ def sums(
     rows: NDArray | None = None,
     starts: NDArray | None = None,
     out: NDArray[np.int64] | None = None,
+    weights: NDArray | None = None,
 ) -> NDArray[np.int64]:
     """Sum the columns of ``values``, fixed-point, per node and cell: int64 ``(nodes, n_cells, columns)``.
 
     Sums wrap around as int64 does: the caller chooses a fixed point in which they cannot. With ``out`` they are
-    added to it.
+    added to it. ``weights`` are those of :func:`histograms`; they are multiplied with all of ``values`` in each
+    call, so whoever sums the same values often multiplies them once and leaves ``weights`` out.
     """
     rows, starts = _level(cells, rows, starts)
+    if weights is not None:
+        values = values * _bytes(weights, len(cells))[:, None]
     if out is None:
         out = np.zeros((len(starts) - 1, n_cells, values.shape[1]), np.int64)
     _pick(SUM * int(starts[-1]) * cells.shape[1] * values.shape[1]).sums(cells, offsets, values, rows, starts, out)
@@ -135,10 +155,82 @@ def partition_level(
     Costs one pass over the rows and one byte per row.
     """
     rows, starts = _level(blocks[0], rows, starts)
+    _check_parts(tables, n_parts)
+    return _pick(ROUTE * int(starts[-1])).partition_level(blocks, features, tables, n_parts, rows, starts)
+
+
+def product_cells(
+    columns: Sequence[NDArray],
+    part_maps: Sequence[NDArray[np.uint8]],
+    n_parts: Sequence[int],
+    rows: NDArray | None = None,
+) -> NDArray[np.uint8]:
+    """Each record's part of a product of features, uint8 ``(n,)``; 0 for records that are not among ``rows``.
+
+    A record in cell ``c`` of ``columns[j]``, a column of a block, is in part ``part_maps[j][c]``, below
+    ``n_parts[j]``, of that feature. Parts of the product are numbered as ``np.ravel_multi_index`` does, the last
+    feature's first, and there are at most ``MOST_PARTS``. So ``scores += step[product_cells(...)]`` adds a
+    released function of two or three features to everybody's score.
+
+    Costs one pass over the rows and one byte per record.
+    """
+    if not 1 <= len(columns) == len(part_maps) == len(n_parts) or not 1 <= math.prod(n_parts) <= MOST_PARTS:
+        raise ValueError(f"give each feature a column, a map and a number of parts, {MOST_PARTS} parts in all")
+    _check_parts(part_maps, n_parts)
+    rows, starts = _level(columns[0], rows, None)
+    work = ROUTE * int(starts[-1]) * len(columns)
+    return _pick(work).product_cells(columns, part_maps, n_parts, rows)
+
+
+def product_histograms(
+    columns: Sequence[NDArray],
+    part_maps: Sequence[NDArray[np.uint8]],
+    n_parts: Sequence[int],
+    labels: NDArray,
+    n_classes: int,
+    rows: NDArray | None = None,
+    starts: NDArray | None = None,
+    out: NDArray[np.int64] | None = None,
+    weights: NDArray | None = None,
+) -> NDArray[np.int64]:
+    """Count records per node, part of a product (:func:`product_cells`) and class: int64 ``(nodes, parts, n_classes)``.
+
+    ``rows``, ``starts``, ``out`` and ``weights`` are those of :func:`histograms`.
+    """
+    parts = product_cells(columns, part_maps, n_parts, rows)[:, None]
+    return histograms(parts, _ORIGIN, math.prod(n_parts), labels, n_classes, rows, starts, out, weights)
+
+
+def product_sums(
+    columns: Sequence[NDArray],
+    part_maps: Sequence[NDArray[np.uint8]],
+    n_parts: Sequence[int],
+    values: NDArray[np.int64],
+    rows: NDArray | None = None,
+    starts: NDArray | None = None,
+    out: NDArray[np.int64] | None = None,
+    weights: NDArray | None = None,
+) -> NDArray[np.int64]:
+    """Sum the columns of ``values`` per node and part of a product: int64 ``(nodes, parts, columns)``.
+
+    ``rows``, ``starts``, ``out`` and ``weights`` are those of :func:`sums`.
+    """
+    parts = product_cells(columns, part_maps, n_parts, rows)[:, None]
+    return sums(parts, _ORIGIN, math.prod(n_parts), values, rows, starts, out, weights)
+
+
+def _bytes(weights: NDArray, n: int) -> NDArray[np.uint8]:
+    """The weights as bytes, checked: otherwise a large one would lose its upper bits in silence."""
+    good = weights.shape == (n,) and weights.dtype.kind in "iu"
+    if not good or weights.min(initial=1) < 1 or weights.max(initial=1) > MOST_WEIGHT:
+        raise ValueError(f"weights are integers from 1 to {MOST_WEIGHT}, one for each record")
+    return np.ascontiguousarray(weights, np.uint8)
+
+
+def _check_parts(tables: Sequence[NDArray[np.uint8]], n_parts: Sequence[int]) -> None:
     for table, n in zip(tables, n_parts):
         if n and len(table) and int(table.max()) >= n:
             raise ValueError(f"a table sends cells to part {int(table.max())} of {n}: raise n_parts")
-    return _pick(ROUTE * int(starts[-1])).partition_level(blocks, features, tables, n_parts, rows, starts)
 
 
 def _level(cells: NDArray, rows: NDArray | None, starts: NDArray | None) -> tuple[NDArray | None, NDArray]:

@@ -8,22 +8,12 @@ answers are exact.
 import sys
 
 import numpy as np
-from numba import float32, int32, njit, types, uint16, uint32, uint64
+from numba import int32, int64, njit, types, uint16, uint64
 
 BLOCK = 256
-"""Rows that :func:`cut` takes at a time: enough to vectorise, few enough for the first-level cache."""
-TILE = 8
-"""Columns that it copies at a time: a cache line of float64."""
-
-# The bucket of a value: see `buckets`.
-FLOOR = float(2.0**-24)
-_FLOOR_BITS = int(np.float32(FLOOR).view(np.int32))
-_HALF_BITS = int(np.float32(0.5).view(np.int32))
-
-
-def n_buckets(shift):
-    """The number of buckets of a feature; each octave has ``2**(23 - shift)``."""
-    return 4 * (((_HALF_BITS - _FLOOR_BITS) >> shift) + 1)
+"""Rows that :func:`cut` takes at a time: few enough for the first-level cache."""
+UNSURE = 1 << 15
+"""Marks a bucket that holds a cut, in a table of fewer cuts than this."""
 
 
 def kernel(function):
@@ -34,145 +24,124 @@ def kernel(function):
 
 
 @kernel
-def buckets(xs, n, scales, shift, last, signed, bits, found):
-    """Put values into buckets, monotonically: a first guess of their cells.
+def bucket(x, low, scale, top):
+    """The bucket of a value: equal stretches of the range of the cuts, numbered from 0 to ``top``.
 
-    A stretch of the range is mapped to [0, 1] and a bucket is the leading bits of the distance to the
-    nearer end, as a float: fine near both ends, where grids are refined, and linear in between. There
-    are two stretches, below and from ``pivot`` on, each with buckets of its own. Subtracting, scaling
-    and rounding keep order, so buckets do: whatever the rounding, a cut in a lower bucket is below the
-    value and a cut in a higher one above it.
-
-    ``signed`` and ``bits`` are one scratch array, as float32 and as int32.
+    Subtracting, scaling and rounding keep order, so buckets do: whatever the rounding, a cut in a lower
+    bucket is below the value and a cut in a higher one above it.
     """
-    pivot, low, scale, low_above, scale_above = scales[0], scales[1], scales[2], scales[3], scales[4]
-    for k in range(n):
-        x = xs[k]
-        t = (x - low_above) * scale_above if x >= pivot else (x - low) * scale
-        u = min(t, 1.0 - t)
-        u = u if u > FLOOR else FLOOR  # in this order a NaN falls into the first bucket
-        signed[k] = float32(-u if t >= 0.5 else u)
-    half = int32((last + 1) >> 1)
-    for k in range(n):
-        b = bits[k]
-        g = int32(((b & int32(0x7FFFFFFF)) - int32(_FLOOR_BITS)) >> shift)
-        g = int32(half - 1 - g) if b < 0 else g
-        found[k] = g + half if xs[k] >= pivot else g
+    t = (x - low) * scale
+    t = t if t > 0.0 else 0.0  # in this order a NaN falls into the first bucket
+    return uint16(int32(t if t < top else top))
 
 
 @kernel
-def tabulate(cuts, lengths, shift, scales, firsts, crowded):
-    """For each feature and bucket, the number of cuts in lower buckets.
-
-    ``cuts`` is padded with infinity. ``crowded`` marks features with a bucket of several cuts; where zero
-    is inside the range, it is tried as the pivot first, because grids may be refined there too.
-    """
-    width = cuts.shape[1]
-    signed = np.empty(width, np.float32)
-    bits = signed.view(np.int32)
-    found = np.empty(width, np.int32)
-    last = int32(firsts.shape[1] - 1)
+def tabulate(cuts, lengths, lows, scales, firsts):
+    """For each bucket of each feature the number of cuts in lower buckets and the mark; ``cuts`` is padded."""
+    top = firsts.shape[1] - 2
     for f in range(len(lengths)):
         n = lengths[f]
         low, high = 0.0, 1.0
         if n > 0 and np.isfinite(cuts[f, 0]) and np.isfinite(cuts[f, n - 1]):
             low, high = cuts[f, 0], cuts[f, n - 1]
-        for pivot in (np.inf, 0.0):
-            if pivot == 0.0 and not (crowded[f] and low < 0.0 < high):
-                continue
-            # Kept away from 0 and infinity, or 0 * inf would make a NaN and NaN has no order.
-            scales[f, 0] = pivot
-            scales[f, 1] = low
-            scales[f, 2] = 1.0 / min(max(min(high, pivot) - low, 1e-300), 1e308)
-            scales[f, 3] = 0.0
-            scales[f, 4] = 1.0 / min(max(high, 1e-300), 1e308)
-            buckets(cuts[f], uint64(n), scales[f], shift, last, signed, bits, found)
-            c = 0
-            crowded[f] = 0
-            for g in range(last + 1):
-                firsts[f, g] = c
-                before = c
-                while c < n and found[c] == g:
-                    c += 1
-                if c > before + 1:
-                    crowded[f] = 1
+        lows[f] = low
+        # Kept away from 0 and infinity, or 0 * inf would make a NaN and NaN has no order.
+        scales[f] = top / min(max(high - low, 1e-300), 1e308)
+        c = 0
+        for g in range(top + 1):
+            first = c
+            while c < n and bucket(cuts[f, c], low, scales[f], float(top)) == g:
+                c += 1
+            firsts[f, g] = first | (UNSURE if c > first else 0)
+        firsts[f, top + 1] = c
 
 
 @kernel
-def cut(X, cuts, lengths, missing, shift, scales, firsts, crowded, out, flags):
-    n, m = uint64(X.shape[0]), uint64(X.shape[1])
-    block, tile, one = uint64(BLOCK), uint64(TILE), uint64(1)
-    tiles = np.empty((TILE, BLOCK), np.float64)
-    signed = np.empty(BLOCK, np.float32)
-    bits = signed.view(np.int32)
-    found = np.empty(BLOCK, np.int32)
-    last = int32(firsts.shape[1] - 1)
-    down = X.strides[0] < X.strides[1]
-    for r in range(uint64(0), n, block):
-        size = uint64(min(block, uint64(n - r)))
-        for f0 in range(uint64(0), m, tile):
-            across = uint64(min(tile, uint64(m - f0)))
-            if down:
-                for j in range(across):
-                    for k in range(size):
-                        tiles[j, k] = X[uint64(r + k), uint64(f0 + j)]
-            else:
+def cut(X, by_columns, start, stop, cuts, lengths, missing, lows, scales, firsts, out, flags):
+    """Write the cells of rows ``start`` to ``stop``; ``by_columns``: each row of ``X`` is a feature.
+
+    Most buckets hold no cut, so that a value's bucket tells its cell. The other values are listed without a branch
+    that could be mispredicted, and searched for among the cuts of their buckets.
+    """
+    m = uint64(len(lengths))
+    block, one, few = uint64(BLOCK), uint64(1), uint64(64)
+    found = np.empty((BLOCK, len(lengths)), np.uint16)
+    unsure = np.empty(BLOCK + 1, np.uint32)
+    top, known = float(firsts.shape[1] - 2), uint16(UNSURE - 1)
+    for r in range(uint64(start), uint64(stop), block):
+        size = uint64(min(block, uint64(uint64(stop) - r)))
+        odd = False
+        if by_columns:
+            for f in range(m):
+                column = X[f]
+                low, scale = lows[f], scales[f]
                 for k in range(size):
-                    for j in range(across):
-                        tiles[j, k] = X[uint64(r + k), uint64(f0 + j)]
-            for j in range(across):
-                f = uint64(f0 + j)
-                xs, mine, first = tiles[j], cuts[f], firsts[f]
-                odd = False
-                for k in range(size):
-                    odd |= xs[k] - xs[k] != 0.0
-                buckets(xs, size, scales[f], shift, last, signed, bits, found)
-                if crowded[f]:
-                    for k in range(size):
-                        g = uint64(uint32(found[k]))
-                        c = uint64(first[g])
-                        d = uint64(first[uint64(g + one)] if g < uint64(last) else lengths[f])
-                        if d <= uint64(c + one):  # few buckets are crowded, so this is mostly so, and foreseen
-                            c = uint64(c + uint64(mine[c] < xs[k]))
-                        else:
-                            while c < d:
-                                mid = uint64((c + d) >> one)
-                                if mine[mid] < xs[k]:
-                                    c = uint64(mid + one)
-                                else:
-                                    d = mid
-                        out[uint64(r + k), f] = c
-                else:  # at most one cut is left to compare with, and no branch to mispredict
-                    for k in range(size):
-                        c = uint64(first[uint64(uint32(found[k]))])
-                        out[uint64(r + k), f] = c + uint64(mine[c] < xs[k])
-                if odd:
-                    empty, infinite = False, False
-                    for k in range(size):
-                        empty |= xs[k] != xs[k]
-                        infinite |= abs(xs[k]) == np.inf
-                    if infinite:
-                        flags[f] |= np.uint8(2)
-                    if empty and not missing[f]:
-                        flags[f] |= np.uint8(1)
-                    elif empty:
-                        cell = uint64(lengths[f] + 1)
-                        for k in range(size):
-                            c = uint64(out[uint64(r + k), f])
-                            out[uint64(r + k), f] = c if xs[k] == xs[k] else cell
+                    x = column[uint64(r + k)]
+                    odd |= x - x != 0.0
+                    found[k, f] = bucket(x, low, scale, top)
+        else:
+            for k in range(size):
+                row, own = X[uint64(r + k)], found[k]
+                for f in range(m):
+                    x = row[f]
+                    odd |= x - x != 0.0
+                    own[f] = bucket(x, lows[f], scales[f], top)
+        for f in range(m):
+            mine, first = cuts[f], firsts[f]
+            n_unsure = uint64(0)
+            for k in range(size):
+                c = first[uint64(found[k, f])]
+                out[uint64(r + k), f] = c
+                unsure[n_unsure] = k
+                n_unsure = uint64(n_unsure + uint64(c >> uint16(15)))
+            for u in range(n_unsure):
+                k = uint64(unsure[u])
+                i = uint64(r + k)
+                x = X[f, i] if by_columns else X[i, f]
+                g = uint64(found[k, f])
+                c = uint64(first[g] & known)
+                left = uint64(uint64(first[uint64(g + one)] & known) - c)
+                while left > few:
+                    half = uint64(left >> one)
+                    c = uint64(c + half) if mine[uint64(c + half - one)] < x else c
+                    left = uint64(left - half)
+                if left == one:
+                    out[i, f] = c + uint64(mine[c] < x)
+                else:
+                    below = uint64(0)
+                    for q in range(c, uint64(c + left)):  # vectorised
+                        below = uint64(below + uint64(mine[q] < x))
+                    out[i, f] = c + below
+        if odd:
+            mend(X, by_columns, r, uint64(r + size), lengths, missing, out, flags)
 
 
 @kernel
-def count(cells, labels, rows, whole, bounds, offsets, widths, f_start, f_stop, limit, out):
+def mend(X, by_columns, start, stop, lengths, missing, out, flags):
+    """Give missing values of these rows their cell, and flag those that no cell is for."""
+    for f in range(uint64(len(lengths))):
+        for i in range(start, stop):
+            x = X[f, i] if by_columns else X[i, f]
+            if x - x != 0.0:
+                if x == x:
+                    flags[f] |= np.uint8(2)
+                elif missing[f]:
+                    out[i, f] = lengths[f] + 1
+                else:
+                    flags[f] |= np.uint8(1)
+
+
+@kernel
+def count(cells, labels, weights, rows, whole, bounds, offsets, widths, f_start, f_stop, accumulator, out):
     """Add the counts of features ``f_start`` to ``f_stop`` to ``out``, node by node.
 
-    Features go in groups whose int32 counts fit ``limit``, so that they stay in cache; a node with
-    fewer values than counts is counted in place. What is returned means nothing: it keeps the compiler
-    from dropping the reads ahead.
+    Features go in groups whose counts fit ``accumulator``, so that they stay in cache; a node with fewer
+    values than counts is counted in place. Without ``weights`` (None) every branch on them is compiled
+    away. What is returned means nothing: it keeps the compiler from dropping the reads ahead.
     """
     classes = uint64(out.shape[2])
     local = np.empty(len(offsets), np.uint32)
-    accumulator = np.empty(0, np.int32)
+    limit = uint64(len(accumulator))
     batch = uint64(32)
     ahead = np.empty(batch, np.uint32)
     classes_ahead = np.empty(batch, np.uint16)
@@ -182,7 +151,7 @@ def count(cells, labels, rows, whole, bounds, offsets, widths, f_start, f_stop, 
         f0 = uint64(f_start)
         while f0 < uint64(f_stop) and a < b:
             width, f1 = uint64(0), f0
-            while f1 < uint64(f_stop) and (f1 == f0 or uint64((width + uint64(widths[f1])) * classes) <= uint64(limit)):
+            while f1 < uint64(f_stop) and (f1 == f0 or uint64((width + uint64(widths[f1])) * classes) <= limit):
                 local[f1] = width
                 width = uint64(width + uint64(widths[f1]))
                 f1 = uint64(f1 + uint64(1))
@@ -190,11 +159,12 @@ def count(cells, labels, rows, whole, bounds, offsets, widths, f_start, f_stop, 
                 for k in range(a, b):
                     i = k if whole else uint64(rows[k])
                     y = uint64(labels[i])
+                    weight = 1 if weights is None else int64(weights[i])
                     for f in range(f0, f1):
-                        out[node, uint64(uint64(offsets[f]) + uint64(cells[i, f])), y] += 1
+                        out[node, uint64(uint64(offsets[f]) + uint64(cells[i, f])), y] += weight
             else:
                 if uint64(len(accumulator)) < uint64(width * classes):
-                    accumulator = np.empty(width * classes, np.int32)
+                    accumulator = np.empty(width * classes, accumulator.dtype)
                 counts = accumulator[: width * classes].reshape((classes, width))
                 counts[:] = 0
                 for start in range(a, b, batch):
@@ -208,8 +178,13 @@ def count(cells, labels, rows, whole, bounds, offsets, widths, f_start, f_stop, 
                     for k in range(size):
                         i = uint64(ahead[k])
                         mine = counts[uint64(classes_ahead[k])]
-                        for f in range(f0, f1):
-                            mine[uint64(local[f] + uint64(cells[i, f]))] += int32(1)
+                        if weights is None:
+                            for f in range(f0, f1):
+                                mine[uint64(local[f] + uint64(cells[i, f]))] += int32(1)
+                        else:
+                            weight = int64(weights[i])
+                            for f in range(f0, f1):
+                                mine[uint64(local[f] + uint64(cells[i, f]))] += weight
                 for f in range(f0, f1):
                     for c in range(uint64(widths[f])):
                         for y in range(classes):
@@ -231,6 +206,20 @@ def total(cells, values, rows, whole, bounds, offsets, f_start, f_stop, out):
                 here = mine[uint64(uint64(offsets[f]) + uint64(cells[i, f]))]
                 for j in range(columns):
                     here[j] += own[j]
+
+
+@kernel
+def refine(column, table, n_parts, rows, whole, start, stop, parts):
+    """Split the parts of rows ``start`` to ``stop`` of the list by one more column; False on a cell without part."""
+    good = True
+    for k in range(uint64(start), uint64(stop)):
+        c = uint64(column[k if whole else uint64(rows[k])])
+        own = uint64(k - uint64(start))
+        if c < uint64(len(table)):
+            parts[own] = uint64(parts[own]) * uint64(n_parts) + uint64(table[c])
+        else:
+            good = False
+    return good
 
 
 @kernel
@@ -295,20 +284,20 @@ def _signatures():
     flag = types.boolean
     level = (_read(i4), flag, _read(i8))
     yield fill, [(_read(i8), *level, _read(u8), _write(i8), _write(i4))]
-    table = (_write(f8, 2), _write(types.uint16, 2), _write(u8))
-    yield tabulate, [(_read(f8, 2), _read(i8), i4, *table)]
-    known = (_read(f8, 2), _read(i8), _read(u8), i4, _read(f8, 2), _read(uint16, 2), _read(u8))
-    yield cut, [(_read(f8, 2, "A"), *known, _write(o, 2, "A"), _write(u8)) for o in (u8, uint16)]
+    yield tabulate, [(_read(f8, 2), _read(i8), _write(f8), _write(f8), _write(uint16, 2))]
+    known = (_read(f8, 2), _read(i8), _read(u8), _read(f8), _read(f8), _read(uint16, 2))
+    yield cut, [(_read(f8, 2), flag, i8, i8, *known, _write(o, 2, "A"), _write(u8)) for o in (u8, uint16)]
     features = (_read(i8), i8, i8)
     yield (
         count,
         [
-            (_read(c, 2, "A"), _read(y), *level, _read(i8), _read(i8), i8, i8, i8, _write(i8, 3))
+            (_read(c, 2, "A"), _read(y), weights, *level, _read(i8), _read(i8), i8, i8, _write(counter), _write(i8, 3))
             for c in (u8, uint16)
-            for y in (u8, uint16)
+            for y, weights, counter in ((u8, types.none, i4), (uint16, types.none, i4), (uint16, _read(u8), i8))
         ],
     )
     yield total, [(_read(c, 2, "A"), _read(i8, 2), *level, *features, _write(i8, 3)) for c in (u8, uint16)]
+    yield refine, [(_read(c, 1, "A"), _read(u8), i8, *level[:2], i8, i8, _write(u8)) for c in (u8, uint16)]
     blocks = (_read(u8, 2, "A"), _read(uint16, 2, "A"))
     yield route, [(*blocks, _read(i8), _read(u8), _read(i8), _read(i8), *level, _write(u8), _write(i8))]
 

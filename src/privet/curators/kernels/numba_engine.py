@@ -8,6 +8,7 @@ nothing to break in a fork and nothing to clean up.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -19,7 +20,7 @@ import numpy as np
 from numba.np.ufunc import parallel
 from numpy.typing import NDArray
 
-from . import compiled
+from . import compiled, numpy_engine
 
 if numba.config.DISABLE_JIT:
     raise ImportError("NUMBA_DISABLE_JIT is set")
@@ -28,8 +29,10 @@ compiled.load()
 
 # Below this many cells a call takes less time than starting a thread.
 ALONE = 1 << 18
-# Counts (int32) that a feature group may keep: 64 KB, a corner of the second-level cache.
+# Counts that a feature group may keep: 64 KB of int32, a corner of the second-level cache.
 COUNTS = 1 << 14
+# Rows of a product that take one column after another: their cells stay in the second-level cache.
+STRETCH = 1 << 14
 # Features that are cut at a time: bounds the tables to a few megabytes.
 GROUP = 256
 
@@ -48,41 +51,52 @@ def cut_matrix(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[
 def _cut_group(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[bool]) -> NDArray[np.uint8]:
     n, m = X.shape
     lengths = np.array([len(each) for each in cuts], np.int64)
+    if lengths.max() >= compiled.UNSURE:
+        return numpy_engine.cut_matrix(X, cuts, out, missing)
     padded = np.full((m, int(lengths.max()) + 1), np.inf)
     for f, each in enumerate(cuts):
         padded[f, : len(each)] = each
-    # An octave gets a quarter as many buckets as there are cuts: one cut a bucket on a linear grid.
-    octave = min(max(int(lengths.max()).bit_length() - 2, 2), 10)
-    shift = 23 - octave
-    scales = np.empty((m, 5))
-    firsts = np.empty((m, compiled.n_buckets(shift)), np.uint16)
-    crowded = np.empty(m, np.uint8)
-    compiled.tabulate(padded, lengths, shift, scales, firsts, crowded)
-    known = (padded, lengths, np.array(missing, np.uint8), shift, scales, firsts, crowded)
-    direct = X.dtype == np.float64 and X.flags.aligned and X.dtype.isnative
-    step = max(1, n if direct else (1 << 16) // m)
+    firsts = np.empty((m, (1 << min(int(lengths.max()).bit_length() + 6, 13)) + 1), np.uint16)
+    lows, scales = np.empty(m), np.empty(m)
+    compiled.tabulate(padded, lengths, lows, scales, firsts)
+    known = (padded, lengths, np.array(missing, np.uint8), lows, scales, firsts)
+    ready = X.dtype == np.float64 and X.flags.aligned and X.dtype.isnative
+    rows_ready, columns_ready = ready and X.flags.c_contiguous, ready and X.flags.f_contiguous
+    step = max(1, (1 << 16) // m)
 
     def work(a: int, b: int) -> NDArray[np.uint8]:
         flags = np.zeros(m, np.uint8)
+        if rows_ready or columns_ready:
+            compiled.cut(X.T if columns_ready else X, columns_ready, a, b, *known, out, flags)
+            return flags
         for i in range(a, b, step):
             part = slice(i, min(i + step, b))
-            values = X[part] if direct else np.ascontiguousarray(X[part], np.float64)
-            compiled.cut(values, *known, out[part], flags)
+            values = np.ascontiguousarray(X[part], np.float64)
+            compiled.cut(values, False, 0, len(values), *known, out[part], flags)
         return flags
 
     return np.bitwise_or.reduce(_run(work, _ranges(n, n * m)), axis=0)
 
 
 def histograms(
-    cells: NDArray, offsets: NDArray, labels: NDArray, rows: NDArray | None, starts: NDArray, out: NDArray
+    cells: NDArray,
+    offsets: NDArray,
+    labels: NDArray,
+    weights: NDArray[np.uint8] | None,
+    rows: NDArray | None,
+    starts: NDArray,
+    out: NDArray,
 ) -> None:
+    counter: type[np.integer] = np.int32  # enough for fewer than 2**31 rows
+    if weights is not None:
+        counter, labels = np.int64, labels.astype(np.uint16, copy=False)  # what weighed counts are compiled for
     offsets = np.asarray(offsets, np.int64)
     # The cells up to the next feature's, and no more than the type can name.
     edges = np.append(np.sort(offsets), out.shape[1])
     widths = np.minimum(edges[np.searchsorted(edges, offsets, side="right")] - offsets, np.iinfo(cells.dtype).max + 1)
     _accumulate(
         lambda bounds, f, g, target: compiled.count(
-            cells, labels, *_rows(rows), bounds, offsets, widths, f, g, COUNTS, target
+            cells, labels, weights, *_rows(rows), bounds, offsets, widths, f, g, np.empty(COUNTS, counter), target
         ),
         cells.shape[1],
         starts,
@@ -133,6 +147,26 @@ def _accumulate(add: Callable[[NDArray, int, int, NDArray], None], m: int, start
                     out[i:j] += private
 
     _run(work, _ranges(n, n * m))
+
+
+def product_cells(
+    columns: Sequence[NDArray], part_maps: Sequence[NDArray], n_parts: Sequence[int], rows: NDArray | None
+) -> NDArray[np.uint8]:
+    product = np.zeros(len(columns[0]), np.uint8)
+
+    def work(a: int, b: int) -> None:
+        for i in range(a, b, STRETCH):
+            j = min(i + STRETCH, b)
+            parts = np.zeros(j - i, np.uint8)
+            for column, table, n in zip(columns, part_maps, n_parts):
+                if not compiled.refine(column, table, n, *_rows(rows), i, j, parts):
+                    raise IndexError("a cell lies beyond its feature's part map: give every cell a part")
+            # A row may be listed twice, by copies of a node: it is then written twice, the same.
+            product[slice(i, j) if rows is None else rows[i:j]] = parts
+
+    n_rows = len(product) if rows is None else len(rows)
+    _run(work, _ranges(n_rows, n_rows * 2 * len(columns)))
+    return product
 
 
 def partition_level(
@@ -210,7 +244,24 @@ def _ranges(n: int, work: int) -> list[tuple[int, int]]:
 
 
 def _run(work: Callable[..., Any], tasks: Sequence[tuple]) -> list[Any]:
+    """Answer every task; the calling thread takes its share, so that two cores need one more thread."""
+    answers: list[Any] = [None] * len(tasks)
+    waiting = deque(range(len(tasks)))
+
+    def take() -> None:
+        while True:
+            try:
+                i = waiting.popleft()
+            except IndexError:
+                return
+            answers[i] = work(*tasks[i])
+
     if len(tasks) < 2:
-        return [work(*task) for task in tasks]
-    with ThreadPoolExecutor(min(threads(), len(tasks))) as pool:
-        return list(pool.map(lambda task: work(*task), tasks))
+        take()
+        return answers
+    with ThreadPoolExecutor(threads()) as pool:
+        others = [pool.submit(take) for _ in range(min(threads(), len(tasks)) - 1)]
+        take()
+        for other in others:
+            other.result()
+    return answers

@@ -30,7 +30,13 @@ def cut_matrix(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[
 
 
 def histograms(
-    cells: NDArray, offsets: NDArray, labels: NDArray, rows: NDArray | None, starts: NDArray, out: NDArray
+    cells: NDArray,
+    offsets: NDArray,
+    labels: NDArray,
+    weights: NDArray[np.uint8] | None,
+    rows: NDArray | None,
+    starts: NDArray,
+    out: NDArray,
 ) -> None:
     _, n_cells, n_classes = out.shape
     base = np.asarray(offsets, np.int64) * n_classes
@@ -39,7 +45,10 @@ def histograms(
         flat *= n_classes
         flat += base
         flat += labels[part, None]
-        out[node] += np.bincount(flat.ravel(), minlength=n_cells * n_classes).reshape(n_cells, n_classes)
+        # Weighed in floating point, but exactly: a chunk's counts are small integers.
+        weighed = None if weights is None else np.repeat(weights[part], cells.shape[1])
+        counts = np.bincount(flat.ravel(), weighed, n_cells * n_classes)
+        out[node] += counts.astype(np.int64, copy=False).reshape(n_cells, n_classes)
 
 
 def sums(
@@ -49,6 +58,16 @@ def sums(
     for node, part in _chunks(rows, starts, cells.shape[1]):
         flat = cells[part] + np.asarray(offsets, np.int64)
         np.add.at(out[node], flat, values[part][:, None, :])
+
+
+def product_cells(
+    columns: Sequence[NDArray], part_maps: Sequence[NDArray], n_parts: Sequence[int], rows: NDArray | None
+) -> NDArray[np.uint8]:
+    product = np.zeros(len(columns[0]), np.uint8)
+    own = slice(None) if rows is None else rows
+    parts = [table[column[own]] for column, table in zip(columns, part_maps)]
+    product[own] = np.ravel_multi_index(parts, n_parts)
+    return product
 
 
 def partition_level(

@@ -9,23 +9,33 @@ servers' ledgers; the owner trusts that no two of the three put their shares tog
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from privet.curators.memory import MemoryCurator
-from privet.curators.owners.records_at_owner import OwnRecords, schema_digest
-from privet.errors import MpcError, SchemaError
+from privet.curators.desk import Desk
+from privet.curators.memory import Held, MemoryCurator, MemoryRoom
+from privet.curators.owners.records_at_owner import RecordsAtOwner
+from privet.curators.records import MOST_RECORDS, Binned, Records
+from privet.errors import LeakError, MpcError, PrivetError, SchemaError
 from privet.privacy.ledger import Ledger
 from privet.privacy.samplers import draw_parts
+from privet.questions.codec import Words, entries, obeyed, schema_digest, verb_of
 from privet.questions.grid import Grid
+from privet.questions.word import text, whole
 from privet.schema import Schema
 from privet.shares.deal import deal
 from privet.tables.table import open_array, open_frame
 
+_logger = logging.getLogger("privet.owner")
+
 MOST_REQUEST = 2**26
+
+MOST_DRAWN = 2**31
+"""So many numbers, of parts or samples, are shared at once."""
 
 
 class Line(Protocol):
@@ -39,16 +49,35 @@ class Line(Protocol):
 class Owner:
     """Holds a table and its labels for one run after another.
 
+    ``most_records`` is a public bound on the number of records, which the servers' must not be below. By default it is
+    what servers ask for first: whoever could ask for one bound after another would find out how many records there are.
     ``progress`` is told in words what is being done; never a count.
     """
 
-    def __init__(self, X: Any, y: Any, schema: Schema, *, progress: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        schema: Schema,
+        *,
+        most_records: int | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
         if schema.classes is None:
             raise SchemaError("Owners share counts of classes; this schema has a numeric target.")
         self.schema = schema
-        self._records = MemoryCurator(X, y, schema, ledger=Ledger(math.inf))
+        self._curator = MemoryCurator(X, y, schema, ledger=Ledger(math.inf))
+        if most_records is not None and self._curator.records.n > most_records:
+            raise SchemaError("This owner has more records than its public bound (most_records) says.")
+        self._bound = most_records
         self._progress = progress or (lambda said: None)
-        self._own = OwnRecords(self._records)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nodes, and a desk to check what is said about them, for one run; the ledgers are the servers'."""
+        self._room: MemoryRoom = self._curator.room()
+        self._at = RecordsAtOwner(Desk(self.schema, self._curator.ledger, self._room, trust=self._curator.trust))
+        self._started: int | None = None
 
     def serve(self, servers: Sequence[Line], hear: Callable[[], list[bytes]] | None = None) -> None:
         """Answer one run's questions, which come over three lines; returns when the servers are done.
@@ -58,90 +87,130 @@ class Owner:
         hear = hear or (lambda: [server.receive(MOST_REQUEST) for server in servers])
         try:
             while (request := self._request(hear()))["do"] != "done":
-                answer = self._answers[request.pop("do")](self, **request)
+                answer = self.answer(request)
                 if answer is not None:
                     for server, shares in zip(servers, self._deal(answer)):
                         server.send(np.ascontiguousarray(shares).tobytes())
+        # Whatever was wrong, a server only sees that the owner has left.
+        except PrivetError:
+            _logger.info("the run has ended", exc_info=True)
+            raise
         except Exception as error:
-            # Whatever was wrong, a server only sees that the owner has left: an error could depend on a record.
-            raise error if isinstance(error, MpcError | SchemaError) else MpcError("A server asked nonsense.") from None
+            _logger.exception("a request cannot be answered")
+            raise MpcError(
+                "This owner cannot answer what the servers asked, and has left. Its own log says why."
+            ) from error
         finally:
-            self._own.nodes.clear()
+            self._begin()
             for server in servers:
                 server.close()
 
     def _request(self, asked: Sequence[bytes]) -> dict[str, Any]:
         if any(other != asked[0] for other in asked):
             raise MpcError("The servers do not ask the same question: nothing was answered.")
-        return json.loads(asked[0])
+        try:
+            request = json.loads(asked[0])
+        except (ValueError, RecursionError) as error:
+            raise MpcError("The servers ask what is no question.") from error
+        if type(request) is not dict or request.get("do") not in (*self._answers, "done"):
+            raise MpcError("The servers ask what is no question.")
+        return request
 
-    def _start(self, engine: str, modulus: int, most_records: int, schema: str) -> None:
-        if schema != self._digest():
+    def answer(self, request: Words) -> np.ndarray | None:
+        """What is shared among the servers, if anything: checked as any question is, and charged by their ledgers."""
+        do, what = verb_of(request)
+        if do != "start" and self._started is None:
+            raise LeakError("A run begins with its public settings.")
+        return obeyed(self._answers, do, what)
+
+    @property
+    def _answers(self) -> dict[str, Callable[..., np.ndarray | None]]:
+        return {
+            **self._at.verbs,
+            "start": self._start,
+            "grid": self._grid,
+            "histograms": self._histograms,
+            "totals": self._totals,
+            "rows": self._rows,
+            "draw": self._draw,
+            "sample": self._sample,
+        }
+
+    def _start(self, engine: Words, modulus: Words, most_records: Words, schema: Words) -> None:
+        if text(schema, "A digest") != self._digest():
             raise SchemaError("The servers' schema is not this owner's. Give all of them the same file.")
-        if len(self._records._labels) > most_records:
-            raise SchemaError(
-                "This owner has more records than the servers' public bound (most_records) allows. Agree on a larger "
-                "bound; the number itself stays here."
-            )
-        if engine == "mpyc":
-            from privet.shares.mpyc_engine import deal_shamir
-
-            self._deal: Callable[[np.ndarray], list[np.ndarray]] = lambda counts: deal_shamir(counts, modulus)
-        else:
-            ring = np.uint32 if engine == "replicated32" else np.uint64
-            self._deal = lambda counts: deal(counts, ring)
+        most = whole(most_records, 1, MOST_RECORDS, "The bound on records")
+        self._deal = _dealer(text(engine, "An engine"), modulus)
+        if self._bound is None:
+            self._bound = most
+            if self._curator.records.n > most:
+                raise SchemaError(
+                    "This owner has more records than the servers' public bound (most_records) allows. Agree on a "
+                    "larger bound; the number itself stays here."
+                )
+        if most < self._bound:
+            raise SchemaError("The servers' public bound (most_records) is below this owner's. Agree on a larger one.")
+        self._started = most
 
     def _digest(self) -> str:
         return schema_digest(self.schema)
 
-    def _grid(self, features: list[dict[str, Any]]) -> None:
+    def _grid(self, features: Words) -> None:
         self._progress("sorting records into the public cells")
-        self._own.grid(features)
+        self._at.grid(features)
 
-    def _histograms(self, nodes: list[int]) -> np.ndarray:
-        self._progress(f"counting {len(nodes)} {'node' if len(nodes) == 1 else 'nodes'}")
-        return self._records._histograms([self._own.nodes[node] for node in nodes])
+    def _histograms(self, nodes: Words) -> np.ndarray:
+        held = self._held(nodes)
+        self._at.desk.cells  # noqa: B018 - raises where there is no grid yet
+        return self._room.histograms(held)
 
-    def _totals(self, nodes: list[int]) -> np.ndarray:
-        self._progress(f"counting {len(nodes)} {'node' if len(nodes) == 1 else 'nodes'}")
-        return self._records._totals([self._own.nodes[node] for node in nodes])
+    def _totals(self, nodes: Words) -> np.ndarray:
+        return self._room.totals(self._held(nodes))
 
-    def _rows(self, records: int) -> np.ndarray:
+    def _held(self, nodes: Words) -> list[Held]:
+        held = [self._at.desk.held(self._at.node(node)) for node in entries(nodes)]
+        if not held:
+            raise LeakError("A question is about at least one node.")
+        self._progress(f"counting {len(held)} {'node' if len(held) == 1 else 'nodes'}")
+        return held
+
+    def _rows(self, records: Words) -> np.ndarray:
         """Every record as a column, one 1 among the cells of each feature and one among the classes; then zeros."""
-        self._progress(f"sharing the records, filled up to {records:,}")
-        labels = self._records._labels
-        cells = one_hot(self._records, records)
-        classes = np.zeros((len(self.schema.classes or ()), records), dtype=np.uint8)
+        n = self._columns_for(records)
+        self._progress(f"sharing the records, filled up to {n:,}")
+        grid, labels = self._at.desk.cells, self._curator.records.labels
+        cells = one_hot(self._curator.records.binned(grid), grid, len(labels), n)
+        classes = np.zeros((len(self.schema.classes or ()), n), dtype=np.uint8)
         classes[labels, np.arange(len(labels))] = 1
         return np.concatenate([cells, classes])
 
-    def _draw(self, parts: int, records: int) -> np.ndarray:
+    def _draw(self, parts: Words, records: Words) -> np.ndarray:
         """For every record, independently, the one of so many parts that it is in."""
-        n = len(self._records._labels)
-        drawn = np.zeros((parts, records), dtype=np.uint8)
-        drawn[draw_parts(n, parts, None), np.arange(n)] = 1
+        n, n_parts = self._columns_for(records), whole(parts, 1, 2**16, "The number of parts")
+        drawn = np.zeros((self._as_many(n_parts, n), n), dtype=np.uint8)
+        own = self._curator.records.n
+        drawn[draw_parts(own, n_parts, None), np.arange(own)] = 1
         return drawn
 
-    def _sample(self, samples: int, inverse_rate: int, records: int) -> np.ndarray:
+    def _sample(self, samples: Words, inverse_rate: Words, records: Words) -> np.ndarray:
         """For every record and every sample, independently, whether it is there: one chance in ``inverse_rate``."""
-        n = len(self._records._labels)
-        drawn = np.zeros((samples, records), dtype=np.uint8)
-        drawn[:, :n] = [draw_parts(n, inverse_rate, None) == 0 for _ in range(samples)]
+        n, n_samples = self._columns_for(records), whole(samples, 1, 2**16, "The number of samples")
+        rate = whole(inverse_rate, 1, 2**31, "One over a sample's rate")
+        drawn = np.zeros((self._as_many(n_samples, n), n), dtype=np.uint8)
+        own = self._curator.records.n
+        drawn[:, :own] = [draw_parts(own, rate, None) == 0 for _ in range(n_samples)]
         return drawn
 
-    _answers: dict[str, Callable[..., np.ndarray | None]] = {  # noqa: RUF012
-        "start": _start,
-        "root": lambda self, **what: self._own.root(**what),
-        "grid": _grid,
-        "split": lambda self, **what: self._own.split(**what),
-        "parts": lambda self, **what: self._own.parts(**what),
-        "copies": lambda self, **what: self._own.copies(**what),
-        "histograms": _histograms,
-        "totals": _totals,
-        "rows": _rows,
-        "draw": _draw,
-        "sample": _sample,
-    }
+    def _columns_for(self, records: Words) -> int:
+        """The number of columns that are shared: the bound that was agreed on, whatever there is."""
+        if whole(records, 1, MOST_RECORDS, "The number of rows") != self._started:
+            raise LeakError("Rows are shared up to the bound that a run began with.")
+        return int(records)
+
+    def _as_many(self, rows: int, columns: int) -> int:
+        if rows * columns > MOST_DRAWN:
+            raise LeakError("So many parts or samples are too large to share at once.")
+        return rows
 
 
 class ColumnOwner(Owner):
@@ -151,32 +220,39 @@ class ColumnOwner(Owner):
     table by name, in an array in the order of ``features``; ``y`` are the labels, of the one owner that has them.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        y: Any,
-        schema: Schema,
-        features: Sequence[str],
-        *,
-        progress: Callable[[str], None] | None = None,
-    ) -> None:
+    def __init__(self, X: Any, y: Any, schema: Schema, features: Sequence[str], **options: Any) -> None:
         self._whole = schema
         self._has_labels = y is not None
         held = held_of(schema, features)
         labels = [held.classes[0]] * len(X) if y is None and held.classes is not None else y
-        super().__init__(in_schema_order(X, schema, features, held), labels, held, progress=progress)
+        super().__init__(in_schema_order(X, schema, features, held), labels, held, **options)
 
     def _digest(self) -> str:
         return schema_digest(self._whole)
 
-    def _columns(self, features: list[dict[str, Any]], label: bool, records: int) -> np.ndarray:
-        if label and not self._has_labels:
-            raise SchemaError("The servers think that this owner holds the labels, and it does not.")
+    @property
+    def _answers(self) -> dict[str, Callable[..., np.ndarray | None]]:
+        return {"start": self._start, "draw": self._draw, "sample": self._sample, "columns": self._columns}
+
+    def _columns(self, features: Words, label: Words, records: Words) -> np.ndarray:
+        if type(label) is not bool or (label and not self._has_labels):
+            raise LeakError("The servers think that this owner holds the labels, and it does not.")
         self._grid(features)
         whole = self._rows(records)
         return whole if label else whole[: -len(self.schema.classes or ())]
 
-    _answers = {**{do: Owner._answers[do] for do in ("start", "draw", "sample")}, "columns": _columns}  # noqa: RUF012
+
+def _dealer(engine: str, modulus: Words) -> Callable[[np.ndarray], list[np.ndarray]]:
+    """How counts become shares."""
+    if engine == "mpyc":
+        from privet.shares.mpyc_engine import deal_shamir
+
+        field = whole(modulus, 3, 2**4096, "A modulus")
+        return lambda counts: deal_shamir(counts, field)
+    rings: dict[str, Any] = {"replicated32": np.uint32, "replicated64": np.uint64}
+    if engine not in rings:
+        raise LeakError("There is no such engine.")
+    return lambda counts: deal(counts, rings[engine])
 
 
 def held_of(schema: Schema, features: Sequence[str]) -> Schema:
@@ -205,16 +281,12 @@ def in_schema_order(X: Any, schema: Schema, features: Sequence[str], held: Schem
 def query_cells(X: Any, schema: Schema, grid: Grid) -> np.ndarray:
     """A table of queries as an owner's rows are: one 1 among the cells of each feature, (flat cells, queries)."""
     assert schema.classes is not None
-    held = MemoryCurator(X, [schema.classes[0]] * len(X), schema, ledger=Ledger(math.inf))
-    held.grid(grid)
-    return one_hot(held, len(X))
+    return one_hot(Records(X, [schema.classes[0]] * len(X), schema).binned(grid), grid, len(X), len(X))
 
 
-def one_hot(records: MemoryCurator, n: int) -> np.ndarray:
+def one_hot(binned: Binned, grid: Grid, rows: int, n: int) -> np.ndarray:
     """The cells of all records, (flat cells, n), filled up with columns of zeros."""
-    offsets = records._cells().offsets
-    table = np.zeros((int(offsets[-1]), n), dtype=np.uint8)
-    for f, start in enumerate(offsets[:-1]):
-        cells = records._column(f)
-        table[start + cells.astype(np.int64), np.arange(len(cells))] = 1
+    table = np.zeros((grid.n_cells, n), dtype=np.uint8)
+    for f, start in enumerate(grid.offsets[:-1]):
+        table[start + binned.column(f).astype(np.int64), np.arange(rows)] = 1
     return table

@@ -1,86 +1,79 @@
-"""An owner's records, asked about in words: the other end of ``remote.py``.
+"""An owner's records, asked about from elsewhere: the other end of ``remote.py``.
 
-Nodes are numbers that the curator gives out; here each stands for the owner's own records that the released splits send
-there. Owners that share counts among servers and owners that mask them (``owner.py``, ``party.py``) differ in what they
-let out, not in this.
+Nodes are numbers that the asking side gives out; here each stands for the owner's own records that the released splits
+send there. Owners that share counts among servers and owners that mask them (``mpc_owner.py``, ``party_records.py``)
+differ in what they let out, not in this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from hashlib import sha256
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from privet.curators.base import Node
-from privet.curators.memory import MemoryCurator
-from privet.questions.candidates import Split
-from privet.questions.grid import Cells, Grid
-from privet.schema import Schema
+from privet.curators.desk import Desk
+from privet.errors import LeakError
+from privet.questions.codec import Words, entries, grid_of, node_number, obeyed, split_of, verb_of
+from privet.questions.curtain import Node
 
 
-class OwnRecords:
-    """Nodes by number, over an in-memory curator. ``do`` names what ``tell`` can do."""
+class RecordsAtOwner:
+    """Nodes by number, at a desk of the owner's own. ``verbs`` is what ``tell`` can do."""
 
-    do: ClassVar[dict[str, str]] = {"root": "root", "grid": "grid", "split": "split", "copies": "copies"}
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self._nodes: dict[int, Node] = {}
 
-    def __init__(self, records: MemoryCurator) -> None:
-        self.records = records
-        self.nodes: dict[int, Node] = {}
-
-    def tell(self, do: str, **what: Any) -> None:
-        """Do what the curator says, with the names of its words; raises KeyError for what there is not."""
-        method: Callable[..., None] = getattr(self, self.do[do])
-        method(**what)
-
-    def root(self, node: int) -> None:
-        self.nodes[node] = self.records.root()
-
-    def grid(self, features: list[dict[str, Any]]) -> None:
-        self.records.grid(grid_of(features))
-
-    def split(self, splits: list[tuple[int, int, str, list[int]]]) -> None:
-        asked = {
-            self.nodes[node]: Split(feature, bytes.fromhex(part), len(children))
-            for node, feature, part, children in splits
+    @property
+    def verbs(self) -> dict[str, Callable[..., None]]:
+        return {
+            "root": self.root,
+            "grid": self.grid,
+            "split": self.split,
+            "parts": self.parts,
+            "copies": self.copies,
         }
-        for (_, _, _, children), made in zip(splits, self.records.split(asked).values()):
-            self.nodes.update(zip(children, made, strict=True))
 
-    def parts(self, node: int, children: list[int]) -> None:
-        self.nodes.update(zip(children, self.records.parts(self.nodes[node], len(children))))
+    def tell(self, message: Words) -> None:
+        """Do what the asking side says; LeakError for what there is not."""
+        do, what = verb_of(message)
+        obeyed(self.verbs, do, what)
 
-    def copies(self, node: int, children: list[int]) -> None:
-        self.nodes.update(zip(children, self.records.copies(self.nodes[node], len(children))))
+    def root(self, node: Words) -> None:
+        self._open([node], lambda: [self.desk.root()])
 
+    def grid(self, features: Words) -> None:
+        self.desk.grid(grid_of(features, self.desk.schema))
 
-def schema_digest(schema: Schema) -> str:
-    return sha256(schema.to_json().encode()).hexdigest()
+    def split(self, splits: Words) -> None:
+        asked, numbers = {}, []
+        for node, feature, part, children in (entries(each, 4) for each in entries(splits)):
+            numbers += entries(children)
+            split = asked[self.node(node)] = split_of([feature, part], max(1, len(children)))
+            if split.n_children != len(children):
+                raise LeakError("A split names each of its children once.")
+        if len(asked) < len(splits):
+            raise LeakError("A message names each node once.")
+        self._open(numbers, lambda: [child for own in self.desk.split(asked).values() for child in own])
 
+    def parts(self, node: Words, children: Words, weights: Words) -> None:
+        if len(entries(weights)) != len(entries(children)):
+            raise LeakError("Every part has a weight.")
+        self._open(children, lambda: self.desk.parts(self.node(node), weights))
 
-def grid_words(grid: Grid) -> list[dict[str, Any]]:
-    """A grid in words; numbers survive JSON exactly."""
-    return [
-        {
-            "name": cells.name,
-            "cuts": None if cells.cuts is None else [float(cut) for cut in cells.cuts],
-            "n_cells": cells.n_cells,
-            "special": cells.special,
-        }
-        for cells in grid.features
-    ]
+    def copies(self, node: Words, children: Words) -> None:
+        self._open(entries(children), lambda: self.desk.copies(self.node(node), len(children)))
 
+    def node(self, number: Words) -> Node:
+        node = self._nodes.get(node_number(number))
+        if node is None:
+            raise LeakError("There is no node of this number here.")
+        return node
 
-def grid_of(features: list[dict[str, Any]]) -> Grid:
-    return Grid(
-        tuple(
-            Cells(
-                cells["name"],
-                None if cells["cuts"] is None else np.array(cells["cuts"], dtype=np.float64),
-                cells["n_cells"],
-                cells["special"],
-            )
-            for cells in features
-        )
-    )
+    def clear(self) -> None:
+        self._nodes.clear()
+
+    def _open(self, numbers: Sequence[Words], made: Callable[[], Sequence[Node]]) -> None:
+        """Give new nodes their numbers, which no other node has."""
+        own = [node_number(number) for number in numbers]
+        if len(set(own)) < len(own) or not self._nodes.keys().isdisjoint(own):
+            raise LeakError("A new node has a number that no other has.")
+        self._nodes.update(zip(own, made(), strict=True))

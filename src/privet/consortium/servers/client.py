@@ -1,0 +1,145 @@
+"""The programs that talk to the three servers, over TLS: an owner who shares, a trainer, a user of a hidden model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
+from typing import Any
+
+import numpy as np
+
+from privet.consortium.net.channel import TlsChannel, connect, receive_all, wait_any
+from privet.consortium.net.links import server_name
+from privet.consortium.servers.config import Config
+from privet.consortium.servers.jobs import MOST_JOB, QueryJob, TrainingJob, fresh_run
+from privet.consortium.servers.store import public_shape
+from privet.curators.owners.mpc_owner import MOST_REQUEST, ColumnOwner, Owner, query_cells
+from privet.errors import MpcError
+from privet.schema import Schema
+from privet.shares.deal import deal
+from privet.shares.mesh import PARTIES
+from privet.tree.hidden_size import check_queries_fit
+
+Progress = Callable[[str], None]
+
+
+def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lambda said: None) -> None:
+    """Serve one run as an owner: connect to the three servers, and answer until they are done.
+
+    An owner of some of the features (``config.holds``) has their columns alone, and ``y`` is None without the labels.
+    """
+    if config.holds is None:
+        owner = Owner(X, y, schema, progress=progress)
+    else:
+        owner = ColumnOwner(X, y, schema, config.holds[0], progress=progress)
+    with ExitStack() as stack:
+        lines = to_servers(config, stack)
+        progress("connected to the three servers; waiting for a trainer")
+        if not wait_any(lines, config.patience):
+            raise MpcError(
+                f"No trainer has come within {config.patience:g} seconds, so this has ended; nothing has left. Start "
+                "again when one will come, or write a longer patience into this file."
+            )
+        owner.serve(lines, lambda: receive_all(lines, config.timeout, MOST_REQUEST))
+    progress("done: nothing but shares has left")
+
+
+def train(
+    config: Config,
+    model: str,
+    params: dict[str, Any],
+    *,
+    seed: int | None = None,
+    hidden: bool = False,
+    progress: Progress = lambda said: None,
+) -> dict[str, Any]:
+    """Ask the three servers for a model, or what is public of a hidden one; the same from all of them, or an error."""
+    job = TrainingJob(fresh_run(), model, params, seed, hidden)
+    with ExitStack() as stack:
+        lines = in_turn(config, stack, job.to_bytes())
+        answers = _answers(lines, config.timeout, progress)
+    models = [answer.get("model") for answer in answers]
+    if not isinstance(models[0], dict) or any(other != models[0] for other in models):
+        raise MpcError("The three servers do not agree on the model. Do not use any of them.")
+    return models[0]
+
+
+def predict(config: Config, public: dict[str, Any], X: Any) -> np.ndarray:
+    """The classes of a table's rows, by the three servers that hold the model; they see neither rows nor classes."""
+    schema, shape = Schema.from_dict(public["schema"]), public_shape(public)
+    check_queries_fit(len(X), shape, public["depth"])
+    cells = query_cells(X, schema, shape.grid)
+    ring = np.dtype(f"u{public['ring_bits'] // 8}").type
+    job = QueryJob(fresh_run(), public["id"], cells.shape[1])
+    with ExitStack() as stack:
+        lines = in_turn(config, stack, job.to_bytes())
+        next_words(lines, config.timeout)
+        with suppress(MpcError):  # a server that has left is found below, and another may say why
+            for line, shares in zip(lines, deal(cells, ring)):
+                line.send(np.ascontiguousarray(shares).tobytes())
+        next_words(lines, config.timeout)
+        answers = (2, cells.shape[1], len(schema.classes or ()))
+        parts = [_shares(line.receive(), answers, ring) for line in lines]
+    return np.array(schema.classes)[_joined(parts).argmax(axis=1)]
+
+
+def _shares(answer: bytes, shape: tuple[int, ...], ring: type[np.unsignedinteger]) -> np.ndarray:
+    """A server's answer, as the shares that were asked for."""
+    if len(answer) != int(np.prod(shape)) * np.dtype(ring).itemsize:
+        raise MpcError("A server's answer has the wrong length. Do not use it: is this the file that train wrote?")
+    return np.frombuffer(answer, dtype=ring).reshape(shape)
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """Integers from the shares of three servers, each of which two of them hold and must agree on."""
+    if any(not np.array_equal(parts[i][1], parts[(i + 1) % PARTIES][0]) for i in range(PARTIES)):
+        raise MpcError("Two servers disagree about a share that both hold. Do not use the answer.")
+    classes = parts[0][0] + parts[1][0] + parts[2][0]
+    if not ((classes <= 1).all() and (classes.sum(axis=1) == 1).all()):
+        raise MpcError("The servers' answer names no class. Do not use it.")
+    return classes
+
+
+def in_turn(config: Config, stack: ExitStack, job: bytes) -> Sequence[TlsChannel]:
+    """Lines to the three servers, all of which have been told the job, once server 0 says that it is our turn."""
+    (first,) = to_servers(config, stack, [0])
+    first.send(job)
+    first.receive(MOST_JOB)
+    others = to_servers(config, stack, range(1, PARTIES))
+    for line in others:
+        line.send(job)
+    return [first, *others]
+
+
+def next_words(lines: Sequence[TlsChannel], timeout: float) -> list[dict[str, Any]]:
+    """What each server says next; an error if one has ended the run or is lost."""
+    try:
+        words = [json.loads(said) for said in receive_all(lines, timeout)]
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MpcError("A server's answer makes no sense. The run has ended.") from error
+    if not all(isinstance(said, dict) for said in words):
+        raise MpcError("A server's answer makes no sense. The run has ended.")
+    return words
+
+
+def _answers(lines: Sequence[TlsChannel], timeout: float, progress: Progress) -> list[dict[str, Any]]:
+    """What each server says in the end; the first one's progress is passed on."""
+    answers: dict[TlsChannel, dict[str, Any]] = {}
+    while waiting := [line for line in lines if line not in answers]:
+        for line, said in zip(waiting, next_words(waiting, timeout)):
+            if "progress" not in said:
+                answers[line] = said
+            elif line is lines[0]:
+                progress(str(said["progress"]))
+    return [answers[line] for line in lines]
+
+
+def to_servers(config: Config, stack: ExitStack, which: Iterable[int] = range(PARTIES)) -> Sequence[TlsChannel]:
+    lines = []
+    for i in which:
+        peer = config.servers[i]
+        line = connect(peer.address, config.identity, peer.certificate, peer=server_name(i), timeout=config.timeout)
+        stack.enter_context(line)
+        lines.append(line)
+    return lines

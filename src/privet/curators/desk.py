@@ -1,0 +1,489 @@
+"""The desk: one for each fit, behind its curtain. It checks, prices and charges; only then does the curator count.
+
+It owns the open nodes and knows the ledger. A question is read once, every word in it must be of an exact type
+(``questions/``) and fit the present grid, its price follows from mechanism, lemma and budget, and all nodes are charged
+or none. What a curator can answer is what its room implements; everything private about an answer happens in there.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial, wraps
+from typing import Any, NamedTuple, NoReturn
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from privet.curators.prices import MEASURES, check_score, quantile_score, score_named, statistic_sensitivity
+from privet.errors import CapabilityError, LeakError
+from privet.privacy.event import SELECTIONS, Event
+from privet.privacy.ledger import Ledger
+from privet.privacy.mechanisms import scale_for, selection_scale
+from privet.privacy.scope import Scope
+from privet.privacy.scores import GradientNorm, Quantile, Score
+from privet.privacy.sensitivity import euclidean_sensitivity
+from privet.privacy.zcdp import ratio_for, rho_within
+from privet.questions.candidates import MOST_CANDIDATES, Candidates
+from privet.questions.curtain import Budget, Curtain, Node, budgets, draw_curtain, positive
+from privet.questions.grid import Grid
+from privet.questions.split import Choice, Split, check_splits
+from privet.questions.tally import Step, Tally
+from privet.questions.word import exactly, fraction, number, text, whole
+from privet.schema import Schema
+
+QUESTIONS = ("tally", "choose", "choose_each", "owner_sum", "quantiles", "target_quantiles", "peek")
+STRUCTURE = ("parts", "copies", "samples", "focus", "advance", "noise")
+MOST_NODES = 2**20
+"""Of one call: parts, copies or samples."""
+
+
+class Place(NamedTuple):
+    """What the desk knows of a node: its scope in the ledger, its root, and what the room holds for it."""
+
+    scope: Scope
+    root: int
+    held: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A node with what was asked about it, and what it pays."""
+
+    node: Node
+    place: Place
+    word: Any
+    budget: Fraction = Fraction(0)
+
+
+def _answered_in_turn(method: Callable[..., Any]) -> Callable[..., Any]:
+    """One question at a time: structure that one thread changes is never seen half changed by another's question."""
+
+    @wraps(method)
+    def ask(self: Desk, *args: Any, **kwargs: Any) -> Any:
+        with self._turn:
+            if self._closed:
+                raise LeakError("This fit has ended, and its nodes and choices with it. Fit again.")
+            if method.__name__ in (*QUESTIONS, *STRUCTURE) and method.__name__ not in self.capabilities:
+                self.cannot(method.__name__)
+            return method(self, *args, **kwargs)
+
+    return ask
+
+
+class Desk:
+    """See the module; ``room`` is the curator's (``curators/room.py`` says what one may have)."""
+
+    def __init__(self, schema: Schema, ledger: Ledger, room: Any, *, trust: str, void: tuple[str, ...] = ()) -> None:
+        self.schema = schema
+        self.ledger = ledger
+        self.trust = trust
+        self.void = void
+        self.capabilities = capabilities_of(type(room))
+        self.n_owners: int = getattr(room, "n_owners", 1)
+        self.roots: list[Scope] = []
+        self.events: list[Event] = []
+        self._room = room
+        self._places: WeakKeyDictionary[Node, Place] = WeakKeyDictionary()
+        self._grid: Grid | None = None
+        self._turn = threading.RLock()
+        self._closed = False
+
+    @property
+    def curtain(self) -> Curtain:
+        """A curtain in front of this desk."""
+        return draw_curtain(self)
+
+    @property
+    def most_records(self) -> int:
+        if not hasattr(self._room, "most_records"):
+            self.cannot("most_records")
+        return int(self._room.most_records)
+
+    def close(self) -> None:
+        """End the fit: nothing is answered any more, and what was kept for its nodes is dropped."""
+        with self._turn:
+            self._closed = True
+            self._places.clear()
+            self._room = None
+
+    def cannot(self, question: str) -> NoReturn:
+        raise CapabilityError(
+            f"These records cannot be asked for {question!r}; they can be asked for: "
+            f"{', '.join(sorted(self.capabilities)) or 'nothing'}. See docs/architecture.md for which curator can."
+        )
+
+    def rho_within(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        return rho_within(fraction(epsilon, "An epsilon"), fraction(delta, "A delta"), self.ledger.whole_orders)
+
+    # -- public structure: free, and blind to records -----------------------------------------------------------------
+
+    @_answered_in_turn
+    def root(self, limit: Fraction | float = math.inf, currency: str = "epsilon") -> Node:
+        if text(currency, "A currency") != "epsilon" and currency not in self._room.noises:
+            self.cannot("zcdp")
+        limit = math.inf if type(limit) is float and limit == math.inf else fraction(limit, "A limit")
+        scope = self.ledger.open("fit", limit, currency)
+        self.roots.append(scope)
+        if self.schema.target is not None and "focus" in self.capabilities:
+            self._room.focus(*self.schema.target)
+        return self._opened([scope], [self._room.everything(scope)], len(self.roots) - 1)[0]
+
+    @_answered_in_turn
+    def path(self, node: Node) -> str:
+        place = self._place(node)
+        return _renumbered(place.scope.path, place.root)
+
+    @_answered_in_turn
+    def grid(self, grid: Grid) -> None:
+        if exactly(Grid, grid, "A grid").schema != self.schema:
+            raise LeakError("A grid must have the schema's features, in their order.")
+        self._room.use(grid)
+        self._grid = grid
+
+    @_answered_in_turn
+    def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
+        asked = self._asked(splits)
+        if not asked:
+            return {}
+        if "hidden" in self.capabilities and not any(type(each.word) is Split for each in asked):
+            return self._split_hidden(asked)
+        check_splits([each.word for each in asked], self._cells())
+        held = self._room.split([(each.place.held, each.word) for each in asked])
+        return {each.node: self._children(each, own) for each, own in zip(asked, held)}
+
+    def _split_hidden(self, asked: Sequence[Asked]) -> dict[Node, tuple[Node, ...]]:
+        held = self._room.split_hidden([(each.place.held, each.word) for each in asked])
+        return {each.node: self._children(each, own) for each, own in zip(asked, held)}
+
+    def _children(self, parent: Asked, held: Sequence[Any]) -> tuple[Node, ...]:
+        return self._opened(parent.place.scope.split(len(held)), held, parent.place.root)
+
+    @_answered_in_turn
+    def parts(self, node: Node, shares: int | Sequence[int]) -> list[Node]:
+        place = self._place(node)
+        if isinstance(shares, int | np.integer):
+            weights = [1] * whole(shares, 1, MOST_NODES, "The number of parts")
+        else:
+            weights = [whole(share, 1, 2**31, "A part's share") for share in shares]
+        if not weights or sum(weights) > 2**31:
+            raise LeakError("Ask for at least one part, with shares that add up to at most 2^31.")
+        held = self._room.parts(place.held, weights)
+        return list(self._opened(place.scope.split(len(weights), "parts"), held, place.root))
+
+    @_answered_in_turn
+    def copies(self, node: Node, n: int) -> list[Node]:
+        place, n = self._place(node), whole(n, 0, MOST_NODES, "The number of copies")
+        return list(self._opened([place.scope.copy() for _ in range(n)], self._room.copies(place.held, n), place.root))
+
+    @_answered_in_turn
+    def samples(self, node: Node, n: int, inverse_rate: int) -> list[Node]:
+        place, n = self._place(node), whole(n, 0, MOST_NODES, "The number of samples")
+        inverse_rate = whole(inverse_rate, 1, 2**31, "One over a sample's rate")
+        scopes = [place.scope.sample(inverse_rate) for _ in range(n)]
+        return list(self._opened(scopes, self._room.samples(place.held, n, inverse_rate), place.root))
+
+    @_answered_in_turn
+    def focus(self, low: float, high: float) -> None:
+        if self.schema.target is None:
+            raise LeakError("There is no numeric target to clamp: this schema has classes.")
+        low, high = number(low, "A focus"), number(high, "A focus")
+        if not self.schema.target[0] <= low <= high <= self.schema.target[1]:
+            raise LeakError("A focus is a part of the target's public range.")
+        self._room.focus(low, high)
+
+    @_answered_in_turn
+    def advance(self, steps: Mapping[Node, Step]) -> None:
+        asked = self._asked(steps, Step)
+        for each in asked:
+            self._has_scores(each.word.output)
+            each.word.split.check(self._cells())
+        self._room.advance([(each.place.held, each.word) for each in asked])
+
+    @_answered_in_turn
+    def noise(self, values: np.ndarray, scale: float) -> np.ndarray:
+        noisy: np.ndarray = self._room.noise(np.array(values, dtype=np.int64), number(scale, "A noise scale"))
+        return noisy
+
+    @_answered_in_turn
+    def draw_hidden(self, nodes: Sequence[Node], options: Candidates) -> dict[Node, Any]:
+        if "hidden" not in self.capabilities:
+            self.cannot("hidden")
+        places = [self._place(node) for node in list(nodes)]
+        self._fits(exactly(Candidates, options, "Candidates"))
+        return dict(zip(nodes, self._room.draw_hidden([place.held for place in places], options)))
+
+    # -- private questions: checked, priced, charged, and then answered ------------------------------------------------
+
+    @_answered_in_turn
+    def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
+        asked = self._paid(tallies, Tally, budget)
+        for tally in {(id(t.tables), t.measure, t.output): t for t in (each.word for each in asked)}.values():
+            self._may_tally(tally)
+        events = []
+        for each in asked:
+            event = self._sum_event(each, "tally", *MEASURES[each.word.measure], max(1, len(each.word.tables)))
+            events.append(self._room.priced_tally(event, each.word))
+        return self._answer(asked, events, self._room.tally)
+
+    def _may_tally(self, tally: Tally) -> None:
+        if tally.tables:
+            check_splits(tally.tables, self._cells())
+        if tally.measure == "target" and self.schema.target is None:
+            raise LeakError("There is no numeric target to add up: this schema has classes.")
+        if tally.measure == "gradient":
+            self._has_scores(tally.output)
+
+    @_answered_in_turn
+    def owner_sum(
+        self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
+    ) -> dict[Node, np.ndarray]:
+        constant = partial(statistic_sensitivity, text(statistic, "A statistic"))
+        asked = self._paid(tables, None, budget)
+        once = {id(each.word): check_splits(each.word, self._cells()) for each in asked}
+        asked = [replace(each, word=once[id(each.word)]) for each in asked]
+        events = [self._sum_event(each, "owner sum", statistic, constant, len(each.word)) for each in asked]
+        return self._answer(asked, events, partial(self._room.owner_sum, statistic=statistic))
+
+    @_answered_in_turn
+    def choose(
+        self,
+        candidates: Mapping[Node, Candidates],
+        score: Any,
+        budget: Budget,
+        *,
+        mechanism: str = "permute_and_flip",
+        hidden: bool = False,
+    ) -> dict[Node, Any]:
+        if hidden:
+            return self._choose_hidden(candidates, score, budget, mechanism)
+        asked, own, events = self._priced_choice(candidates, score, budget, mechanism)
+        return self._answer(asked, events, partial(self._room.choose, score=own, mechanism=mechanism))
+
+    @_answered_in_turn
+    def choose_each(
+        self,
+        candidates: Mapping[Node, Candidates],
+        score: Any,
+        budget: Budget,
+        *,
+        mechanism: str = "permute_and_flip",
+    ) -> dict[Node, list[Choice]]:
+        asked, own, events = self._priced_choice(candidates, score, budget, mechanism)
+        return self._answer(asked, events, partial(self._room.choose_each, score=own, mechanism=mechanism))
+
+    def _priced_choice(
+        self, candidates: Mapping[Node, Candidates], score: Any, budget: Budget, mechanism: str
+    ) -> tuple[list[Asked], Score, list[Event]]:
+        asked, own = self._paid(candidates, Candidates, budget), score_named(score)
+        if text(mechanism, "A mechanism") not in SELECTIONS:
+            raise LeakError(f"A choice is made by one of {', '.join(SELECTIONS)}, not by {mechanism!r}.")
+        self._may_choose(asked, own)
+        events = []
+        for each in asked:
+            scale = selection_scale(own.sensitivity, self._ratio(each, mechanism))
+            event = self._event(each, each.word.question, mechanism, Fraction(own.sensitivity), scale, own.lemma)
+            events.append(self._room.priced_choice(event, each.word, own))
+        return asked, own, events
+
+    def _may_choose(self, asked: Sequence[Asked], score: Score) -> None:
+        """Raise LeakError for a choice that could not be answered or that no lemma covers: before it is charged."""
+        if sum(len(each.word) for each in asked) > MOST_CANDIDATES:
+            raise LeakError(
+                f"More than {MOST_CANDIDATES:,} candidates at once would not fit in memory. Ask about fewer nodes, "
+                "splits or labels: every split counts once for every two classes if it is chosen with its labels."
+            )
+        for options in {id(each.word): each.word for each in asked}.values():
+            self._fits(options)
+            check_score(score, options, self.schema)
+            if type(score) is GradientNorm:
+                self._has_scores(score.output)
+        if type(score) is GradientNorm and len({each.place.root for each in asked}) > 1:
+            raise LeakError("Scores belong to one root: ask about gradients root by root.")
+
+    def _fits(self, options: Candidates) -> None:
+        """Raise LeakError unless there is something to choose, of the classes and the grid that there are."""
+        if len(options) == 0:
+            raise LeakError("A choice needs at least one candidate.")
+        if options.n_classes != len(self.schema.classes or ()):
+            raise LeakError("Candidates must have as many classes as the schema.")
+        if options.splits is not None or not options.labelled:  # labels alone need no histogram
+            grid = self._cells()
+            if options.splits is not None and options.splits.grid != grid:
+                raise LeakError("The candidates' splits are not those of the curator's grid.")
+
+    def _choose_hidden(
+        self, candidates: Mapping[Node, Candidates], score: Any, budget: Budget, mechanism: str
+    ) -> dict[Node, Any]:
+        if "hidden" not in self.capabilities:
+            self.cannot("hidden")
+        if isinstance(budget, Mapping):
+            raise LeakError("A hidden choice has one list of candidates and one budget for all nodes of a level.")
+        if mechanism == "exact":
+            asked, own = self._paid(candidates, Candidates, budget), score_named(score)
+            self._may_choose(asked, own)
+            events = [self._peek_event(each) for each in asked]
+        else:
+            asked, own, events = self._priced_choice(candidates, score, budget, mechanism)
+        if asked:
+            self._room.may_choose_hidden([(each.place.held, each.word) for each in asked], own, events)
+        return self._answer(asked, events, partial(self._room.choose_hidden, score=own, mechanism=mechanism))
+
+    @_answered_in_turn
+    def quantiles(
+        self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction
+    ) -> dict[int, list[float]]:
+        grid, place = self._cells(), self._place(node)
+        numbers = [whole(f, 0, len(grid.features) - 1, "A feature's number") for f in list(features)]
+        levels = [fraction(p, "A probability") for p in list(probs)]
+        if not numbers or not levels:
+            raise LeakError("Ask for at least one feature and one probability.")
+        for f in numbers:
+            cuts = grid.features[f].cuts
+            if cuts is None or not len(cuts):
+                raise LeakError(f"Column {grid.features[f].name!r} has no cut points, so it has no quantiles.")
+        score = quantile_score(levels, max(grid.features[f].n_cells for f in numbers))
+        each = Asked(node, place, None, positive(budget) / len(numbers))
+        scale = scale_for(score.sensitivity, self._ratio(each, "exponential"))
+        question = "quantile" if type(score) is Quantile else "joint quantiles"
+        event = self._event(each, question, "exponential", Fraction(score.sensitivity), scale, score.lemma)
+        self._charge([each] * len(numbers), [event] * len(numbers))
+        found: dict[int, list[float]] = self._room.quantiles(place.held, numbers, score, scale)
+        return found
+
+    @_answered_in_turn
+    def target_quantiles(self, node: Node, probs: Sequence[Fraction], budget: Fraction) -> list[float]:
+        place = self._place(node)
+        if self.schema.target is None:
+            raise LeakError("There is no numeric target: this schema has classes.")
+        levels = [fraction(p, "A probability") for p in list(probs)]
+        if not levels or not all(0 <= p <= 1 for p in levels):
+            raise LeakError("Quantiles need probabilities from 0 to 1, as Fractions.")
+        each = Asked(node, place, None, positive(budget) / len(levels))
+        scores = [Quantile(p.numerator, p.denominator) for p in levels]
+        scales = [scale_for(score.sensitivity, self._ratio(each, "exponential")) for score in scores]
+        events = [
+            self._event(each, "quantile of the target", "exponential", Fraction(score.sensitivity), scale, score.lemma)
+            for score, scale in zip(scores, scales)
+        ]
+        self._charge([each] * len(levels), events)
+        found: list[float] = self._room.target_quantiles(place.held, scores, scales)
+        return found
+
+    @_answered_in_turn
+    def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
+        asked = [Asked(node, self._place(node), None) for node in dict.fromkeys(nodes)]
+        self._cells()
+        return self._answer(asked, [self._peek_event(each) for each in asked], self._room.peek)
+
+    # -- prices --------------------------------------------------------------------------------------------------------
+
+    def _sum_event(self, asked: Asked, question: str, lemma: str, constant: Callable[[int], int], tables: int) -> Event:
+        """What noisy sums over so many tables are charged: by L1 in epsilon, by L2 in rho."""
+        currency = asked.place.scope.currency
+        mechanism, sensitivity = self._room.noises[currency], Fraction(constant(tables))
+        if currency == "rho":
+            lemma, sensitivity = f"euclidean_{lemma}", euclidean_sensitivity(constant(1), tables)
+        scale = scale_for(sensitivity, self._ratio(asked, mechanism))
+        return self._event(asked, question, mechanism, sensitivity, scale, f"{lemma}({tables})")
+
+    def _event(
+        self, asked: Asked, question: str, mechanism: str, sensitivity: Fraction, scale: float, lemma: str
+    ) -> Event:
+        return Event(asked.place.scope.path, question, mechanism, sensitivity, scale, asked.budget, lemma)
+
+    def _peek_event(self, asked: Asked) -> Event:
+        return Event(asked.place.scope.path, "peek", "peek", Fraction(0), 0.0, math.inf, "peek")
+
+    def _ratio(self, asked: Asked, mechanism: str) -> Fraction:
+        """Sensitivity over noise scale that a node's budget pays for: an epsilon, or what a rho allows."""
+        in_epsilon = asked.place.scope.currency == "epsilon"
+        return asked.budget if in_epsilon else ratio_for(mechanism, asked.budget)
+
+    def _answer(self, asked: Sequence[Asked], events: Sequence[Event], answer: Callable[..., Any]) -> dict[Node, Any]:
+        """Charge all or raise, and only then count."""
+        if not asked:
+            return {}
+        self._charge(asked, events)
+        answers = answer([(each.place.held, each.word) for each in asked], events=events)
+        return {each.node: own for each, own in zip(asked, answers)}
+
+    def _charge(self, asked: Sequence[Asked], events: Sequence[Event]) -> None:
+        self.ledger.charge([(each.place.scope, event) for each, event in zip(asked, events)])
+        self.events += (
+            replace(event, scope=_renumbered(event.scope, each.place.root)) for each, event in zip(asked, events)
+        )
+
+    # -- words, read once ----------------------------------------------------------------------------------------------
+
+    def _paid(self, asked: Mapping[Node, Any], kind: type | None, budget: Budget) -> list[Asked]:
+        """What is asked about which node, each with a budget of its own."""
+        free = self._asked(asked, kind)
+        return [replace(each, budget=amount) for each, amount in zip(free, budgets([e.node for e in free], budget))]
+
+    def _asked(self, asked: Mapping[Node, Any], kind: type | None = None) -> list[Asked]:
+        """What is asked about which node: exact types, this desk's nodes, each once."""
+        if not isinstance(asked, Mapping):
+            raise LeakError("A question says for each node what is asked about it.")
+        found = [Asked(node, self._place(node), word) for node, word in asked.items()]
+        if kind is not None and not all(type(each.word) is kind for each in found):
+            raise LeakError(f"This question takes a {kind.__name__} for each node.")
+        if len({each.node for each in found}) < len(found):
+            raise LeakError("A question names each node once.")
+        return found
+
+    def _place(self, node: Any) -> Place:
+        place = self._places.get(node) if type(node) is Node else None
+        if place is None:
+            raise LeakError("This node is not one of this curator's, or not of this fit.")
+        return place
+
+    def scope(self, node: Node) -> Scope:
+        """A node's scope, for those behind the curtain."""
+        return self._place(node).scope
+
+    def held(self, node: Node) -> Any:
+        """What the room holds for a node, for those behind the curtain."""
+        return self._place(node).held
+
+    def _opened(self, scopes: Sequence[Scope], held: Iterable[Any], root: int) -> tuple[Node, ...]:
+        nodes = tuple(Node() for _ in scopes)
+        self._places.update((node, Place(scope, root, own)) for node, scope, own in zip(nodes, scopes, held))
+        return nodes
+
+    @property
+    def cells(self) -> Grid:
+        """The present grid."""
+        return self._cells()
+
+    def _cells(self) -> Grid:
+        if self._grid is None:
+            raise LeakError("Set the curator's grid before asking about cells.")
+        return self._grid
+
+    def _has_scores(self, output: int) -> None:
+        """Raise unless records have a score of this class."""
+        if "advance" not in self.capabilities:
+            self.cannot("advance")
+        n_classes = len(self.schema.classes or ())
+        if n_classes == 2 and output != 1:
+            raise LeakError("Of two classes only class 1 has a score: the other one's is its opposite.")
+        if not 0 <= output < n_classes:
+            raise LeakError("Records have no score of such a class.")
+        self._cells()
+
+
+def capabilities_of(room: type) -> frozenset[str]:
+    """What a room can answer and do: what it implements, and noise in rho, if it has any."""
+    can = {name for name in (*QUESTIONS, *STRUCTURE) if hasattr(room, name)}
+    can |= {"zcdp"} if "rho" in room.noises else set()  # type: ignore[attr-defined]
+    return frozenset(can | ({"hidden"} if hasattr(room, "choose_hidden") else set()))
+
+
+def _renumbered(path: str, root: int) -> str:
+    """A scope's path with its root numbered as in a ledger that has answered nothing else."""
+    _, _, *below = path.split("/")
+    return "/".join(["", f"fit{root}:0", *below])

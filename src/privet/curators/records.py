@@ -1,0 +1,117 @@
+"""Records in memory, checked as they are read: afterwards nothing about them can be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from privet.curators import kernels
+from privet.errors import SchemaError
+from privet.questions.grid import Grid, public_grid
+from privet.schema import Schema
+from privet.tables.table import check_lengths, read_labels, read_table, read_targets
+
+MOST_RECORDS = 2**27
+"""Up to here Gini scores, which square counts, are exact in 64-bit integers (``privacy/sensitivity.py``).
+
+So are the sums of squared targets: each is at most 2^32.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Features whose cell numbers share a width: a row-major matrix, one column for each."""
+
+    features: np.ndarray
+    cells: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """All records as cell numbers of a grid: those of one byte, and those of two."""
+
+    narrow: Block
+    wide: Block
+
+    @property
+    def cells(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.narrow.cells, self.wide.cells
+
+    @property
+    def blocks(self) -> list[Block]:
+        """Those that have any features."""
+        return [block for block in (self.narrow, self.wide) if len(block.features)]
+
+    @cached_property
+    def place(self) -> Mapping[int, int]:
+        """The column of each feature, counted through both blocks."""
+        features = np.concatenate([self.narrow.features, self.wide.features]).tolist()
+        return {feature: i for i, feature in enumerate(features)}
+
+    def column(self, feature: int) -> np.ndarray:
+        """Every record's cell of one feature."""
+        place, n_narrow = self.place[feature], len(self.narrow.features)
+        return self.narrow.cells[:, place] if place < n_narrow else self.wide.cells[:, place - n_narrow]
+
+
+class Records:
+    """A table with its labels or targets. All that could be wrong with it is found when it is made.
+
+    It is cut into the schema's own grid at once, in the pass that looks for values which the schema does not allow. So
+    a fit on that grid has its cells already, and one on another grid cannot be refused: free calls are blind.
+    """
+
+    def __init__(self, X: Any, y: Any, schema: Schema) -> None:
+        self.schema = schema
+        self._table = read_table(X, schema)
+        self.targets = None if schema.target is None else read_targets(y, schema)
+        self.labels = read_labels(y, schema) if self.targets is None else self.targets
+        check_lengths(self._table, self.labels)
+        self.n = self._table.n_rows
+        if self.n >= MOST_RECORDS:
+            raise SchemaError(f"The in-memory curator holds fewer than {MOST_RECORDS:,} records.")
+        self._own_grid = public_grid(schema)
+        self._own = self._cut(self._own_grid, None)
+
+    def binned(self, grid: Grid) -> Binned:
+        """The records in the cells of a grid of the schema."""
+        return self._own if grid == self._own_grid else self._cut(grid, self._own)
+
+    def _cut(self, grid: Grid, known: Binned | None) -> Binned:
+        sizes = np.diff(grid.offsets)
+        return Binned(
+            self._fill(grid, np.flatnonzero(sizes <= 256), np.uint8, known),
+            self._fill(grid, np.flatnonzero(sizes > 256), np.uint16, known),
+        )
+
+    def _fill(self, grid: Grid, features: np.ndarray, width: type, known: Binned | None) -> Block:
+        cells: np.ndarray = np.empty((self.n, len(features)), dtype=width)
+        missing = [grid.features[f].special for f in features]
+        if self._table.matrix is not None and len(features) == len(grid.features):
+            cuts_of = [c.cuts for c in grid.features if c.cuts is not None]
+            flags = kernels.cut_matrix(self._table.matrix, cuts_of, cells, missing)
+            for name, flag in zip(self.schema.names, flags):
+                _refuse(name, flag)
+            return Block(features, cells)
+        for column, f in enumerate(features):
+            name, cuts = grid.features[f].name, grid.features[f].cuts
+            if cuts is None:  # the cells of a category are the same in every grid
+                cells[:, column] = self._table.codes(name) if known is None else known.column(f)
+            else:
+                values = self._table.numeric(name)
+                _refuse(name, kernels.cut_column(values, cuts, cells[:, column], missing[column]))
+        return Block(features, cells)
+
+
+def _refuse(name: str, flag: int) -> None:
+    if flag & 1:
+        raise SchemaError(
+            f"Column {name!r} contains NaN (missing values), which its schema does not allow. "
+            "Declare it with missing=True, or fill the gaps with a public rule."
+        )
+    if flag & 2:
+        raise SchemaError(f"Column {name!r} contains infinity. Replace it by an end of the column's range.")

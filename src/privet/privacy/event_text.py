@@ -1,0 +1,45 @@
+"""Events as text that people read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from privet.privacy.amounts import Amount
+from privet.privacy.event import Event
+
+
+def event_lines(events: Sequence[Event]) -> list[str]:
+    """What was asked and what it cost, equal answers together in one line."""
+    # Answers of one kind and price on one depth of the tree are one line: "4 disjoint nodes in parallel".
+    kinds: dict[tuple[Any, ...], list[str]] = {}
+    for e in events:
+        kinds.setdefault((e.scope.count("/"), e.question, e.mechanism, e.charged, e.lemma), []).append(e.scope)
+    lines = []
+    for (_, question, mechanism, charged, lemma), scopes in kinds.items():
+        lines.append(
+            f"  {_brief(charged):>11}   {question}: {mechanism.replace('_', '-')}, {lemma.replace('_', ' ')}"
+            f"{_times_text(scopes)}"
+        )
+    return lines
+
+
+def _times_text(scopes: Sequence[str]) -> str:
+    """How often something was asked; "in parallel" only where that is so."""
+    if len(scopes) == 1:
+        return ""
+    # Of equally long paths, different ones are disjoint if they part inside one group of scopes.
+    groups: dict[str, set[str]] = {}
+    for scope in set(scopes):
+        steps = scope.split("/")
+        for i, step in enumerate(steps[1:], start=1):
+            groups.setdefault("/".join(steps[:i]), set()).add(step.partition(":")[0])
+    if len(set(scopes)) == len(scopes) and all(len(group) == 1 for group in groups.values()):
+        return f", {len(scopes)} disjoint nodes in parallel"
+    return f", {len(scopes)} times"
+
+
+def _brief(amount: Amount) -> str:
+    """An amount short enough for a column; the receipt itself has the exact fraction."""
+    return "infinity" if amount == math.inf else f"{float(amount):.6g}"

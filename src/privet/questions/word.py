@@ -1,0 +1,111 @@
+"""What every word is: a value of an exact, final, frozen type, whose constructor copied and checked all of itself.
+
+Behind the curtain no caller's code runs. So a word holds built-in types and read-only arrays that nobody else has a
+reference to, has no attribute that could be set, and cannot be subclassed; and curators take exact types alone.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from privet.errors import LeakError
+
+
+class Word:
+    """Base of all words. Each is a dataclass with slots that fills in its fields by ``put``."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if Word not in cls.__bases__:
+            raise TypeError("Words are final: a subclass could behave differently after it was checked.")
+        super().__init_subclass__(**options)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Words travel by questions.codec alone, whose constructors check them.")
+
+
+def put(word: Word, **fields: Any) -> None:
+    """Fill in the fields of a word that is being made."""
+    for name, value in fields.items():
+        object.__setattr__(word, name, value)
+
+
+def whole(value: Any, low: int, high: int, what: str) -> int:
+    """An exact ``int`` from ``low`` to ``high``."""
+    try:
+        number = int(operator.index(value))
+    except TypeError:
+        raise LeakError(f"{what} must be a whole number.") from None
+    if not low <= number <= high:
+        raise LeakError(f"{what} must be from {low} to {high}.")
+    return number
+
+
+def number(value: Any, what: str) -> float:
+    """A finite ``float``."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise LeakError(f"{what} must be a number.") from None
+    if not math.isfinite(found):
+        raise LeakError(f"{what} must be a finite number.")
+    return found
+
+
+def flag(value: Any, what: str) -> bool:
+    if type(value) not in (bool, np.bool_):
+        raise LeakError(f"{what} is True or False.")
+    return bool(value)
+
+
+def text(value: Any, what: str) -> str:
+    if type(value) is not str:
+        raise LeakError(f"{what} is a name.")
+    return value
+
+
+def fraction(value: Any, what: str) -> Fraction:
+    """A copy of an exact ``Fraction``: no float, no subclass."""
+    if type(value) is not Fraction:
+        raise LeakError(f"{what} must be a Fraction: floats do not add up exactly.")
+    return Fraction(int(value.numerator), int(value.denominator))
+
+
+def all_of(kind: type, values: Any, what: str) -> tuple[Any, ...]:
+    """A tuple of values that are exactly of one kind, read once."""
+    if type(values) is not tuple:
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise LeakError(f"{what} must be a list.")
+        values = tuple(values)
+    if not all(type(value) is kind for value in values):
+        raise LeakError(f"{what} must be of type {kind.__name__} itself.")
+    return values
+
+
+def exactly(kind: type, value: Any, what: str) -> Any:
+    if type(value) is not kind:
+        raise LeakError(f"{what} must be a {kind.__name__}.")
+    return value
+
+
+def array(values: Any, dtype: Any, what: str, *, ndim: int = 1) -> np.ndarray:
+    """A copy that cannot be written to, not even by whoever sets its flags: its memory is that of a ``bytes``."""
+    try:
+        own = np.array(values, dtype=dtype, order="C", subok=False)
+    except (TypeError, ValueError, OverflowError):
+        raise LeakError(f"{what} must be an array of numbers.") from None
+    if own.ndim != ndim:
+        raise LeakError(f"{what} must have {ndim} {'axis' if ndim == 1 else 'axes'}.")
+    return frozen(own)
+
+
+def frozen(own: np.ndarray) -> np.ndarray:
+    """As ``array``, of an array whose type is known."""
+    return np.frombuffer(own.tobytes(), dtype=own.dtype).reshape(own.shape)

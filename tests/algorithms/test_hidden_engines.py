@@ -1,0 +1,102 @@
+"""Both engines grow the tree in the open, for the same coins; with TLS, on the papers' data where they are."""
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hidden_programs import SCHEMA, CountingOnShares, in_the_open, queries_of, same, table
+from privet import HiddenTreeClassifier, Ledger, MemoryCurator
+from privet.curators.owners.mpc_owner import one_hot, query_cells
+from privet.privacy.joint import SeededCoins
+from privet.tree.hidden_shape import shape_of
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+
+class Held:
+    """Rows that server 0 shares."""
+
+    def __init__(self, engine, cells, classes):
+        self._tables = cells, classes
+        self._engine = engine
+        self.most_records = cells.shape[1]
+
+    def rows(self, grid):
+        here = self._engine.party == 0
+        return tuple(self._engine.input(table if here else None, 0, table.shape) for table in self._tables)
+
+
+def grow(engine, schema, params, cells, classes, queries, seed):
+    """The opened tree, the counts of all nodes below the root, and the predictions."""
+    coins = SeededCoins(seed)
+    held = Held(engine, cells, classes)
+    curator = CountingOnShares(schema, engine, held, ledger=Ledger(math.inf), coins=coins)
+    tree = HiddenTreeClassifier(**params).fit_curator(curator).tree_
+    answers = tree.predict(engine, engine.input(queries if engine.party == 0 else None, 0, queries.shape))
+    return tree.opened(engine).to_dict(), curator.counts, engine.open(answers).argmax(axis=1)
+
+
+def tables_of(X, y, schema, shape):
+    held = MemoryCurator(X, y, schema)
+    held.grid(shape.grid)
+    classes = np.zeros((len(schema.classes), len(y)), dtype=np.int64)
+    classes[held._labels, np.arange(len(y))] = 1
+    return one_hot(held, len(y)).astype(np.int64), classes
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_depth": 2, "branches": "values"}, {"max_depth": 2, "branches": "thresholds"}]
+)
+def test_mpyc_grows_the_tree_in_the_open(options):
+    pytest.importorskip("mpyc")
+    from privet.shares.mpyc_engine import MpycEngine
+
+    X, y = table(60)
+    params = {"epsilon": 30.0, "n_values": 2, **options}
+    shape = shape_of(SCHEMA, options.get("branches", "values"), 2)
+    queries = queries_of(table(9, 4)[0], SCHEMA, shape)
+    expected, expected_counts = in_the_open(HiddenTreeClassifier(**params), X, y, SCHEMA, seed=2)
+    tree, counts, answers = grow(MpycEngine.alone(), SCHEMA, params, *tables_of(X, y, SCHEMA, shape), queries, 2)
+    assert tree == expected.tree_.to_dict()
+    assert same(counts, expected_counts)
+    assert (np.array(SCHEMA.classes)[answers] == expected.predict(table(9, 4)[0])).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("engine", "name", "depth", "n_values", "branches"),
+    [
+        ("replicated", "titanic", 4, 5, "thresholds"),
+        ("replicated", "heart_cleveland", 2, 5, "values"),
+        ("replicated", "heart_cleveland", 3, 5, "thresholds"),
+        ("replicated", "titanic", 3, 5, "values"),
+        ("replicated", "adult", 3, 7, "values"),
+        ("replicated", "adult", 4, 7, "thresholds"),
+        ("mpyc", "titanic", 2, 5, "values"),
+        ("mpyc", "titanic", 2, 5, "thresholds"),
+        ("mpyc", "heart_cleveland", 1, 5, "values"),
+        ("mpyc", "heart_cleveland", 2, 5, "thresholds"),
+    ],
+)
+def test_on_the_papers_data_with_tls_all_is_as_in_the_open(engine, name, depth, n_values, branches):
+    pytest.importorskip("mpyc")
+    from privet.consortium.net.loopback import run_three, run_three_mpyc
+    from shared_data import available, load
+
+    if not available():
+        pytest.skip("the shared data are not here")
+    data = load(name)
+    params = {"epsilon": 5.0, "n_values": n_values, "max_depth": depth, "branches": branches}
+    shape = shape_of(data.schema, branches, n_values)
+    expected, expected_counts = in_the_open(HiddenTreeClassifier(**params), data.X, data.y, data.schema, seed=2)
+    queries = query_cells(data.X[:100], data.schema, shape.grid).astype(np.int64)
+    run = run_three if engine == "replicated" else run_three_mpyc
+    results = run(grow, data.schema, params, *tables_of(data.X, data.y, data.schema, shape), queries, 2, longest=3000)
+    for tree, counts, answers in results:
+        assert tree == expected.tree_.to_dict()
+        assert len(counts) == depth - (branches == "thresholds")  # the last level has its labels, and no children
+        assert same(counts, expected_counts)
+        assert (np.array(data.schema.classes)[answers] == expected.predict(data.X[:100])).all()

@@ -1,0 +1,147 @@
+"""``privet federated``: keys, refusals, receipts, and both programs without Flower."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from fractions import Fraction
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("cryptography")
+pytest.importorskip("flwr")
+
+from consortium.federated.owners import GRID, SCHEMA, TABLES, table
+from privet import FederatedCurator, Ledger
+from privet.cli import app
+from privet.consortium.federated.channel import InProcess
+from privet.consortium.federated.config import PartyConfig
+from privet.consortium.federated.identity import Identity, certified
+from privet.consortium.federated.party import Party
+from privet.consortium.federated.service import open_party, train
+from privet.consortium.federated.signed import SignedReceipt
+from privet.curators.base import Tally
+from privet.privacy.receipt import Receipt
+
+NAMES = ("general", "mercy", "north")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*args):
+    result = CliRunner().invoke(app, ["federated", *map(str, args)], env={"NO_COLOR": "1", "TERM": "dumb"})
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def test_help_says_what_has_to_be_trusted():
+    assert "Not independently reviewed" in " ".join(run("--help").stdout.split())
+
+
+def test_a_coordinators_certificate_names_its_hosts(here):
+    from cryptography import x509
+
+    assert run("keygen", "coordinator", "--host", "example.org", "--host", "10.0.0.7").exit_code == 0
+    certificate = x509.load_pem_x509_certificate((here / "coordinator.crt").read_bytes())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert [str(name.value) for name in names] == ["example.org", "10.0.0.7"]
+
+
+def test_a_coordinator_is_refused_before_anybody_is_asked(here):
+    for name in (*NAMES, "coordinator"):
+        run("keygen", name)
+    SCHEMA.to_toml(here / "s.toml")
+    (here / "c.toml").write_text('key = "coordinator.key"\ncertificate = "coordinator.crt"\nschema = "s.toml"\n')
+    for options, says in (
+        (["--epsilon", "1"], "needs address"),
+        (["--epsilon", "-1"], "epsilon"),
+        (["--epsilon", "1", "--set", "x=1"], "no parameter"),
+        (["--epsilon", "1", "--model", "Nothing"], "no model"),
+    ):
+        result = run("coordinator", "c.toml", "-o", "m.json", *options)
+        assert result.exit_code != 0
+        assert says in result.stderr
+    (here / "m.signed.json").write_text("")
+    assert "--force" in run("coordinator", "c.toml", "-o", "m.json", "--epsilon", "1").stderr
+
+
+def test_a_signed_receipt_is_checked_with_the_parties_certificates(here):
+    for name in NAMES:
+        run("keygen", name)
+    known = {name: certified((here / f"{name}.crt").read_bytes()) for name in NAMES}
+    parties = [Party(Identity.read(name, here / f"{name}.key"), *table(20), SCHEMA, known) for name in NAMES]
+    curator = FederatedCurator(SCHEMA, InProcess(parties), ledger=Ledger(math.inf))
+    curator.grid(GRID)
+    curator.tally({curator.root(Fraction(1)): Tally(TABLES)}, Fraction(1))
+    receipt = Receipt(Fraction(1), Fraction(1), Fraction(0), (), curator.trust, tuple(curator.ledger.events)).to_json()
+    signed = SignedReceipt(curator.coordinator.terms, receipt, curator.coordinator.sign(receipt))
+    (here / "m.signed.json").write_text(signed.to_json())
+    result = run("verify", "m.signed.json", *(f"{name}.crt" for name in NAMES))
+    assert result.exit_code == 0
+    assert "signed by general, mercy, north" in result.stdout
+    assert run("verify", "m.signed.json", "general.crt", "mercy.crt").exit_code == 1
+    run("keygen", "north", "-d", "elsewhere")
+    result = run("verify", "m.signed.json", "general.crt", "mercy.crt", "elsewhere/north.crt")
+    assert result.exit_code == 1
+    assert "in the name of north" in result.stderr
+    (here / "m.signed.json").write_text(signed.to_json().replace('"spent\\": \\"1\\"', '"spent\\": \\"1/2\\"'))
+    assert run("verify", "m.signed.json", *(f"{name}.crt" for name in NAMES)).exit_code == 1
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_parties_as_their_files_say_train_a_model_and_keep_a_log(here, delta):
+    """The whole of both programs but Flower."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from privet import HistogramTreeClassifier, Schema
+    from privet.consortium.federated.config import CoordinatorConfig
+
+    schema = Schema(SCHEMA.features, classes=SCHEMA.classes, label="answer")
+    schema.to_toml(here / "s.toml")
+    for name in (*NAMES, "coordinator"):
+        run("keygen", name)
+    everybody = "".join(f'[[parties]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in NAMES)
+    parties = []
+    for i, name in enumerate(NAMES):
+        X, y = table(200, i)
+        columns = {column: X[:, j].tolist() for j, column in enumerate(schema.names)}
+        pq.write_table(pa.table({**columns, "answer": y.tolist()}), here / f"{name}.parquet")
+        (here / f"{name}.toml").write_text(
+            f'name = "{name}"\nkey = "{name}.key"\nschema = "s.toml"\ndata = "{name}.parquet"\nepsilon = 1\n'
+            f"{'' if delta is None else f'delta = {delta}'}\n"
+            f'state = "{name}-state"\n[coordinator]\naddress = "127.0.0.1:1"\ncertificate = "coordinator.crt"\n'
+            + everybody
+        )
+        parties.append(open_party(PartyConfig.read(here / f"{name}.toml")))
+    (here / "c.toml").write_text(
+        'key = "coordinator.key"\ncertificate = "coordinator.crt"\nschema = "s.toml"\naddress = "127.0.0.1:1"\n'
+        + everybody
+    )
+    config = CoordinatorConfig.read(here / "c.toml")
+    model = HistogramTreeClassifier(epsilon=1.0, delta=delta, max_depth=2)
+    signed = train(config, model, channel=InProcess(parties), journal=here / "run")
+    assert signed.verify({name: certified(own) for name, own in config.parties.items()}).spent <= 1
+    assert model.privacy_.spent > 0.99
+    assert not model.privacy_.void
+    for name in NAMES:
+        log = (here / f"{name}-state" / "questions.log").read_text()
+        assert "question 0: tally" in log
+        assert "signed the receipt" in log
+    again = HistogramTreeClassifier(epsilon=1.0, delta=delta, max_depth=2)
+    train(config, again, channel=InProcess(parties), journal=here / "run")  # from the journal: nothing is asked
+    assert again.tree_.to_dict() == model.tree_.to_dict()
+
+
+@pytest.mark.parametrize("missing", ["cryptography", "flwr"])
+def test_without_its_packages_the_command_says_what_to_install(monkeypatch, missing):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == missing else find(name))
+    result = run("keygen", "hospital")
+    assert result.exit_code == 2
+    assert "privet[federated]" in result.stderr

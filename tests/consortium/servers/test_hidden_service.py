@@ -1,0 +1,238 @@
+"""Hidden models in service, over TLS: trained, kept, asked, refused, and asked again after a restart."""
+
+import json
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from consortium.servers.town import OWNERS, PARAMS, PRIVET, QUERIES, SCHEMA, Town
+from privet import HiddenTreeClassifier, Ledger, MemoryCurator, Schema
+from privet.consortium.net.channel import TlsChannel
+from privet.consortium.servers.client import predict, train
+from privet.consortium.servers.hidden_service import store_of
+from privet.consortium.servers.store import public_shape
+from privet.errors import MpcError, PrivetError
+from privet.privacy.receipt import Receipt
+from privet.privacy.truncated_geometric import CutMechanisms
+from privet.shares.replicated import ReplicatedEngine
+
+
+@pytest.fixture
+def town(tmp_path):
+    town = Town(tmp_path)
+    yield town
+    town.stop()
+    town.held.close()
+
+
+def test_a_hidden_model_is_trained_kept_and_asked_also_after_a_restart(town):
+    town.start()
+    public = town.learn(seed=5)
+    table = pd.concat(town.tables)
+    expected = HiddenTreeClassifier(**PARAMS)
+    expected._complete = True
+    expected.fit_curator(
+        MemoryCurator(
+            table[["age", "colour"]],
+            table.bought,
+            SCHEMA,
+            ledger=Ledger(9),
+            mechanisms=CutMechanisms(np.random.default_rng(5)),
+        )
+    )
+    assert (predict(town.config("ann"), public, QUERIES) == expected.predict(QUERIES)).all()
+    town.stop()
+    town.start()
+    assert (predict(town.config("ann"), public, QUERIES) == expected.predict(QUERIES)).all()
+    receipt = Receipt.from_dict(public["receipt"])
+    assert receipt.spent == 2
+    assert receipt.verify()
+    assert "tree" not in public
+
+
+def test_limits_are_kept_and_strangers_are_not_heard(town):
+    town.start()
+    public = town.learn()
+    assert len(predict(town.config("bob"), public, QUERIES[:3])) == 3
+    with pytest.raises(MpcError, match="bob may ask 5 queries in all and has 2 left; these are 3"):
+        predict(town.config("bob"), public, QUERIES[:3])
+    assert len(predict(town.config("bob"), public, QUERIES[:2])) == 2
+    with pytest.raises(MpcError):
+        predict(town.config("eve"), public, QUERIES[:1])
+    with pytest.raises(MpcError, match="no such hidden model"):
+        predict(town.config("ann"), {**public, "id": "0" * 32}, QUERIES[:1])
+    assert len(predict(town.config("ann"), public, QUERIES)) == 40
+
+
+def test_a_query_that_would_read_the_tree_is_not_answered(town, monkeypatch):
+    """Cells of 3^0, 3^1, ... instead of zeros and ones: from the answer one could tell every split."""
+    town.start()
+    public = town.learn()
+    n_cells = public_shape(public).grid.n_cells
+    with monkeypatch.context() as patch:
+        patch.setattr("privet.consortium.servers.client.query_cells", lambda *_: 3 ** np.arange(n_cells)[:, None])
+        with pytest.raises(MpcError, match="A query is not a row"):
+            predict(town.config("ann"), public, QUERIES[:1])
+    assert len(predict(town.config("ann"), public, QUERIES)) == 40
+
+
+def test_what_cannot_be_hidden_is_refused_before_anything_is_spent(town):
+    town.start()
+    with pytest.raises(MpcError, match=r"PMPCID3Classifier does not grow hidden trees.*from Python alone"):
+        train(town.config("trainer"), "PMPCID3Classifier", {"epsilon": 1.0}, hidden=True)
+    with pytest.raises(MpcError, match="total refuses"):
+        train(town.config("trainer"), "HiddenTreeClassifier", {"epsilon": 1.0, "variant": "published"}, hidden=True)
+    assert all(server.ledger.spent == 0 for server in town.running)
+
+
+SMALL = {"epsilon": 2.0, "max_depth": 1, "branches": "thresholds"}
+
+
+def left(town, name):
+    """How many queries a user has left on each server."""
+    return [server.users.left(name) for server in town.running]
+
+
+def tell_different_jobs(monkeypatch, **changed):
+    """The user tells server 2 something else than the two others."""
+    real = TlsChannel.send
+
+    def send(line, message):
+        if line.peer == "server 2" and message.startswith(b"{") and b'"queries"' in message:
+            message = json.dumps({**json.loads(message), **changed}, sort_keys=True).encode()
+        real(line, message)
+
+    monkeypatch.setattr(TlsChannel, "send", send)
+
+
+def test_a_user_who_tells_servers_different_things_is_stopped_and_pays_nothing(town, monkeypatch):
+    town.start()
+    public, other = town.learn(SMALL), town.learn(SMALL)
+    for changed in ({"queries": 1}, {"model": other["id"]}, {"more": "words"}):
+        with monkeypatch.context() as patched:
+            tell_different_jobs(patched, **changed)
+            with pytest.raises(MpcError, match="not asked the same question"):
+                predict(town.config("ann"), public, QUERIES[:2])
+    assert left(town, "ann") == [100, 100, 100]
+    assert len(predict(town.config("ann"), public, QUERIES[:2])) == 2
+
+
+def test_servers_that_keep_different_models_under_one_name_do_not_answer(town):
+    town.start()
+    public = town.learn(SMALL)
+    store = store_of(town.running[1].config)
+    stored = store.load(public["id"])
+    (town.running[1].config.models / f"{public['id']}.shares").unlink()
+    store.save(
+        public["id"], {**stored.public, "params": {**stored.public["params"], "epsilon": 3.0}}, stored.model(None)
+    )
+    with pytest.raises(MpcError, match="not asked the same question"):
+        predict(town.config("ann"), public, QUERIES[:2])
+    assert left(town, "ann") == [100, 100, 100]
+
+
+def test_a_trainer_cannot_put_a_model_in_anothers_place_and_nothing_is_spent(town, monkeypatch):
+    town.start()
+    monkeypatch.setattr("privet.consortium.servers.jobs.secrets.token_hex", lambda n: "ab" * n)
+    public = town.learn(SMALL)
+    spent = [server.ledger.spent for server in town.running]
+    with pytest.raises(MpcError, match="already has a hidden model of this name"):
+        train(town.config("trainer"), "HiddenTreeClassifier", {**SMALL, "epsilon": 1.0}, hidden=True)
+    assert [server.ledger.spent for server in town.running] == spent
+    assert [store_of(server.config).load(public["id"]).public["params"]["epsilon"] for server in town.running] == [
+        2
+    ] * 3
+
+
+def test_what_may_have_been_answered_is_paid_for_also_where_a_server_fails_at_the_end(town, monkeypatch):
+    town.start()
+    public = town.learn(SMALL)
+    real = ReplicatedEngine.agree
+
+    def agree(engine, said):
+        real(engine, said)
+        if said == b"answered" and engine.party == 2:
+            raise MpcError("lost. The run has ended.")
+
+    monkeypatch.setattr(ReplicatedEngine, "agree", agree)
+    with pytest.raises(MpcError):
+        predict(town.config("bob"), public, QUERIES[:3])
+    assert left(town, "bob") == [2, 2, 2]  # two servers' shares are an answer
+
+
+def test_an_answer_to_another_model_than_the_file_describes_is_an_error(town):
+    town.start()
+    public = town.learn(SMALL)
+    schema = Schema(SCHEMA.features, classes=[*SCHEMA.classes, "perhaps"], label=SCHEMA.label).to_dict()
+    with pytest.raises(MpcError, match="answer has the wrong length"):
+        predict(town.config("ann"), {**public, "schema": schema}, QUERIES[:2])
+
+
+@pytest.mark.parametrize("kind", ["users", "owners"])
+def test_two_of_one_name_are_refused(tmp_path, kind):
+    town = Town(tmp_path)
+    path = tmp_path / "server0.toml"
+    old, new = ("bob", "ann") if kind == "users" else ("bank", "hospital")
+    path.write_text(path.read_text().replace(f'name = "{old}"', f'name = "{new}"'))
+    with pytest.raises(PrivetError, match=rf"two of \[\[{kind}\]\] have the name '{new}'"):
+        town.config("server0")
+
+
+def test_several_users_at_once_are_answered_one_after_the_other(town):
+    town.start()
+    public = town.learn()
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(predict, town.config(name), public, QUERIES[:2]) for name in ("ann", "bob", "ann")]
+        answers = [each.result() for each in asked]
+    assert all((answer == answers[0]).all() for answer in answers)
+
+
+def test_owners_of_columns_say_so_in_their_files(tmp_path):
+    town = Town(tmp_path, columns={"hospital": (["colour"], False), "bank": (["age"], True)})
+    table = town.tables[1]
+    table.to_csv(tmp_path / "records.csv", index=False)  # each reads its own columns of it, and nothing else
+    town.start()
+    try:
+        programs = [
+            subprocess.Popen([*PRIVET, "share", str(tmp_path / f"{name}.toml"), str(tmp_path / "records.csv")])
+            for name in OWNERS
+        ]
+        public = train(town.config("trainer"), "HiddenTreeClassifier", PARAMS, hidden=True, seed=5)
+        assert [program.wait(300) for program in programs] == [0, 0]
+        expected = HiddenTreeClassifier(**PARAMS)
+        expected._complete = True
+        coins = CutMechanisms(np.random.default_rng(5))
+        expected.fit_curator(
+            MemoryCurator(table[["age", "colour"]], table.bought, SCHEMA, ledger=Ledger(9), mechanisms=coins)
+        )
+        assert (predict(town.config("ann"), public, QUERIES) == expected.predict(QUERIES)).all()
+        with pytest.raises(MpcError, match="train with --hidden"):
+            train(town.config("trainer"), "PrivateTreeClassifier", {"epsilon": 1.0})
+    finally:
+        town.stop()
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"bank": (["age"], True)}, "all have"),
+        ({"hospital": ([], True), "bank": (["age"], False)}, "at least one"),
+        ({"hospital": (["colour"], "no"), "bank": (["age"], True)}, "true or false"),
+    ],
+)
+def test_files_of_columns_are_checked(tmp_path, columns, message):
+    with pytest.raises(PrivetError, match=message):
+        Town(tmp_path, columns=columns).config("server0")
+
+
+def test_mpyc_does_not_serve_and_says_so(tmp_path):
+    town = Town(tmp_path, engine="mpyc")
+    town.start()
+    try:
+        with pytest.raises(MpcError, match='engine = "replicated" in every'):
+            train(town.config("trainer"), "HiddenTreeClassifier", PARAMS, hidden=True)
+    finally:
+        town.stop()

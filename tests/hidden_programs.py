@@ -1,0 +1,138 @@
+"""Three servers with rows on shares, for tests: as threads in this process, or as processes with TLS."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cryptography")
+
+from privet import Categorical, HiddenTreeClassifier, Ledger, MemoryCurator, Numeric, Schema
+from privet.consortium.net.loopback import run_threads
+from privet.curators.hidden import HiddenCurator
+from privet.curators.owners.mpc_owner import ColumnOwner, Owner, one_hot
+from privet.curators.row_owners import RowOwners
+from privet.privacy.joint import SeededCoins
+from privet.privacy.truncated_geometric import CutMechanisms
+from privet.shares.mesh import QueueLine
+
+SCHEMA = Schema(
+    features={
+        "age": Numeric(0, 20, integer=True),
+        "colour": Categorical(["r", "g", "b"]),
+        "size": Numeric(0, 1),
+        "sex": Categorical(["f", "m"], other=False),
+    },
+    classes=["no", "yes", "perhaps"],
+)
+
+
+def table(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.empty((n, 4), dtype=object)
+    X[:, 0] = rng.integers(0, 21, n)
+    X[:, 1] = rng.choice(["r", "g", "b", "other"], n)
+    X[:, 2] = rng.random(n)
+    X[:, 3] = rng.choice(["f", "m"], n)
+    y = np.where(X[:, 0].astype(int) > 12, "yes", np.where(X[:, 1] == "r", "perhaps", "no"))
+    return X, np.where(rng.random(n) < 0.1, "no", y)
+
+
+def learner(**options):
+    return HiddenTreeClassifier(**{"epsilon": 3.0, "n_values": 4, "branches": "values", **options})
+
+
+def queries_of(X, schema, shape):
+    held = MemoryCurator(X, [schema.classes[0]] * len(X), schema)
+    held.grid(shape.grid)
+    return one_hot(held, len(X)).astype(np.int64)
+
+
+KINDS = [
+    {"max_depth": 2},
+    {"max_depth": 3, "branches": "thresholds"},
+    {"max_depth": 1, "branches": "thresholds"},
+    {"max_depth": 3, "variant": "published", "labels": "report_noisy_max"},
+    {"max_depth": 2, "branches": "thresholds", "variant": "published"},
+    {"max_depth": 1, "variant": "published", "labels": "exponential"},
+]
+
+
+def on_shares(program, owners, schema, *, most_records, columns=None, seed=None, meshes=None, ring_bits=64, law="cut"):
+    """What ``program(curator, engine)`` returns on each of three servers that these owners serve."""
+    lines = [[QueueLine.pair() for _ in range(3)] for _ in owners]
+
+    def serve(engine):
+        mine = [owner[engine.party][0] for owner in lines]
+        try:
+            asked = RowOwners(engine, mine, schema, most_records, columns)
+            coins = None if seed is None else SeededCoins(seed)
+            curator = CountingOnShares(schema, engine, asked, coins=coins, ledger=Ledger(math.inf), law=law)
+            answer = program(curator, engine)
+            asked.done()
+            return answer
+        finally:
+            for line in mine:
+                line.close()
+
+    with ThreadPoolExecutor(len(owners)) as pool:
+        served = [pool.submit(owner.serve, [ends[1] for ends in own]) for owner, own in zip(owners, lines)]
+        results = run_threads(serve, meshes=meshes, ring_bits=ring_bits)
+        for each in served:
+            each.result()
+    return results
+
+
+def horizontally(X, y, schema, parts):
+    return [Owner(X[rows], y[rows], schema) for rows in np.array_split(np.arange(len(y)), parts)]
+
+
+def vertically(X, y, schema, groups):
+    """One owner for each group of features; the first also has the labels."""
+    names = list(schema.names)
+    return [
+        ColumnOwner(X[:, [names.index(name) for name in group]], y if i == 0 else None, schema, group)
+        for i, group in enumerate(groups)
+    ]
+
+
+def in_the_open(model, X, y, schema, seed):
+    """The same model grown in the open from the same coins, asked about every node; and the counts on its way."""
+    model._complete = True
+    mechanisms = CutMechanisms(np.random.default_rng(seed))
+    curator = CountingInTheOpen(X, y, schema, ledger=Ledger(math.inf), mechanisms=mechanisms)
+    model.fit_curator(curator)
+    return model, curator.counts
+
+
+class CountingInTheOpen(MemoryCurator):
+    """Notes the class counts of all nodes of every level that is made."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.counts = []
+
+    def split(self, splits):
+        made = super().split(splits)
+        self.counts.append(np.array(self._totals([child for children in made.values() for child in children])))
+        return made
+
+
+class CountingOnShares(HiddenCurator):
+    """The same, on shares, which a test may open."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.counts = []
+
+    def split(self, splits):
+        made = super().split(splits)
+        level, _ = self._places[next(iter(made.values()))[0]]
+        if level.totals is not None:  # of hidden choices
+            self.counts.append(self._engine.open(level.totals))
+        return made
+
+
+def same(counts, others):
+    return len(counts) == len(others) and all((one == other).all() for one, other in zip(counts, others))
