@@ -1,9 +1,12 @@
 """Every estimator by name: found, made with checked parameters, or refused with what to do."""
 
 import pytest
+from sklearn.base import is_classifier, is_regressor
 
 import privet
 from privet import Numeric, Schema
+from privet.algorithms import baselines
+from privet.algorithms.base import PrivateEstimator
 from privet.algorithms.registry import DEFAULTS, MODELS, SET_ELSEWHERE, find, grown_of, make, model_class, parameters
 from privet.errors import PrivetError, SchemaError
 
@@ -56,3 +59,20 @@ def test_what_a_model_has_grown_is_its_tree_or_its_forest():
     assert grown_of(tree) is tree.tree_
     forest = make("DPDFClassifier", schema=SCHEMA, epsilon=10.0).fit(X, y)
     assert grown_of(forest) is forest.forest_
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_name_says_what_it_predicts(name):
+    model = model_class(name)()
+    assert is_classifier(model) == name.endswith("Classifier") == (model._task == "classification")
+    assert is_regressor(model) == name.endswith("Regressor") == (model._task == "regression")
+
+
+def test_every_estimator_that_can_be_imported_by_name_is_registered():
+    exported = {
+        name
+        for module in (privet, baselines)
+        for name in module.__all__
+        if isinstance(kind := getattr(module, name), type) and issubclass(kind, PrivateEstimator)
+    }
+    assert exported == set(MODELS)

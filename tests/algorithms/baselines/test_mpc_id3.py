@@ -47,7 +47,7 @@ def test_without_noise_the_rule_is_found_and_the_receipt_says_infinity():
 
 def on_rows(make, X, y, seed=None):
     pytest.importorskip("cryptography")
-    sys.path.insert(0, str(Path(__file__).parents[2] / "hidden"))
+    sys.path.insert(0, str(Path(__file__).parents[2] / "consortium" / "hidden"))
     from hidden_programs import horizontally, on_shares
 
     def program(curator, engine):
