@@ -14,7 +14,7 @@ from privet.consortium.federated.party import CANNOT_ANSWER
 from privet.consortium.federated.wire import unpack
 from privet.consortium.servers.config import TRAINER
 from privet.consortium.servers.service import CLIENTS, Server
-from privet.curators.base import Tally
+from privet.questions.tally import Tally
 from privet.curators.memory import MemoryCurator
 from privet.curators.owners.mpc_owner import Owner
 from privet.errors import FederatedError, MpcError

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
-from privet.curators.base import Step, Tally
+from privet.questions.tally import Step, Tally
 from privet.privacy import sensitivity
 from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.privacy.mechanisms import SeededMechanisms, mechanisms

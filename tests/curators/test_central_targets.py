@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema, SchemaError
-from privet.curators.base import Tally
+from privet.questions.tally import Tally
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.laws import log_geometric
 from privet.privacy.mechanisms import mechanisms, selection_scale

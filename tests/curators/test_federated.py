@@ -14,7 +14,7 @@ from privet import Ledger, Numeric, Schema
 from privet.consortium.federated.channel import Overheard, in_process
 from privet.consortium.federated.curator import federated_curator
 from privet.consortium.federated.wire import unpack
-from privet.curators.base import Tally
+from privet.questions.tally import Tally
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError
 from privet.privacy.event import add_up, spending
 from privet.privacy.laws import log_geometric_shares, log_skellam

@@ -13,7 +13,7 @@ pytest.importorskip("cryptography")
 
 from privet import Categorical, Ledger, Numeric, PrivateTreeClassifier, Schema
 from privet.consortium.net.loopback import run_threads
-from privet.curators.base import Tally
+from privet.questions.tally import Tally
 from privet.curators.memory import MemoryCurator
 from privet.curators.mpc import MpcCurator, Owners
 from privet.curators.owners.mpc_owner import Owner

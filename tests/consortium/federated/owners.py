@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from privet import Categorical, FederatedCurator, Ledger, Numeric, Schema
-from privet.curators.base import Tally
+from privet.questions.tally import Tally
 from privet.curators.memory import MemoryCurator
 from privet.privacy.event import add_up
 from privet.privacy.receipt import Receipt

@@ -17,7 +17,7 @@ from privet.consortium.federated.journal import Journal
 from privet.consortium.federated.masking import join_seeds, mask, pair_seed, unmasked
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.wire import numbers_of, pack, unpack
-from privet.curators.base import Tally
+from privet.questions.tally import Tally
 from privet.errors import FederatedError
 
 NAMES = tuple(f"party{i}" for i in range(5))

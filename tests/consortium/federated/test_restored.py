@@ -15,7 +15,7 @@ from privet.consortium.federated.masking import unmasked
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt
 from privet.consortium.federated.wire import pack, unpack
-from privet.curators.base import Tally
+from privet.questions.tally import Tally
 from privet.errors import FederatedError
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
