@@ -21,8 +21,8 @@ from privet.consortium.federated.identity import Identity, certified
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.service import open_party, train
 from privet.consortium.federated.signed import SignedReceipt
-from privet.questions.tally import Tally
 from privet.privacy.receipt import Receipt
+from privet.questions.tally import Tally
 
 NAMES = ("general", "mercy", "north")
 

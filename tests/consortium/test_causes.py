@@ -14,10 +14,10 @@ from privet.consortium.federated.party import CANNOT_ANSWER
 from privet.consortium.federated.wire import unpack
 from privet.consortium.servers.config import TRAINER
 from privet.consortium.servers.service import CLIENTS, Server
-from privet.questions.tally import Tally
 from privet.curators.memory import MemoryCurator
 from privet.curators.owners.mpc_owner import Owner
 from privet.errors import FederatedError, MpcError
+from privet.questions.tally import Tally
 from privet.shares.mesh import QueueLine
 
 SECRET = "the record with age 17 and income 54321"

@@ -14,7 +14,6 @@ from privet import Ledger, Numeric, Schema
 from privet.consortium.federated.channel import Overheard, in_process
 from privet.consortium.federated.curator import federated_curator
 from privet.consortium.federated.wire import unpack
-from privet.questions.tally import Tally
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError
 from privet.privacy.event import add_up, spending
 from privet.privacy.laws import log_geometric_shares, log_skellam
@@ -23,6 +22,7 @@ from privet.privacy.scores import CorrectCount, Gini
 from privet.privacy.zcdp import rho_within
 from privet.questions.candidates import Candidates
 from privet.questions.multiway import attributes
+from privet.questions.tally import Tally
 from privet.tree.public_splits import public_splits
 
 TERMS = [

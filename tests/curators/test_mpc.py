@@ -13,7 +13,6 @@ pytest.importorskip("cryptography")
 
 from privet import Categorical, Ledger, Numeric, PrivateTreeClassifier, Schema
 from privet.consortium.net.loopback import run_threads
-from privet.questions.tally import Tally
 from privet.curators.memory import MemoryCurator
 from privet.curators.mpc import MpcCurator, Owners
 from privet.curators.owners.mpc_owner import Owner
@@ -24,6 +23,7 @@ from privet.privacy.truncated_geometric import CutMechanisms
 from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.questions.multiway import attributes
+from privet.questions.tally import Tally
 from privet.shares.mesh import QueueLine, Queues
 from privet.tree.public_splits import public_splits
 

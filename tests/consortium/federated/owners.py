@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 
 from privet import Categorical, FederatedCurator, Ledger, Numeric, Schema
-from privet.questions.tally import Tally
 from privet.curators.memory import MemoryCurator
 from privet.privacy.event import add_up
 from privet.privacy.receipt import Receipt
 from privet.questions.grid import public_grid
 from privet.questions.split import Split
+from privet.questions.tally import Tally
 
 SCHEMA = Schema(
     features={"age": Numeric(0, 20, integer=True), "colour": Categorical(["r", "g", "b"]), "size": Numeric(0, 1)},
@@ -39,9 +39,9 @@ def tables(n_owners=5, n=40):
 
 
 def together(owners, schema=SCHEMA):
-    """A curator that has all owners' records in one place."""
+    """The desk of a curator that has all owners' records in one place."""
     X, y = (np.concatenate(parts) for parts in zip(*owners))
-    return MemoryCurator(X, y, schema, ledger=Ledger(math.inf))
+    return MemoryCurator(X, y, schema, ledger=Ledger(math.inf)).open()
 
 
 @contextmanager
@@ -61,9 +61,10 @@ def fit(channel, budget, limit=None, **terms):
 
 def begun(channel, budget, limit=None, **terms):
     curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(math.inf), **terms)
-    curator.grid(GRID)
-    root = curator.root(limit or budget)
-    curator.tally({root: Tally(TABLES)}, budget)
+    desk = curator.open()
+    desk.grid(GRID)
+    root = desk.root(limit or budget)
+    desk.tally({root: Tally(TABLES)}, budget)
     return curator, root
 
 

@@ -17,8 +17,8 @@ from privet.consortium.federated.journal import Journal
 from privet.consortium.federated.masking import join_seeds, mask, pair_seed, unmasked
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.wire import numbers_of, pack, unpack
-from privet.questions.tally import Tally
 from privet.errors import FederatedError
+from privet.questions.tally import Tally
 
 NAMES = tuple(f"party{i}" for i in range(5))
 TENTH = Fraction(1, 10)

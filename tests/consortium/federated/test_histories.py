@@ -11,8 +11,8 @@ from privet.consortium.federated.coordinator import Coordinator
 from privet.consortium.federated.masking import unmasked
 from privet.consortium.federated.terms import history_after
 from privet.consortium.federated.wire import pack, unpack
-from privet.questions.tally import Tally
 from privet.questions.codec import grid_words, schema_digest, tally_words
+from privet.questions.tally import Tally
 
 N_CELLS = GRID.features[0].n_cells
 ALMOST_ALL = bytes(N_CELLS - 1) + b"\1"

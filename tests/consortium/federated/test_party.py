@@ -13,9 +13,9 @@ from privet.consortium.federated.journal import Journal
 from privet.consortium.federated.party import CANNOT_ANSWER, Party
 from privet.consortium.federated.terms import PROTOCOL, Terms
 from privet.consortium.federated.wire import pack, unpack
-from privet.questions.tally import Tally
 from privet.errors import BudgetError, FederatedError
 from privet.privacy.zcdp import rho_of, rho_within
+from privet.questions.tally import Tally
 
 HALF = Fraction(1, 2)
 

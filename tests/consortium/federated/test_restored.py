@@ -15,8 +15,8 @@ from privet.consortium.federated.masking import unmasked
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt
 from privet.consortium.federated.wire import pack, unpack
-from privet.questions.tally import Tally
 from privet.errors import FederatedError
+from privet.questions.tally import Tally
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
 TENTH = Fraction(1, 10)

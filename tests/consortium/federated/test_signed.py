@@ -12,10 +12,10 @@ from privet.consortium.federated.channel import InProcess, in_process
 from privet.consortium.federated.identity import Identity
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt, lists_all
-from privet.questions.tally import Tally
 from privet.errors import FederatedError
 from privet.privacy.event import Event, add_up
 from privet.privacy.receipt import Receipt
+from privet.questions.tally import Tally
 
 HALF = Fraction(1, 2)
 
