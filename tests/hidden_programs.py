@@ -10,8 +10,8 @@ pytest.importorskip("cryptography")
 
 from privet import Categorical, HiddenTreeClassifier, Ledger, MemoryCurator, Numeric, Schema
 from privet.consortium.net.loopback import run_threads
-from privet.curators.hidden import HiddenCurator
-from privet.curators.owners.mpc_owner import ColumnOwner, Owner, one_hot
+from privet.curators.hidden import HiddenCurator, HiddenRoom
+from privet.curators.owners.mpc_owner import ColumnOwner, Owner, query_cells
 from privet.curators.row_owners import RowOwners
 from privet.privacy.joint import SeededCoins
 from privet.privacy.truncated_geometric import CutMechanisms
@@ -44,9 +44,7 @@ def learner(**options):
 
 
 def queries_of(X, schema, shape):
-    held = MemoryCurator(X, [schema.classes[0]] * len(X), schema)
-    held.grid(shape.grid)
-    return one_hot(held, len(X)).astype(np.int64)
+    return query_cells(X, schema, shape.grid).astype(np.int64)
 
 
 KINDS = [
@@ -113,25 +111,37 @@ class CountingInTheOpen(MemoryCurator):
         super().__init__(*args, **kwargs)
         self.counts = []
 
-    def split(self, splits):
-        made = super().split(splits)
-        self.counts.append(np.array(self._totals([child for children in made.values() for child in children])))
-        return made
+    def room(self):
+        room = super().room()
+        split = room.split
+
+        def noted(splits):
+            made = split(splits)
+            self.counts.append(room.totals([child for family in made for child in family]))
+            return made
+
+        room.split = noted
+        return room
 
 
 class CountingOnShares(HiddenCurator):
-    """The same, on shares, which a test may open."""
+    """The same, on shares, which a test may open: of the levels that hidden choices make."""
 
     def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
         self.counts = []
+        super().__init__(*args, **kwargs)
 
-    def split(self, splits):
-        made = super().split(splits)
-        level, _ = self._places[next(iter(made.values()))[0]]
-        if level.totals is not None:  # of hidden choices
-            self.counts.append(self._engine.open(level.totals))
-        return made
+    @property
+    def room(self):
+        counts = self.counts
+
+        class Counting(HiddenRoom):
+            def split_hidden(self, splits):
+                made = super().split_hidden(splits)
+                counts.append(self._engine.open(made[0][0].level.totals))
+                return made
+
+        return Counting
 
 
 def same(counts, others):

@@ -6,6 +6,7 @@ import numpy as np
 
 from privet import Ledger, MemoryCurator
 from privet.audit.scripted import ScriptedMechanisms
+from privet.curators.desk import QUESTIONS, STRUCTURE
 from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Node
@@ -34,14 +35,21 @@ class Listening(MemoryCurator):
         self.choices: list[Asked] = []
         self.scales: list[float] = []
 
-    def choose(self, candidates, score, budget, *, mechanism="permute_and_flip", hidden=False):
-        if candidates:
-            self.choices.append(Asked(tuple(candidates.values()), score, mechanism, self._focus))
-        return super().choose(candidates, score, budget, mechanism=mechanism, hidden=hidden)
+    def open(self):
+        desk = super().open()
+        choose, noise = desk.choose, desk.noise
 
-    def noise(self, values, scale):
-        self.scales += [scale] * np.size(values)
-        return super().noise(values, scale)
+        def chosen(candidates, score, budget, *, mechanism="permute_and_flip", hidden=False):
+            if candidates:
+                self.choices.append(Asked(tuple(candidates.values()), score, mechanism, desk._room._range))
+            return choose(candidates, score, budget, mechanism=mechanism, hidden=hidden)
+
+        def noised(values, scale):
+            self.scales += [scale] * np.size(values)
+            return noise(values, scale)
+
+        desk.choose, desk.noise = chosen, noised
+        return desk
 
 
 def listened(model, X, y, schema, **options):
@@ -58,48 +66,53 @@ def laws(model, X, y, schema):
     return mechanisms.laws
 
 
-QUESTIONS = ("tally", "choose", "choose_each", "owner_sum", "quantiles", "target_quantiles", "peek")
-STRUCTURE = ("parts", "copies", "samples", "focus", "advance")
-
-
-class Recording(MemoryCurator):
-    """Answers as ever; ``asked`` are the names of the questions, and of the structure that not every curator has.
-
-    A question about no node is none. ``able`` is what it says that it can answer.
-    """
+class Able(MemoryCurator):
+    """Answers what it is said to be able to, as if its room implemented no more."""
 
     def __init__(self, *args, able=None, **options):
         super().__init__(*args, **options)
-        self.asked: set[str] = set()
-        self._inside = False
         if able is not None:
             self.capabilities = frozenset(able)
 
-    def root(self, limit=float("inf"), currency="epsilon"):
-        if currency == "rho":
-            self.asked.add("zcdp")
-        return self._from_outside(super().root, limit, currency)
-
-    def _from_outside(self, ask, *args, **options):
-        """Whatever this curator asks itself to answer is nobody's need."""
-        inside, self._inside = self._inside, True
-        try:
-            return ask(*args, **options)
-        finally:
-            self._inside = inside
+    def open(self):
+        desk = super().open()
+        desk.capabilities = self.capabilities
+        return desk
 
 
-def _recorded(name):
-    plain = getattr(MemoryCurator, name)
-
-    def ask(self, *args, **options):
-        about = next(iter([*args, *options.values()]))
-        if not self._inside and (isinstance(about, float | Node) or len(about)):
-            self.asked.add(name)
-        return self._from_outside(plain, self, *args, **options)
-
-    return ask
+RECORDED = QUESTIONS + tuple(name for name in STRUCTURE if name != "noise")
+"""Noise on numbers that are told already is asked for by variants that say so with ``peek``."""
 
 
-for _name in QUESTIONS + STRUCTURE:
-    setattr(Recording, _name, _recorded(_name))
+class Recording(Able):
+    """Answers as ever; ``asked`` are the names of the questions, and of the structure that not every curator has.
+
+    A question about no node is none.
+    """
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.asked: set[str] = set()
+
+    def open(self):
+        desk = super().open()
+        for name in RECORDED:
+            setattr(desk, name, self._recorded(name, getattr(desk, name)))
+        root = desk.root
+
+        def rooted(limit=float("inf"), currency="epsilon"):
+            if currency == "rho":
+                self.asked.add("zcdp")
+            return root(limit, currency)
+
+        desk.root = rooted
+        return desk
+
+    def _recorded(self, name, plain):
+        def ask(*args, **options):
+            about = next(iter([*args, *options.values()]))
+            if isinstance(about, float | Node) or len(about):
+                self.asked.add(name)
+            return plain(*args, **options)
+
+        return ask

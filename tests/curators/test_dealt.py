@@ -146,8 +146,6 @@ class Heavy(Owner):
         whole[:, 0] *= 276
         return whole
 
-    _answers = {**Owner._answers, "rows": _rows}  # noqa: RUF012
-
 
 def grow(model):
     return lambda curator, engine: model.fit_curator(curator).privacy_.spent

@@ -14,7 +14,6 @@ from privet import Ledger, Numeric, Schema
 from privet.consortium.federated.channel import Overheard, in_process
 from privet.consortium.federated.curator import federated_curator
 from privet.consortium.federated.wire import unpack
-from privet.curators.base import Tally
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError
 from privet.privacy.event import add_up, spending
 from privet.privacy.laws import log_geometric_shares, log_skellam
@@ -23,6 +22,7 @@ from privet.privacy.scores import CorrectCount, Gini
 from privet.privacy.zcdp import rho_within
 from privet.questions.candidates import Candidates
 from privet.questions.multiway import attributes
+from privet.questions.tally import Tally
 from privet.tree.public_splits import public_splits
 
 TERMS = [
@@ -33,26 +33,31 @@ TERMS = [
 ]
 
 
-def federated(owners=None, schema=SCHEMA, *, ledger=None, seed=None, limit=math.inf, delta=None, **terms):
+def asking(owners=None, schema=SCHEMA, *, ledger=None, seed=None, limit=math.inf, delta=None, **terms):
     channel = in_process(owners or tables(), schema, seed=seed, limit=limit, delta=delta)
     return federated_curator(schema, channel, ledger=ledger, delta=delta, **terms)
+
+
+def federated(*args, **options):
+    """The desk of a curator of several owners."""
+    return asking(*args, **options).open()
 
 
 def both(program, **terms):
     """What a program gets from the federated curator and from one of all records."""
     answers = []
-    for curator in (federated(**terms), together(tables())):
-        curator.grid(GRID)
-        answers.append(program(curator, curator.root()))
+    for desk in (federated(**terms), together(tables())):
+        desk.grid(GRID)
+        answers.append(program(desk, desk.root()))
     return answers
 
 
 @pytest.mark.parametrize("terms", TERMS)
 def test_sums_without_noise_are_those_of_all_records(terms):
-    def program(curator, root):
-        children = curator.split({root: TABLES[1]})[root]
-        one = curator.tally({root: Tally(TABLES), children[0]: Tally(by_class=False)}, NO_NOISE)
-        again = curator.tally(dict.fromkeys(curator.copies(children[1], 2), Tally(TABLES[:1])), NO_NOISE)
+    def program(desk, root):
+        children = desk.split({root: TABLES[1]})[root]
+        one = desk.tally({root: Tally(TABLES), children[0]: Tally(by_class=False)}, NO_NOISE)
+        again = desk.tally(dict.fromkeys(desk.copies(children[1], 2), Tally(TABLES[:1])), NO_NOISE)
         return [*one.values(), *again.values()]
 
     for ours, central in zip(*both(program, **terms)):
@@ -63,12 +68,12 @@ def test_sums_without_noise_are_those_of_all_records(terms):
 def test_sums_over_owners_add_up_what_each_has_alone():
     own = []
     for each in tables():
-        curator = together([each])
-        curator.grid(GRID)
-        own.append(curator.owner_sum({curator.root(): TABLES}, "least_impurity", NO_NOISE))
-    curator = federated()
-    curator.grid(GRID)
-    (ours,) = curator.owner_sum({curator.root(): TABLES}, "least_impurity", NO_NOISE).values()
+        desk = together([each])
+        desk.grid(GRID)
+        own.append(desk.owner_sum({desk.root(): TABLES}, "least_impurity", NO_NOISE))
+    desk = federated()
+    desk.grid(GRID)
+    (ours,) = desk.owner_sum({desk.root(): TABLES}, "least_impurity", NO_NOISE).values()
     np.testing.assert_array_equal(ours, sum(next(iter(each.values())) for each in own))
 
 
@@ -80,9 +85,9 @@ def test_every_owner_chooses_for_itself(options, splits):
     score = CorrectCount() if options.get("labelled") else Gini()
     allowed = np.arange(len(splits)) % 3 > 0 if not options else None
     candidates = Candidates(splits, 3, allowed, **options)
-    curator = federated()
-    curator.grid(GRID)
-    chosen = curator.choose_each({curator.root(): candidates}, score, NO_NOISE)
+    desk = federated()
+    desk.grid(GRID)
+    chosen = desk.choose_each({desk.root(): candidates}, score, NO_NOISE)
     alone = []
     for each in tables():
         own = together([each])
@@ -96,9 +101,9 @@ def test_targets_are_summed_within_their_focus():
     schema = Schema({"x": Numeric(0, 1)}, target=(0, 10))
     rng = np.random.default_rng(0)
     owners = [(rng.random((30, 1)), rng.uniform(0, 10, 30)) for _ in range(3)]
-    curator, central = federated(owners, schema, tolerated_colluders=0), together(owners, schema)
+    desk, central = federated(owners, schema, tolerated_colluders=0), together(owners, schema)
     answers = []
-    for each in (curator, central):
+    for each in (desk, central):
         root = each.root()
         each.focus(2.0, 5.0)
         answers.append(each.tally({root: Tally(measure="target")}, Fraction(10**13))[root])
@@ -108,11 +113,11 @@ def test_targets_are_summed_within_their_focus():
 @pytest.mark.parametrize(("terms", "shape"), [({"tolerated_colluders": 1}, 5 / 4), ({"tolerated_colluders": 3}, 5 / 2)])
 def test_the_noise_of_a_sum_has_the_law_of_all_shares(terms, shape):
     """Chi-squared over 30 sums of 200 cells; a false alarm in one of ten million runs."""
-    curator = federated([(X[:0], y[:0]) for X, y in tables()], **terms)
-    curator.grid(GRID)
-    root = curator.root()
+    desk = federated([(X[:0], y[:0]) for X, y in tables()], **terms)
+    desk.grid(GRID)
+    root = desk.root()
     asked = Tally(TABLES * 3)
-    noise = np.concatenate([curator.tally({root: asked}, Fraction(3))[root].ravel() for _ in range(30)])
+    noise = np.concatenate([desk.tally({root: asked}, Fraction(3))[root].ravel() for _ in range(30)])
     law = np.exp(log_geometric_shares(np.arange(-7, 8), 2.0, shape))
     expected = np.append(law, 1 - law.sum()) * len(noise)
     seen = np.append([(noise == k).sum() for k in range(-7, 8)], (np.abs(noise) > 7).sum())
@@ -122,12 +127,12 @@ def test_the_noise_of_a_sum_has_the_law_of_all_shares(terms, shape):
 @pytest.mark.parametrize(("seed", "terms", "shape"), [(None, {}, 5 / 4), (1, {"tolerated_colluders": 3}, 5 / 2)])
 def test_in_rho_the_noise_of_a_sum_has_the_law_of_all_shares_of_skellam_noise(seed, terms, shape):
     """Chi-squared over 30 sums of 200 cells; a false alarm in one of ten million runs."""
-    curator = federated([(X[:0], y[:0]) for X, y in tables()], delta=1e-6, seed=seed, **terms)
-    curator.grid(GRID)
-    root = curator.root(math.inf, "rho")
+    desk = federated([(X[:0], y[:0]) for X, y in tables()], delta=1e-6, seed=seed, **terms)
+    desk.grid(GRID)
+    root = desk.root(math.inf, "rho")
     asked = Tally(TABLES * 3)
-    noise = np.concatenate([curator.tally({root: asked}, Fraction(1, 3))[root].ravel() for _ in range(30)])
-    scale = curator.ledger.events[-1].scale
+    noise = np.concatenate([desk.tally({root: asked}, Fraction(1, 3))[root].ravel() for _ in range(30)])
+    scale = desk.ledger.events[-1].scale
     assert 3 < scale < 4.1  # sqrt(6) / sqrt(2 / 3) is 3; noise of so small a scale pays for being discrete
     law = np.exp(log_skellam(np.arange(-9, 10), scale, shape))
     expected = np.append(law, 1 - law.sum()) * len(noise)
@@ -137,15 +142,16 @@ def test_in_rho_the_noise_of_a_sum_has_the_law_of_all_shares_of_skellam_noise(se
 
 @pytest.mark.parametrize("terms", [*TERMS, {"tolerated_colluders": 4}])
 def test_budgets_in_rho_are_charged_here_and_at_every_owner_who_sign_them(terms):
-    curator = federated(delta=1e-6, limit=1, **terms)
-    curator.grid(GRID)
+    curator = asking(delta=1e-6, limit=1, **terms)
+    desk = curator.open()
+    desk.grid(GRID)
     rho = rho_within(Fraction(1), Fraction(1, 10**6), True)
-    root = curator.root(rho, "rho")
-    children = curator.split({root: TABLES[1]})[root]
-    curator.tally({root: Tally(TABLES)}, rho / 2)
-    curator.owner_sum(dict.fromkeys(children, TABLES), "least_impurity", rho / 2)
+    root = desk.root(rho, "rho")
+    children = desk.split({root: TABLES[1]})[root]
+    desk.tally({root: Tally(TABLES)}, rho / 2)
+    desk.owner_sum(dict.fromkeys(children, TABLES), "least_impurity", rho / 2)
     with pytest.raises(BudgetError):
-        curator.tally({children[0]: Tally()}, rho / 100)
+        desk.tally({children[0]: Tally()}, rho / 100)
     mechanism = "gaussian" if terms.get("noise") == "own" else "skellam_shares"
     assert {event.mechanism for event in curator.ledger.events} == {mechanism}
     events, delta = tuple(curator.ledger.events), Fraction(1, 10**6)
@@ -158,62 +164,62 @@ def test_budgets_in_rho_are_charged_here_and_at_every_owner_who_sign_them(terms)
 
 def test_a_level_is_charged_once_here_and_at_every_owner():
     channel = in_process(tables(3), SCHEMA, limit=Fraction(1))
-    curator = federated_curator(SCHEMA, channel, ledger=Ledger(1))
-    curator.grid(GRID)
-    root = curator.root(Fraction(1))
-    children = curator.split({root: TABLES[1]})[root]
-    curator.tally(dict.fromkeys(children, Tally(TABLES)), Fraction(1, 2))
-    curator.choose_each(dict.fromkeys(children, Candidates(public_splits(GRID), 3)), Gini(), Fraction(1, 2))
+    desk = federated_curator(SCHEMA, channel, ledger=Ledger(1)).open()
+    desk.grid(GRID)
+    root = desk.root(Fraction(1))
+    children = desk.split({root: TABLES[1]})[root]
+    desk.tally(dict.fromkeys(children, Tally(TABLES)), Fraction(1, 2))
+    desk.choose_each(dict.fromkeys(children, Candidates(public_splits(GRID), 3)), Gini(), Fraction(1, 2))
     with pytest.raises(BudgetError):
-        curator.tally({children[0]: Tally()}, Fraction(1, 100))
-    assert curator.ledger.spent == 1
+        desk.tally({children[0]: Tally()}, Fraction(1, 100))
+    assert desk.ledger.spent == 1
     for party in channel._parties.values():
         assert party._member.ledger.spent == 1
 
 
 def test_a_receipt_says_how_noise_was_drawn_and_verifies():
-    curator = federated(ledger=Ledger(1), tolerated_colluders=1, tolerated_dropouts=1)
-    curator.grid(GRID)
-    curator.tally({curator.root(Fraction(1)): Tally(TABLES)}, Fraction(1))
-    (event,) = curator.ledger.events
+    desk = federated(ledger=Ledger(1), tolerated_colluders=1, tolerated_dropouts=1)
+    desk.grid(GRID)
+    desk.tally({desk.root(Fraction(1)): Tally(TABLES)}, Fraction(1))
+    (event,) = desk.ledger.events
     assert event.mechanism == "geometric_shares"
-    receipt = Receipt(Fraction(1), Fraction(1), Fraction(0), (), curator.trust, (event,))
+    receipt = Receipt(Fraction(1), Fraction(1), Fraction(0), (), desk.trust, (event,))
     assert receipt.verify()
     assert "any 1 colluding owners, with up to 1 of them missing" in receipt.trust
-    assert not curator.void
+    assert not desk.void
 
 
 @pytest.mark.parametrize("seed", [None, 3])
 def test_parts_hold_every_record_once_and_pay_in_parallel(seed):
-    curator = federated(seed=seed, ledger=Ledger(math.inf))
-    curator.grid(GRID)
-    root = curator.root()
-    parts = curator.parts(root, 4)
-    whole = curator.tally({root: Tally(TABLES)}, NO_NOISE)[root]
-    each = curator.tally(dict.fromkeys(parts, Tally(TABLES)), NO_NOISE)
+    desk = federated(seed=seed, ledger=Ledger(math.inf))
+    desk.grid(GRID)
+    root = desk.root()
+    parts = desk.parts(root, 4)
+    whole = desk.tally({root: Tally(TABLES)}, NO_NOISE)[root]
+    each = desk.tally(dict.fromkeys(parts, Tally(TABLES)), NO_NOISE)
     np.testing.assert_array_equal(sum(each.values()), whole)
-    assert curator.ledger.spent == 2 * NO_NOISE
+    assert desk.ledger.spent == 2 * NO_NOISE
     sizes = [own[: GRID.features[0].n_cells].sum() for own in each.values()]
     # Each of the 200 records is dealt by itself: 50 to a part, give or take six standard errors, and not equally.
     assert all(abs(size - 50) < 6 * math.sqrt(200 * 3 / 16) for size in sizes)
 
 
 def test_it_says_what_it_cannot_answer():
-    curator = federated()
-    curator.grid(GRID)
-    root = curator.root()
+    desk = federated()
+    desk.grid(GRID)
+    root = desk.root()
     for ask in (
-        lambda: curator.choose({root: Candidates(public_splits(GRID), 3)}, Gini(), Fraction(1)),
-        lambda: curator.quantiles(root, [0], [Fraction(1, 2)], Fraction(1)),
-        lambda: curator.peek([root]),
-        lambda: curator.tally({root: Tally(measure="gradient")}, Fraction(1)),
-        lambda: curator.noise(np.zeros(1, np.int64), 1.0),
+        lambda: desk.choose({root: Candidates(public_splits(GRID), 3)}, Gini(), Fraction(1)),
+        lambda: desk.quantiles(root, [0], [Fraction(1, 2)], Fraction(1)),
+        lambda: desk.peek([root]),
+        lambda: desk.tally({root: Tally(measure="gradient")}, Fraction(1)),
+        lambda: desk.noise(np.zeros(1, np.int64), 1.0),
     ):
         with pytest.raises(CapabilityError):
             ask()
     with pytest.raises(LeakError):
-        curator.tally({federated().root(): Tally()}, Fraction(1))
-    assert not curator.ledger.events
+        desk.tally({federated().root(): Tally()}, Fraction(1))
+    assert not desk.ledger.events
 
 
 @pytest.mark.parametrize(
@@ -233,10 +239,10 @@ def test_terms_that_protect_nobody_are_refused(owners, terms, message):
 def test_seeds_make_the_same_answers_and_void_the_receipt():
     answers = []
     for seed in (5, 5, 6):
-        curator = federated(seed=seed)
-        curator.grid(GRID)
-        answers.append(curator.tally({curator.root(): Tally(TABLES)}, Fraction(1)).popitem()[1].tolist())
-        assert curator.void == ("random_state: the noise can be reproduced",)
+        desk = federated(seed=seed)
+        desk.grid(GRID)
+        answers.append(desk.tally({desk.root(): Tally(TABLES)}, Fraction(1)).popitem()[1].tolist())
+        assert desk.void == ("random_state: the noise can be reproduced",)
     assert answers[0] == answers[1] != answers[2]
 
 
@@ -245,11 +251,11 @@ def test_the_wire_shows_masked_numbers_only(terms):
     """Without noise, so that only masks hide the counts: all 64 bits of what an owner sends look random."""
     overheard = []
     channel = Overheard(in_process(tables(), SCHEMA), lambda name, asked, said: overheard.append((asked, said)))
-    curator = federated_curator(SCHEMA, channel, ledger=Ledger(math.inf), **terms)
-    curator.grid(GRID)
-    root = curator.root()
+    desk = federated_curator(SCHEMA, channel, ledger=Ledger(math.inf), **terms).open()
+    desk.grid(GRID)
+    root = desk.root()
     for _ in range(30):
-        curator.tally({root: Tally(TABLES)}, NO_NOISE)
+        desk.tally({root: Tally(TABLES)}, NO_NOISE)
     blobs = [unpack(said)[1] for asked, said in overheard if unpack(asked)[0]["do"] == "ask"]
     numbers = np.frombuffer(b"".join(blobs), dtype="<u8")
     assert len(numbers) > 5_000
@@ -260,9 +266,9 @@ def test_the_wire_shows_masked_numbers_only(terms):
 
 def test_empty_owners_are_owners_too():
     X, y = table(10)
-    curator = federated([(X, y), (X[:0], y[:0]), (X[:0], y[:0])])
-    curator.grid(GRID)
-    (counts,) = curator.tally({curator.root(): Tally()}, NO_NOISE).values()
+    desk = federated([(X, y), (X[:0], y[:0]), (X[:0], y[:0])])
+    desk.grid(GRID)
+    (counts,) = desk.tally({desk.root(): Tally()}, NO_NOISE).values()
     assert counts.sum() == 10
 
 
@@ -272,9 +278,9 @@ def test_bytes_do_not_depend_on_the_records():
         overheard = []
         channel = in_process([table(n, seed) for seed in range(3)], SCHEMA)
         channel = Overheard(channel, lambda name, asked, said, into=overheard: into.append((len(asked), len(said))))
-        curator = federated_curator(SCHEMA, channel, ledger=Ledger(math.inf))
-        curator.grid(GRID)
-        curator.tally({curator.root(): Tally(TABLES)}, Fraction(1))
+        desk = federated_curator(SCHEMA, channel, ledger=Ledger(math.inf)).open()
+        desk.grid(GRID)
+        desk.tally({desk.root(): Tally(TABLES)}, Fraction(1))
         sizes.append([(asked, said) for asked, said in overheard[3:]])
     # Signatures of keys differ by a byte or two, in the question that carries them.
     assert {said for each in sizes for _, said in each} == {sizes[0][0][1]}

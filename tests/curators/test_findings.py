@@ -8,16 +8,29 @@ to be refused is none, as long as both tables are refused in the same words.
 import sys
 import threading
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from privet import BudgetError, Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, PrivetError, Schema
+from privet import (
+    BudgetError,
+    Categorical,
+    LeakError,
+    Ledger,
+    MemoryCurator,
+    Numeric,
+    PrivateTreeClassifier,
+    PrivetError,
+    Schema,
+)
+from privet.curators.desk import Desk
+from privet.curators.records import Records
+from privet.curators.room import CountingRoom
+from privet.privacy.scope import Scope
 from privet.privacy.scores import CorrectCount, Gini
 from privet.questions.candidates import Candidates
-from privet.questions.grid import Grid, public_grid
+from privet.questions.grid import Cells, Grid, public_grid
 from privet.questions.multiway import Multiway
 from privet.questions.split import Split
 from privet.questions.tally import Tally
@@ -85,71 +98,80 @@ def told(attack, curator, epsilon=10**9):
     raise AssertionError("an attack that tells nothing")
 
 
-def claimed_grid(schema, cuts, **claims):
-    """A grid whose cells are said to be other than the cuts make them, as far as a grid lets one say such things.
-
-    ``claims`` says for each feature whether, or how often, it has a cell for missing values.
-    """
-    try:
-        from privet.questions.grid import Cells
-    except ImportError:
-        return Grid(schema, [cuts.get(name) for name in schema.names])
-    plain = {cells.name: cells for cells in public_grid(schema, 4).features}
-    for name, own in cuts.items():
-        special = claims.get(name, schema.features[name].missing)
-        plain[name] = Cells(name, np.array(own, dtype=float), len(own) + 1 + special, special)
-    return Grid(tuple(plain.values()))
+def claimed_grid(schema, cuts):
+    """A grid with these cuts, and none elsewhere: what its cells are follows, so nothing else can be said of it."""
+    plain = [cuts.get(name, [] if isinstance(own, Numeric) else None) for name, own in schema.features.items()]
+    return Grid(schema, plain)
 
 
-def leaks(number):
-    return pytest.mark.xfail(strict=True, reason=f"finding {number}")
+def as_it_was(schema, cuts, **claims):
+    """The same as grids used to be made: cell by cell, with as many cells as somebody said."""
+    cells = [Cells(name, np.array(own), len(own) + 1 + claims[name], claims[name]) for name, own in cuts.items()]
+    return Grid(tuple(cells))
+
+
+def the_same(attack, one, other, schema=SCHEMA):
+    """What an attack is told by either of two tables that differ in one record."""
+    first, second = (told(attack, curator_of(table, schema)) for table in (one, other))
+    assert first == second
+    return first
 
 
 # -- 1 -----------------------------------------------------------------------------------------------------------------
 
 
-def is_somebody_above(cut):
+def is_somebody_above(cut, made):
     """Whether a record lies above a cut, asked by a split of cells that are not there: free."""
 
     def attack(curtain, start, budget):
-        curtain.grid(claimed_grid(SCHEMA, {"income": [cut]}, income=-1))
+        curtain.grid(made({"income": [cut]}))
         curtain.split({start: Split(0, bytes(1))})
         return "nobody"
 
     return attack
 
 
-@leaks(1)
-def test_a_grid_cannot_claim_fewer_cells_than_its_cuts_make():
+@pytest.mark.parametrize("cut", [800_000.0, 100_000.0])
+def test_a_grid_cannot_claim_fewer_cells_than_its_cuts_make(cut):
     """A split raised an IndexError if and only if somebody earned more than the cut: bisection found the largest income
     to the cent, for nothing."""
     rich, rest = people(income=900_000.0)
-    for cut in (800_000.0, 100_000.0):
-        assert told(is_somebody_above(cut), curator_of(rich)) == told(is_somebody_above(cut), curator_of(rest))
+    honest = is_somebody_above(cut, lambda cuts: claimed_grid(SCHEMA, cuts))
+    assert "every cell of its feature" in the_same(honest, rich, rest)
+    assert "nobody" not in the_same(is_somebody_above(cut, lambda cuts: as_it_was(SCHEMA, cuts, income=-1)), rich, rest)
 
 
-@leaks(1)
 def test_one_record_is_in_one_cell_of_a_table_whatever_the_grid_claims():
     """Features with fewer cells than cuts overflow into the next one's: all of a record's values were counted in one
     cell, at the price of one."""
     names = [f"x{i}" for i in range(30)]
     schema = Schema({name: Numeric(0, 1) for name in names}, classes=["n", "y"])
     X, y = np.ones((5, 30)), np.array(["y"] * 5)
+    cuts = {name: np.linspace(0.1, 0.9, 30 - 1 - i) for i, name in enumerate(names)}
 
-    def attack(curtain, start, budget):
-        cuts = {name: np.linspace(0.1, 0.9, 30 - 1 - i) for i, name in enumerate(names)}
-        curtain.grid(claimed_grid(schema, cuts, **{name: -len(own) for name, own in cuts.items()}))
+    def one_cell(curtain, start, budget):
+        curtain.grid(as_it_was(schema, cuts, **{name: -len(own) for name, own in cuts.items()}))
         return curtain.tally({start: Tally((Split(29, bytes(1)),))}, PAID)[start].tolist()
 
-    with_it, without = (told(attack, curator_of(table, schema)) for table in ((X, y), (X[1:], y[1:])))
-    if isinstance(with_it, str):
-        assert with_it == without
-    else:
-        assert np.abs(np.array(with_it) - np.array(without)).sum() <= 1
+    assert "Error" in the_same(one_cell, (X, y), (X[1:], y[1:]), schema)
+
+    def last_feature(curtain, start, budget):
+        curtain.grid(claimed_grid(schema, cuts))
+        return curtain.tally({start: Tally((Split(29, bytes(1)),))}, PAID)[start]
+
+    with_it, without = (told(last_feature, curator_of(table, schema)) for table in ((X, y), (X[1:], y[1:])))
+    assert np.abs(with_it - without).sum() == 1
 
 
-@leaks(1)
-def test_a_coordinator_cannot_claim_fewer_cells_either():
+OLD_FEATURES = [
+    {"name": "income", "cuts": [800_000.0], "n_cells": 1, "special": -1},
+    {"name": "age", "cuts": [50.0], "n_cells": 3, "special": True},
+    {"name": "sex", "cuts": None, "n_cells": 3, "special": True},
+]
+
+
+@pytest.mark.parametrize("features", [OLD_FEATURES, [[800_000.0], [50.0], None]])
+def test_a_coordinator_cannot_claim_fewer_cells_either(features):
     """The same by messages, to a party that has next to nothing left to spend."""
     pytest.importorskip("cryptography")
     from privet import FederatedCurator
@@ -157,23 +179,16 @@ def test_a_coordinator_cannot_claim_fewer_cells_either():
 
     def said(table):
         others = [people(20)[0], people(30)[0]]
-        curator = FederatedCurator(SCHEMA, in_process([table, *others], SCHEMA, limit=0.001))
-        coordinator = curator.coordinator
+        channel = in_process([table, *others], SCHEMA, limit=0.001)
+        coordinator = FederatedCurator(SCHEMA, channel).coordinator
         coordinator.tell(do="root", node=0, limit="1/2000", currency="epsilon")
-        features = [
-            {"name": "income", "cuts": [800_000.0], "n_cells": 1, "special": -1},
-            {"name": "age", "cuts": [50.0], "n_cells": 3, "special": True},
-            {"name": "sex", "cuts": None, "n_cells": 3, "special": True},
-        ]
         coordinator.tell(do="grid", features=features)
         coordinator.tell(do="split", splits=[[0, 0, "00", [1]]])
         asked = {"tables": [[]], "asked": [[0, 0, True, "records", 0]]}
         question = {"do": "tally", "asked": asked, "budgets": ["1/4000"], "currencies": ["epsilon"]}
-        try:
+        with pytest.raises(PrivetError) as refused:
             coordinator.sum(question, 2, 2**60)
-        except PrivetError as error:
-            return str(error)
-        return "answered"
+        return str(refused.value)
 
     rich, rest = people(income=900_000.0)
     assert said(rich) == said(rest)
@@ -182,53 +197,49 @@ def test_a_coordinator_cannot_claim_fewer_cells_either():
 # -- 2 -----------------------------------------------------------------------------------------------------------------
 
 
-@leaks(2)
 def test_a_grid_cannot_leave_out_the_cell_of_missing_values():
     """To set such a grid, which is free, raised an error if and only if some record had a missing value."""
+    strict = Schema(dict(SCHEMA.features) | {"age": Numeric(0, 100)}, classes=SCHEMA.classes)
 
-    def attack(curtain, start, budget):
-        curtain.grid(claimed_grid(SCHEMA, {"age": [50.0]}, age=False))
-        return "nobody"
+    def setting(made):
+        def attack(curtain, start, budget):
+            curtain.grid(made())
+            return "nobody"
+
+        return attack
 
     unknown, rest = people(age=float("nan"))
-    assert told(attack, curator_of(unknown)) == told(attack, curator_of(rest))
+    assert the_same(setting(lambda: claimed_grid(SCHEMA, {"age": [50.0]})), unknown, rest) == "nobody"
+    assert "the schema's features" in the_same(setting(lambda: claimed_grid(strict, {"age": [50.0]})), unknown, rest)
+    assert "Error" in the_same(setting(lambda: as_it_was(SCHEMA, {"age": [50.0]}, age=False)), unknown, rest)
 
 
 # -- 3 -----------------------------------------------------------------------------------------------------------------
 
 
-@leaks(3)
-def test_an_endless_cut_does_not_make_a_quantile_exact():
+@pytest.mark.parametrize("cut", [float("inf"), float("nan"), 1e300])
+def test_an_endless_cut_does_not_make_a_quantile_exact(cut):
     """The width beside such a cut was infinite, its prior the smallest integer, and its score wrapped around, unless as
-    many records lay below the cut as above: then it did not. So one record decided each answer, for a thousandth. With
-    noise the two tables differ in all of forty answers with a chance far below 1e-6."""
+    many records lay below the cut as above: then it did not. So one record decided each answer, for a thousandth."""
     n = 40
     X = pd.DataFrame({"income": np.repeat([20_000.0, 70_000.0], n // 2), "age": 30.0, "sex": "f"})
     y = np.array(["y"] * n)
 
     def attack(curtain, start, budget):
-        curtain.grid(claimed_grid(SCHEMA, {"income": [50_000.0, float("inf")]}))
+        curtain.grid(claimed_grid(SCHEMA, {"income": [50_000.0, cut]}))
         return [curtain.quantiles(start, [0], [Fraction(1, 2)], LITTLE)[0][0] for _ in range(40)]
 
-    with_it, without = (told(attack, curator_of(table)) for table in ((X, y), (X.iloc[:-1], y[:-1])))
-    if isinstance(with_it, str):
-        assert with_it == without
-    else:
-        assert set(with_it) & set(without)
+    assert "inside its range" in the_same(attack, (X, y), (X.iloc[:-1], y[:-1]))
 
 
 # -- 4 -----------------------------------------------------------------------------------------------------------------
 
 
-@leaks(4)
-def test_a_hidden_choice_that_the_curator_never_made_splits_nothing():
-    """A choice on shares is a row of zeros and a one. A row of a made-up choice may hold 100,000: the children's
-    counts, paid for as if a record were one, had it a hundred thousand times over."""
+def hidden_counts(made_up):
+    """The largest count below a split by a choice that ``made_up`` makes of a curtain, a node and a forged table."""
     pytest.importorskip("cryptography")
-    sys.path.insert(0, str(Path(__file__).parents[1] / "consortium" / "hidden"))
     from hidden_programs import horizontally, on_shares
-    from privet.curators.hidden import HiddenChoice
-    from privet.questions.shape import shape_of
+    from privet.tree.hidden_shape import shape_of
 
     schema = Schema({"sex": Categorical(["f", "m"], other=False)}, classes=["n", "y"])
     X, y = np.array([["f"]] * 3 + [["m"]] * 2, dtype=object), np.array(["y"] * 3 + ["n"] * 2)
@@ -238,80 +249,133 @@ def test_a_hidden_choice_that_the_curator_never_made_splits_nothing():
         def attack(curtain, start, budget):
             curtain.grid(shape.grid)
             table = engine.constant(np.full((1, len(shape.splits)), 100_000))
-            made_up = HiddenChoice.of(Candidates(shape.splits, 2), table, 0)
-            children = curtain.split({start: made_up})[start]
+            choice = made_up(curtain, start, Candidates(shape.splits, 2), table)
+            children = curtain.split({start: choice})[start]
             return max(
                 int(np.abs(counts).max()) for counts in curtain.tally(dict.fromkeys(children, Tally()), PAID).values()
             )
 
         return told(attack, curator, epsilon=10**7)
 
-    for said in on_shares(program, horizontally(X, y, schema, 2), schema, most_records=8):
-        assert isinstance(said, str) or said <= 5
+    return on_shares(program, horizontally(X, y, schema, 2), schema, most_records=8)
+
+
+def test_a_hidden_choice_that_the_curator_never_made_splits_nothing():
+    """A choice on shares is a row of zeros and a one. A row of a made-up choice may hold 100,000: the children's
+    counts, paid for as if a record were one, had it a hundred thousand times over."""
+
+    def forged(curtain, start, options, table):
+        from privet.curators.hidden import HiddenChoice
+
+        return HiddenChoice(table, 0)
+
+    assert all("that they were made for" in said for said in hidden_counts(forged))
+
+
+def test_a_hidden_choice_whose_table_was_changed_splits_as_it_was_made():
+    def tampered(curtain, start, options, table):
+        choice = curtain.choose({start: options}, CorrectCount(), Fraction(1), hidden=True)[start]
+        choice.table = table
+        return choice
+
+    said = hidden_counts(tampered)
+    assert all(isinstance(counts, int) and 1 <= counts <= 5 for counts in said), said
+
+
+@pytest.mark.parametrize("row", [1, -1, 10**6])
+def test_a_hidden_choice_of_another_row_splits_nothing(row):
+    def moved(curtain, start, options, table):
+        choice = curtain.choose({start: options}, CorrectCount(), Fraction(1), hidden=True)[start]
+        choice.row = row
+        return choice
+
+    assert all("that they were made for" in said for said in hidden_counts(moved))
 
 
 # -- 5 -----------------------------------------------------------------------------------------------------------------
 
 
-@leaks(5)
 def test_splits_cannot_be_changed_once_they_were_checked():
     """Arrays of a checked list of splits stayed writable: a run of cells could be made to reach into the next feature,
     and a record counted twice."""
     splits = public_splits(public_grid(SCHEMA, 4))
-    before = [splits.split(i) for i in range(len(splits))]
-    try:
+    with pytest.raises(ValueError, match="read-only"):
         splits.last[0] += 1
-    except (AttributeError, TypeError, ValueError):
-        return
-    try:
-        assert [splits.split(i) for i in range(len(splits))] == before
-    finally:
-        splits.last[0] -= 1  # it is kept and shared: others must not see it
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        splits.last.setflags(write=True)
+    with pytest.raises(AttributeError):
+        splits.last = splits.last + 1
 
 
-@leaks(5)
 def test_a_splits_parts_are_its_own():
     """A part that was an array could be changed between the check and the count."""
     part = np.zeros(4, dtype=np.uint8)
-    try:
-        split = Split(0, part)
-    except (PrivetError, TypeError):
-        return
+    split = Split(0, part)
     part[3] = 9
-    assert bytes(split.part) == bytes(4)
+    assert split.part == bytes(4)
 
 
-@leaks(5)
 def test_a_list_of_splits_of_a_callers_own_kind_never_sees_a_count():
     """A subclass of Multiway was handed the exact histogram, to say what the children of its splits are."""
     seen = []
 
-    class Spy(Multiway):
+    def subclassed(grid):
+        class Spy(Multiway):
+            def children(self, histogram):
+                seen.append(histogram.copy())
+                return super().children(histogram)
+
+        return Spy(grid, (Split(2, bytes([0, 1, 1])),), np.zeros(1))
+
+    class Alike:
+        """Everything that a list of splits has, but not one."""
+
+        def __init__(self, grid):
+            self.grid, self.splits = grid, (Split(2, bytes([0, 1, 1])),)
+            self.log_prior, self.n_children = np.zeros(1), np.array([2])
+
+        def __len__(self):
+            return 1
+
         def children(self, histogram):
             seen.append(histogram.copy())
-            return super().children(histogram)
+            return histogram
 
-    def attack(curtain, start, budget):
-        curtain.grid(grid := public_grid(SCHEMA, 4))
-        spy = Spy(grid, (Split(2, bytes([0, 1, 1])),), np.zeros(1))
-        return str(curtain.choose({start: Candidates(spy, 2)}, Gini(), LITTLE))
+    for kind in (subclassed, Alike):
 
-    told(attack, curator_of(people()[0]))
+        def attack(curtain, start, budget, kind=kind):
+            curtain.grid(grid := public_grid(SCHEMA, 4))
+            return str(curtain.choose({start: Candidates(kind(grid), 2)}, Gini(), LITTLE))
+
+        assert "Error" in told(attack, curator_of(people()[0]))
     assert not seen
 
 
-@leaks(5)
 def test_a_score_of_a_callers_own_making_never_sees_a_count():
     """A score is a value, and its method could be replaced by one that keeps what it is handed."""
     seen = []
 
-    def attack(curtain, start, budget):
-        curtain.grid(grid := public_grid(SCHEMA, 4))
-        score = Gini()
-        score.__dict__["of"] = lambda counts: seen.append(counts.copy()) or Gini().of(counts)
-        return str(curtain.choose({start: Candidates(public_splits(grid), 2)}, score, LITTLE))
+    class Spy:
+        lemma, sensitivity, monotone = "gini", 0, True
 
-    told(attack, curator_of(people()[0]))
+        def of(self, counts):
+            seen.append(counts.copy())
+            return Gini().of(counts)
+
+    def replaced():
+        score = Gini()
+        object.__setattr__(score, "of", lambda counts: seen.append(counts.copy()) or Gini().of(counts))
+        return score
+
+    for made in (Spy, replaced):
+
+        def attack(curtain, start, budget, made=made):
+            curtain.grid(grid := public_grid(SCHEMA, 4))
+            return str(curtain.choose({start: Candidates(public_splits(grid), 2)}, made(), LITTLE))
+
+        curator = curator_of(people()[0])
+        told(attack, curator)
+        assert all(event.sensitivity == Gini().sensitivity for event in curator.ledger.events)
     assert not seen
 
 
@@ -360,10 +424,10 @@ def tally_for_a_cheap_fraction(curtain, start):
 @pytest.mark.parametrize(
     "ask",
     [
-        pytest.param(tally_of_many, marks=leaks(5)),
-        pytest.param(choice_for_a_fickle_budget, marks=leaks(5)),
+        tally_of_many,
+        choice_for_a_fickle_budget,
         tally_for_a_fickle_budget,
-        pytest.param(tally_for_a_cheap_fraction, marks=leaks(5)),
+        tally_for_a_cheap_fraction,
     ],
 )
 def test_what_is_charged_is_what_the_noise_is_made_for(ask):
@@ -384,18 +448,37 @@ def test_what_is_charged_is_what_the_noise_is_made_for(ask):
             assert event.sensitivity >= len(answers[0]) / 2
 
 
-@leaks(5)
 def test_nothing_exact_can_be_reached_from_what_an_algorithm_is_handed():
     """The object that an algorithm was handed had the exact counts as a method, with a receipt of 0 that verified."""
 
     def attack(curtain, start, budget):
         return np.asarray(curtain._totals([start])).tolist()
 
-    one, other = people()
-    assert told(attack, curator_of(one)) == told(attack, curator_of(other))
+    assert "AttributeError" in the_same(attack, *people())
 
 
-@leaks(5)
+def test_no_walk_over_the_attributes_of_a_curtain_or_a_node_leads_behind_it():
+    """From attribute to attribute, those of Python's own (with two underscores) aside: no sandbox is claimed."""
+    behind = (Desk, Ledger, Records, CountingRoom, MemoryCurator, Scope)
+
+    def attack(curtain, start, budget):
+        seen, waiting = {}, [curtain, start]
+        while waiting:
+            one = waiting.pop()
+            if id(one) in seen:
+                continue
+            seen[id(one)] = one
+            if isinstance(one, str | int | float | tuple | frozenset | dict | type | np.ndarray) or callable(one):
+                continue
+            names = [name for name in dir(one) if not name.startswith("__") and name != "most_records"]  # which is none
+            waiting += [getattr(one, name, None) for name in names]
+        return [type(one) for one in seen.values() if isinstance(one, behind)], len(seen)
+
+    found, n = told(attack, curator_of(people()[0]))
+    assert not found
+    assert n > 20
+
+
 def test_no_algorithm_can_raise_its_limit():
     """The ledger itself was at hand, and took a negative number for what others had spent."""
 
@@ -405,8 +488,10 @@ def test_no_algorithm_can_raise_its_limit():
         return curtain.tally({again: Tally()}, Fraction(500))[again].tolist()
 
     curator = curator_of(people()[0], limit=1)
-    told(attack, curator, epsilon=0.5)
-    assert curator.ledger.spent <= 1
+    assert "AttributeError" in told(attack, curator, epsilon=0.5)
+    assert curator.ledger.spent == 0
+    with pytest.raises(PrivetError):
+        curator.ledger.withhold(Fraction(-1000))
 
 
 # -- 6 -----------------------------------------------------------------------------------------------------------------
@@ -425,34 +510,42 @@ class Remembers(PrivateTreeClassifier):
         return super()._grow(curtain, start, budget / 4)
 
 
-@leaks(6)
 def test_a_fit_cannot_ask_about_the_nodes_of_another():
     """What was asked of an older node was charged to the ledger, and in no receipt: the fit that asked did not show it,
     and that of the older fit was written already."""
     curator = curator_of(people()[0])
     model = Remembers(epsilon=1, max_depth=1, n_records=40)
     stated = model.fit_curator(curator).privacy_.spent
-    try:
-        stated += model.fit_curator(curator).privacy_.spent
-    except PrivetError:
-        return
-    assert curator.ledger.spent <= stated
+    with pytest.raises(LeakError, match="This fit has ended"):
+        model.fit_curator(curator)
+    assert curator.ledger.spent == stated
+
+
+def test_nor_by_its_own_curtain():
+    curator, kept = curator_of(people()[0]), []
+
+    def attack(curtain, start, budget):
+        kept.append(start)
+        return str(curtain.tally({kept[0]: Tally()}, LITTLE))
+
+    assert "Error" not in told(attack, curator)
+    assert "not of this fit" in told(attack, curator)
+    assert curator.ledger.spent == LITTLE
 
 
 # -- 7 -----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(strict=False, reason="finding 7: a race, which is lost nearly always")
 def test_a_grid_that_another_thread_sets_waits_for_the_question():
     """While one thread counted the smaller of two siblings, another set a grid: the larger one was then its parent's
     counts on the old grid less its sibling's on the new, and no longer what the noise was made for."""
     (X, y), _ = people(400)
-    curator = curator_of((X, y))
+    desk = curator_of((X, y)).open()
     cuts = (20_000.0, 60_000.0)
-    grids = [claimed_grid(SCHEMA, {"income": [cut], "age": [50.0]}) for cut in cuts]
+    grids = [claimed_grid(SCHEMA, {"income": [cut]}) for cut in cuts]
     table = Tally((Split(0, bytes([0, 1])),), by_class=False)
-    curator.grid(grids[0])
-    root = curator.root()
+    desk.grid(grids[0])
+    root = desk.root()
     right = [
         [[low := int((X.income[X.sex == sex] <= cut).sum()), int((X.sex == sex).sum()) - low] for cut in cuts]
         for sex in "fm"
@@ -462,7 +555,7 @@ def test_a_grid_that_another_thread_sets_waits_for_the_question():
     def set_grids():
         while not stopped.is_set():
             for grid in grids:
-                curator.grid(grid)
+                desk.grid(grid)
 
     setter = threading.Thread(target=set_grids)
     often = sys.getswitchinterval()
@@ -470,9 +563,9 @@ def test_a_grid_that_another_thread_sets_waits_for_the_question():
     try:
         setter.start()
         for _ in range(2000):
-            curator.tally({root: table}, PAID)
-            children = curator.split({root: Split(2, bytes([0, 1, 1]))})[root]
-            answers = curator.tally(dict.fromkeys(children, table), PAID)
+            desk.tally({root: table}, PAID)
+            children = desk.split({root: Split(2, bytes([0, 1, 1]))})[root]
+            answers = desk.tally(dict.fromkeys(children, table), PAID)
             assert all(answers[child].tolist() in own for child, own in zip(children, right))
     finally:
         stopped.set()
@@ -483,7 +576,6 @@ def test_a_grid_that_another_thread_sets_waits_for_the_question():
 # -- 8 -----------------------------------------------------------------------------------------------------------------
 
 
-@leaks(8)
 def test_a_ledger_inside_another_does_not_hide_what_is_spent():
     """A fit inside two ledgers was charged to the inner one: the outer, of 0.1, was left at 0."""
     X, y = people()[0]

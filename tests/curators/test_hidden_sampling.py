@@ -24,7 +24,7 @@ def opened(held, ask):
     X, y = table(N)
 
     def program(curator, engine):
-        return [engine.open(drawn) for drawn in ask(curator._owners)]
+        return [engine.open(drawn) for drawn in ask(curator.open()._room._owners)]
 
     if held == "horizontally":
         tables = on_shares(program, horizontally(X, y, SCHEMA, 2), SCHEMA, most_records=ROWS)[0]
@@ -74,19 +74,19 @@ def test_curators_use_what_was_drawn_and_nothing_else():
     X, y = table(100)
 
     def program(curator, engine):
-        drawn = []
+        desk, drawn = curator.open(), []
         for asked in ("parts", "samples"):
-            ask = getattr(curator._owners, asked)
+            ask = getattr(desk._room._owners, asked)
 
             def noted(*what, ask=ask):
                 drawn.append(ask(*what))
                 return drawn[-1]
 
-            setattr(curator._owners, asked, noted)
-        root = curator.root()
-        parts, samples = curator.parts(root, 3), curator.samples(root, 2, 4)
+            setattr(desk._room._owners, asked, noted)
+        root = desk.root()
+        parts, samples = desk.parts(root, 3), desk.samples(root, 2, 4)
         return [
-            (engine.open(curator._members(nodes)), engine.open(table))
+            (engine.open(desk._room._members([desk.held(node) for node in nodes])), engine.open(table))
             for nodes, table in ((parts, drawn[0]), (samples, drawn[1]))
         ]
 

@@ -13,7 +13,6 @@ pytest.importorskip("cryptography")
 
 from privet import Categorical, Ledger, Numeric, PrivateTreeClassifier, Schema
 from privet.consortium.net.loopback import run_threads
-from privet.curators.base import Tally
 from privet.curators.memory import MemoryCurator
 from privet.curators.mpc import MpcCurator, Owners
 from privet.curators.owners.mpc_owner import Owner
@@ -24,6 +23,7 @@ from privet.privacy.truncated_geometric import CutMechanisms
 from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.questions.multiway import attributes
+from privet.questions.tally import Tally
 from privet.shares.mesh import QueueLine, Queues
 from privet.tree.public_splits import public_splits
 
@@ -44,8 +44,8 @@ def table(n, seed=0):
     return X, np.where(rng.random(n) < 0.1, "no", y)
 
 
-def jointly(program, tables, *, schema=SCHEMA, most_records=1000, meshes=None, **options):
-    """What ``program(curator)`` returns on each of three servers that owners of these tables serve."""
+def jointly(program, tables, *, schema=SCHEMA, most_records=1000, meshes=None, fits=False, **options):
+    """What ``program(desk)``, or of the curator, returns on each of three servers that owners of these tables serve."""
     lines = [[QueueLine.pair() for _ in range(3)] for _ in tables]
     owners = [Owner(X, y, schema) for X, y in tables]
 
@@ -57,7 +57,7 @@ def jointly(program, tables, *, schema=SCHEMA, most_records=1000, meshes=None, *
             coins = None if seed is None else SeededCoins(seed)
             extra = {key: value for key, value in options.items() if key != "seed"}
             curator = MpcCurator(schema, engine, asked, coins=coins, ledger=Ledger(math.inf), **extra)
-            answer = program(curator)
+            answer = program(curator if fits else curator.open())
             asked.done()
             return answer
         finally:
@@ -72,47 +72,45 @@ def jointly(program, tables, *, schema=SCHEMA, most_records=1000, meshes=None, *
     return results
 
 
-def in_memory(program, tables, seed):
+def in_memory(program, tables, seed, fits=False):
     X, y = (np.concatenate(parts) for parts in zip(*tables))
     curator = MemoryCurator(
         X, y, SCHEMA, ledger=Ledger(math.inf), mechanisms=CutMechanisms(np.random.default_rng(seed))
     )
-    return program(curator)
+    return program(curator if fits else curator.open())
 
 
-def everything(curator):
+def everything(desk):
     """Tallies and choices of every kind, at the root and below."""
     grid = public_grid(SCHEMA, 8)
     splits = public_splits(grid)
-    curator.grid(grid)
-    root = curator.root()
+    desk.grid(grid)
+    root = desk.root()
     table_of = splits.split(0)
     answers = [
-        curator.tally({root: Tally()}, HALF)[root],
-        curator.tally({root: Tally(by_class=False)}, HALF)[root],
-        curator.tally({root: Tally((table_of, splits.split(9)))}, HALF)[root],
-        curator.tally({root: Tally((table_of,), by_class=False)}, HALF)[root],
+        desk.tally({root: Tally()}, HALF)[root],
+        desk.tally({root: Tally(by_class=False)}, HALF)[root],
+        desk.tally({root: Tally((table_of, splits.split(9)))}, HALF)[root],
+        desk.tally({root: Tally((table_of,), by_class=False)}, HALF)[root],
     ]
     chosen = []
     for score in (CorrectCount(), Gini(), Mixed(0), Mixed(100), Mixed(256)):
         for mechanism in ("permute_and_flip", "report_noisy_max"):
             options = Candidates(splits, 3, stop=True, stop_log_prior=1.5)
-            chosen.append(curator.choose({root: options}, score, HALF / 5, mechanism=mechanism)[root])
-    chosen.append(curator.choose({root: Candidates(attributes(grid), 3)}, Gini(), HALF)[root])
-    chosen.append(curator.choose({root: Candidates(None, 3, labelled=True, stop=True)}, CorrectCount(), HALF)[root])
+            chosen.append(desk.choose({root: options}, score, HALF / 5, mechanism=mechanism)[root])
+    chosen.append(desk.choose({root: Candidates(attributes(grid), 3)}, Gini(), HALF)[root])
+    chosen.append(desk.choose({root: Candidates(None, 3, labelled=True, stop=True)}, CorrectCount(), HALF)[root])
     few = np.arange(len(splits)) % 9 == 0
-    chosen.append(
-        curator.choose({root: Candidates(splits, 3, few)}, CorrectCount(), HALF, mechanism="exponential")[root]
-    )
-    children = curator.split({root: table_of})[root]
+    chosen.append(desk.choose({root: Candidates(splits, 3, few)}, CorrectCount(), HALF, mechanism="exponential")[root])
+    children = desk.split({root: table_of})[root]
     last = {
         child: Candidates(splits, 3, few if i else None, labelled=True, stop=True) for i, child in enumerate(children)
     }
     budgets = {child: HALF / (i + 1) for i, child in enumerate(children)}
-    chosen += curator.choose(last, CorrectCount(), budgets).values()
-    chosen += curator.choose({child: Candidates(splits, 3) for child in children}, Mixed(128), HALF).values()
-    copy = curator.copies(children[0], 2)[1]
-    answers += curator.tally({copy: Tally(), children[1]: Tally((table_of,))}, budgets | {copy: HALF}).values()
+    chosen += desk.choose(last, CorrectCount(), budgets).values()
+    chosen += desk.choose({child: Candidates(splits, 3) for child in children}, Mixed(128), HALF).values()
+    copy = desk.copies(children[0], 2)[1]
+    answers += desk.tally({copy: Tally(), children[1]: Tally((table_of,))}, budgets | {copy: HALF}).values()
     return [answer.tolist() for answer in answers], chosen
 
 
@@ -131,8 +129,8 @@ def fit(curator):
 
 def test_a_tree_trained_across_owners_is_the_central_tree_for_the_same_coins():
     tables = [table(400, 1), table(300, 2)]
-    expected, central = in_memory(fit, tables, seed=5)
-    results = jointly(fit, tables, seed=5)
+    expected, central = in_memory(fit, tables, seed=5, fits=True)
+    results = jointly(fit, tables, seed=5, fits=True)
     assert [text for text, _ in results] == [expected] * 3
     receipt = results[0][1]
     assert receipt.spent == central.spent
@@ -142,7 +140,7 @@ def test_a_tree_trained_across_owners_is_the_central_tree_for_the_same_coins():
 
 @pytest.mark.parametrize("law", ["cut", "dealt"])
 def test_a_tree_with_coins_that_nobody_knows_has_a_receipt_with_its_delta(law):
-    results = jointly(fit, [table(700, 1)], law=law)
+    results = jointly(fit, [table(700, 1)], law=law, fits=True)
     assert len({text for text, _ in results}) == 1
     receipt = results[0][1]
     assert receipt.verify()
@@ -154,37 +152,37 @@ def test_a_tree_with_coins_that_nobody_knows_has_a_receipt_with_its_delta(law):
 
 
 def test_questions_are_charged_first_and_a_refused_one_leaves_no_trace():
-    def program(curator):
+    def program(desk):
         grid = public_grid(SCHEMA, 8)
-        curator.grid(grid)
-        root = curator.root(Fraction(1))
+        desk.grid(grid)
+        root = desk.root(Fraction(1))
         told = []
-        tell = curator._owners.tell
-        curator._owners.tell = lambda do, **what: told.append(do) or tell(do, **what)
+        tell = desk._room._owners.tell
+        desk._room._owners.tell = lambda do, **what: told.append(do) or tell(do, **what)
         splits = public_splits(grid)
         for error, ask in (
-            (BudgetError, lambda: curator.tally({root: Tally()}, Fraction(2))),
-            (BudgetError, lambda: curator.tally({root: Tally()}, Fraction(1, 10**16))),
-            (CapabilityError, lambda: curator.choose({root: Candidates(splits, 3)}, Entropy(9), HALF)),
-            (LeakError, lambda: curator.choose({root: Candidates(splits, 2)}, Gini(), HALF)),
-            (MpcError, lambda: curator.choose({root: Candidates(splits, 3)}, Gini(), Fraction(1, 10**12))),
-            (CapabilityError, lambda: curator.peek([root])),
-            (CapabilityError, lambda: curator.quantiles(root, [0], [HALF], HALF)),
-            (CapabilityError, lambda: curator.choose({root: Candidates(splits, 3)}, Gini(), HALF, hidden=True)),
+            (BudgetError, lambda: desk.tally({root: Tally()}, Fraction(2))),
+            (BudgetError, lambda: desk.tally({root: Tally()}, Fraction(1, 10**16))),
+            (CapabilityError, lambda: desk.choose({root: Candidates(splits, 3)}, Entropy(9), HALF)),
+            (LeakError, lambda: desk.choose({root: Candidates(splits, 2)}, Gini(), HALF)),
+            (MpcError, lambda: desk.choose({root: Candidates(splits, 3)}, Gini(), Fraction(1, 10**12))),
+            (CapabilityError, lambda: desk.peek([root])),
+            (CapabilityError, lambda: desk.quantiles(root, [0], [HALF], HALF)),
+            (CapabilityError, lambda: desk.choose({root: Candidates(splits, 3)}, Gini(), HALF, hidden=True)),
         ):
             with pytest.raises(error):
                 ask()
-        return list(told), curator.ledger.spent, curator.ledger.events
+        return list(told), desk.ledger.spent, desk.ledger.events
 
     assert jointly(program, [table(10)]) == [([], 0, [])] * 3
 
 
 def test_parts_are_drawn_by_the_owners_and_pay_in_parallel():
-    def program(curator):
-        curator.grid(public_grid(SCHEMA, 8))
-        root = curator.root()
-        counts = curator.tally(dict.fromkeys(curator.parts(root, 3), Tally(by_class=False)), Fraction(20))
-        return [int(count[0]) for count in counts.values()], curator.ledger.spent
+    def program(desk):
+        desk.grid(public_grid(SCHEMA, 8))
+        root = desk.root()
+        counts = desk.tally(dict.fromkeys(desk.parts(root, 3), Tally(by_class=False)), Fraction(20))
+        return [int(count[0]) for count in counts.values()], desk.ledger.spent
 
     (counts, spent), *_ = jointly(program, [table(200), table(100)])
     assert sum(counts) == pytest.approx(300, abs=3)  # at epsilon 20 the noise is 0, but for a chance of 1e-8
@@ -201,20 +199,20 @@ def transcript(tables):
         get = mesh._get
         mesh._get = lambda sender, n, get=get, at=mesh.party: came[at].append(get(sender, n)) or came[at][-1]
 
-    def program(curator):
+    def program(desk):
         grid = public_grid(SCHEMA, 8)
-        curator.grid(grid)
-        ask = curator._owners.ask
+        desk.grid(grid)
+        ask = desk._room._owners.ask
 
         def noted(*words, **what):
             answer = ask(*words, **what)
-            came[curator._engine.party].append(answer.parts.tobytes())
+            came[desk._room._engine.party].append(answer.parts.tobytes())
             return answer
 
-        curator._owners.ask = noted
-        root = curator.root()
-        curator.choose({root: Candidates(public_splits(grid), 3, stop=True)}, Mixed(100), HALF)
-        curator.tally({root: Tally()}, HALF)
+        desk._room._owners.ask = noted
+        root = desk.root()
+        desk.choose({root: Candidates(public_splits(grid), 3, stop=True)}, Mixed(100), HALF)
+        desk.tally({root: Tally()}, HALF)
 
     jointly(program, tables, meshes=meshes)
     return [mesh.lengths for mesh in meshes], [b"".join(parts) for parts in came]
@@ -241,10 +239,10 @@ def test_an_owner_with_more_records_than_the_public_bound_leaves_before_it_share
 
 
 def test_servers_that_ask_different_questions_learn_nothing():
-    def program(curator):
-        curator.grid(public_grid(SCHEMA, 8))
-        root = curator.root()
-        return curator.tally({root: Tally(by_class=curator._engine.party == 0)}, HALF)
+    def program(desk):
+        desk.grid(public_grid(SCHEMA, 8))
+        root = desk.root()
+        return desk.tally({root: Tally(by_class=desk._room._engine.party == 0)}, HALF)
 
     with pytest.raises(MpcError):
         jointly(program, [table(50)])

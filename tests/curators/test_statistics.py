@@ -1,11 +1,9 @@
 """What owners compute alone: every table has its own least impurity, whatever its parts."""
 
 import numpy as np
-import pytest
 
-from privet import Categorical, LeakError, Numeric, Schema
-from privet.curators.statistics import owner_statistics, statistic_sensitivity
-from privet.privacy.fixed_point import ONE
+from privet import Categorical, Numeric, Schema
+from privet.curators.statistics import owner_statistics
 from privet.privacy.sensitivity import least_impurities
 from privet.questions.grid import even_grid
 from privet.questions.split import Split
@@ -27,11 +25,3 @@ def test_an_owner_without_records_adds_nothing():
     grid = even_grid(SCHEMA, 4)
     nothing = np.zeros((6, 2), dtype=np.int64)
     assert owner_statistics(nothing, grid, (Split(0, bytes([0, 1, 2, 3])),), classes=True).tolist() == [0]
-
-
-def test_a_statistic_costs_one_for_each_table_and_others_have_no_proof():
-    assert [statistic_sensitivity("least_impurity", n) for n in (1, 50)] == [ONE, 50 * ONE]
-    with pytest.raises(LeakError, match="is one of least_impurity, not 'mean'"):
-        statistic_sensitivity("mean", 1)
-    with pytest.raises(LeakError, match="at least one table"):
-        statistic_sensitivity("least_impurity", 0)

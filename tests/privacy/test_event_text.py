@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
-from privet.curators.base import Tally
 from privet.privacy.receipt import Receipt
 from privet.questions.grid import public_grid
+from privet.questions.tally import Tally
 from privet.tree.public_splits import public_splits
 
 SCHEMA = Schema({"age": Numeric(0, 90, integer=True), "sex": Categorical(["f", "m"])}, classes=["no", "yes"])

@@ -22,21 +22,6 @@ SPLITS = public_splits(public_grid(SCHEMA))
 masks = st.lists(st.booleans(), min_size=len(SPLITS), max_size=len(SPLITS)).map(np.array)
 
 
-def test_a_split_has_as_many_children_as_it_names():
-    assert Split(0, bytes([0, 2, 1])).n_children == 3
-
-
-@given(st.lists(st.booleans(), min_size=SPLITS.grid.n_cells, max_size=SPLITS.grid.n_cells).map(np.array))
-def test_a_split_is_allowed_where_both_sides_can_be_reached(reachable):
-    allowed = SPLITS.allowed_within(reachable)
-    offsets = SPLITS.grid.offsets
-    for i in range(len(SPLITS)):
-        f = SPLITS.feature[i]
-        here = reachable[offsets[f] : offsets[f + 1]]
-        left = SPLITS.left_cells(i)
-        assert allowed[i] == ((here & left).any() and (here & ~left).any())
-
-
 @settings(deadline=None)
 @given(st.none() | masks, st.booleans(), st.booleans(), st.floats(-5, 5), st.integers(1, 4))
 def test_candidates_are_numbered_alike_everywhere(allowed, labelled, stop, stop_log_prior, n_classes):
@@ -100,11 +85,44 @@ def test_candidates_of_several_children_are_numbered_alike_everywhere(allowed, l
 
 
 def test_more_labellings_than_are_sensible_are_refused():
-    options = Candidates(attributes(SPLITS.grid), 3, labelled=True)
     with pytest.raises(LeakError, match="and then the labels"):
-        len(options)
+        Candidates(attributes(SPLITS.grid), 3, labelled=True)
 
 
-def test_no_split_beyond_the_last():
-    with pytest.raises(IndexError):
-        SPLITS.left_cells(len(SPLITS))
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"splits": "splits"},
+        {"splits": SEVERAL.splits},
+        {"n_classes": -1},
+        {"n_classes": 2.0},
+        {"allowed": np.ones(3, bool)},
+        {"allowed": np.ones((4, 1), bool)},
+        {"allowed": "yes"},
+        {"labelled": 1},
+        {"stop": None},
+        {"stop_log_prior": 1e9},
+        {"stop_log_prior": -np.inf},
+        {"stop_log_prior": np.nan},
+        {"stop_log_prior": "nothing"},
+    ],
+)
+def test_what_are_no_candidates_cannot_be_made(wrong):
+    with pytest.raises(LeakError):
+        Candidates(**{"splits": SEVERAL, "n_classes": 3, **wrong})
+
+
+def test_which_are_allowed_is_copied():
+    allowed = np.ones(len(SPLITS), bool)
+    options = Candidates(SPLITS, 3, allowed)
+    allowed[:] = False
+    assert len(options) == len(SPLITS)
+
+
+def test_a_choice_is_named_by_what_it_is_among():
+    kinds = [(SPLITS, False), (SPLITS, True), (None, True)]
+    assert [Candidates(splits, 3, labelled=labelled, stop=True).question for splits, labelled in kinds] == [
+        "choose a split",
+        "choose a split with its labels",
+        "choose a label",
+    ]

@@ -6,13 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privet import Categorical, Numeric, Schema
-from privet.curators.base import Tally
+from privet import Categorical, LeakError, Numeric, Schema
 from privet.questions import codec as words
 from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.questions.multiway import attributes
 from privet.questions.split import Choice, Split
+from privet.questions.tally import Tally
 from privet.tree.public_splits import public_splits
 
 SCHEMA = Schema(
@@ -34,11 +34,11 @@ def test_tallies_survive_and_shared_tables_are_said_once():
         6: Tally((), measure="target"),
         7: Tally(TABLES[:1], measure="gradient", output=2),
     }
-    said = carried(words.tally_words(tallies))
+    said = carried(words.tally_words(tallies.items()))
     assert len(said["tables"]) == 3
     assert words.tallies_of(said) == tallies
     tables = {1: TABLES, 2: TABLES[:1], 9: TABLES}
-    assert words.tables_of(carried(words.tables_words(tables))) == tables
+    assert words.tables_of(carried(words.tables_words(tables.items()))) == tables
 
 
 @pytest.mark.parametrize("splits", [public_splits(GRID), attributes(GRID)])
@@ -69,3 +69,105 @@ def test_choices_survive(choice):
 def test_budgets_survive_exactly():
     budgets = [Fraction(1, 3), Fraction(10**20, 7)]
     assert words.budgets_of(carried(words.budget_words(budgets))) == budgets
+
+
+def test_a_grid_survives_and_is_the_same():
+    assert words.grid_of(carried(words.grid_words(GRID)), SCHEMA) == GRID
+
+
+def test_a_split_survives_with_children_that_are_empty():
+    split = Split(1, bytes([0, 1, 1, 0]), 3)
+    assert words.split_of(carried(words.split_words(split)), 3) == split
+
+
+TWICE = {"tables": [[]], "asked": [[1, 0, True, "records", 0]] * 2}
+NESTED = [[[]]]
+WRONG = {
+    "grid_of": [None, {}, [[0.5]], [[1.0, 0.5], None, []], [["a"], None, []], [[None], None, []], [[], [], []], NESTED],
+    "split_of": [
+        None,
+        [],
+        [0],
+        [0, "0"],
+        [0, "zz"],
+        [0, ""],
+        [0, 5],
+        ["0", "00"],
+        [0, "00", 1],
+        [-1, "00"],
+        [0.5, "00"],
+    ],
+    "amount_of": [None, 1, 0.5, "", "-1/2", "1e9999999", "1/0", "0x1", " 1", "1/2/3", "9" * 601, "\u0661", "nan"],
+    "budgets_of": [None, "1/2", [1], ["1/0"], [["1"]]],
+    "tallies_of": [
+        None,
+        {},
+        {"tables": [], "asked": [], "more": 0},
+        {"tables": [[]], "asked": [[1, 1, True, "records", 0]]},
+        {"tables": [[]], "asked": [[1, -1, True, "records", 0]]},
+        {"tables": [[]], "asked": [[1, 0, 1, "records", 0]]},
+        {"tables": [[]], "asked": [[1, 0, True, "pay", 0]]},
+        {"tables": [[]], "asked": [[-1, 0, True, "records", 0]]},
+        {"tables": [[[0, "00", 0]]], "asked": []},
+        {"tables": [[]], "asked": [[1, 0]]},
+        TWICE,
+    ],
+    "tables_of": [None, [], {"tables": [[]], "asked": [[1, 0], [1, 0]]}, {"tables": [[]], "asked": [[1, "0"]]}],
+    "choice_of": [None, [], [None], [None, [0, 1]], [[0, "0001"], [0]], [None, "0"], [None, [-1]], [[0, "0001"], 1]],
+}
+
+
+@pytest.mark.parametrize(("read", "said"), [(read, said) for read, all_said in WRONG.items() for said in all_said])
+def test_whatever_else_is_said_is_refused(read, said):
+    more = (SCHEMA,) if read == "grid_of" else ()
+    with pytest.raises(LeakError):
+        getattr(words, read)(said, *more)
+
+
+@pytest.mark.parametrize("splits", [public_splits(GRID), attributes(GRID)])
+def test_splits_of_which_anything_is_missing_or_wrong_are_refused(splits):
+    said = carried(words.splits_words(splits))
+    for name in said:
+        for wrong in (None, 7, "?", "AAAA", [["a", 1, ""]], [[0, -1, ""]], [[99, 1, ""]]):
+            with pytest.raises(LeakError):
+                words.splits_of({**said, name: wrong}, GRID)
+        with pytest.raises(LeakError):
+            words.splits_of({other: own for other, own in said.items() if other != name}, GRID)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"splits": "?"}, {"splits": 3}, {"allowed": "AA=="}, {"allowed": "?"}, {"labelled": 0}, {"stop": None}]
+    + [{"stop_log_prior": wrong} for wrong in (None, "x", 1e9, float("nan"))]
+    + [{"more": 1}],
+)
+def test_candidates_that_are_wrong_are_refused(change):
+    said = words.candidates_words(Candidates(public_splits(GRID), 2), "name")
+    with pytest.raises(LeakError):
+        words.candidates_of({**said, **change}, {"name": public_splits(GRID)}, 2)
+
+
+def test_only_a_verb_of_the_list_is_done_and_with_its_fields_alone():
+    verbs = {"add": lambda one, other=1: one + other}
+    assert words.obeyed(verbs, *words.verb_of({"do": "add", "one": 2})) == 3
+    for wrong in ({"do": "sub", "one": 2}, {"do": ["add"]}, {"do": "add"}, {"do": "add", "one": 1, "two": 2}):
+        with pytest.raises(LeakError):
+            words.obeyed(verbs, *words.verb_of(wrong))
+    for nothing in (None, [], "add", {"one": 2}):
+        with pytest.raises(LeakError, match="does not say what to do"):
+            words.verb_of(nothing)
+
+
+def test_an_error_inside_a_verb_is_no_refusal():
+    """A bug of ours keeps its cause: it is not taken for a wrong message."""
+
+    def broken():
+        raise TypeError("ours")
+
+    with pytest.raises(TypeError, match="ours"):
+        words.obeyed({"broken": broken}, "broken", {})
+
+
+def test_digests_are_those_of_what_is_said_whatever_the_order():
+    assert words.words_digest({"a": 1, "b": 2}) == words.words_digest({"b": 2, "a": 1})
+    assert words.schema_digest(SCHEMA) != words.schema_digest(Schema({"a": Numeric(0, 1)}, classes=[0, 1]))

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet import Categorical, Numeric, Schema
-from privet.questions.grid import even_cuts, even_grid, numeric_cuts, public_grid
+from privet import Categorical, LeakError, Numeric, Schema
+from privet.questions.grid import MOST_CELLS, Grid, even_cuts, even_grid, numeric_cuts, public_grid
 
 bounds = st.floats(-1e12, 1e12, allow_subnormal=False)
 
@@ -113,5 +113,79 @@ def test_even_bins_of_integers_hold_as_many_values_but_for_one(low, width, n_bin
 def test_an_even_grid_fits_its_schema():
     schema = Schema({"n": Numeric(0, 9, missing=True), "c": Categorical(["x", "y"])}, classes=[0, 1])
     grid = even_grid(schema, 4)
-    grid.check(schema)
+    assert grid.schema == schema
     assert [cells.n_cells for cells in grid.features] == [5, 3]
+
+
+# -- a grid cannot be wrong -------------------------------------------------------------------------------------------
+
+SCHEMA = Schema(
+    {"c": Categorical(["a", "b", "c"], other=False), "a": Numeric(0, 1), "m": Numeric(0, 9, missing=True)},
+    classes=[0, 1],
+)
+
+
+def test_the_cells_follow_from_the_schema_and_the_cuts():
+    grid = Grid(SCHEMA, [None, [0.2, 0.5], []])
+    assert [(cells.name, cells.n_cells, cells.special) for cells in grid.features] == [
+        ("c", 3, False),
+        ("a", 3, False),
+        ("m", 2, True),
+    ]
+    assert grid.offsets.tolist() == [0, 3, 6, 8]
+    assert grid.n_cells == 8
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        [None, [0.5, 0.2], []],  # not sorted
+        [None, [0.5, 0.5], []],
+        [None, [np.nan], []],
+        [None, [np.inf], []],
+        [None, [-np.inf], []],
+        [None, [1.0], []],  # nothing could be above
+        [None, [-0.1], []],
+        [None, None, []],  # a number without cuts
+        [None, [[0.5]], []],
+        [None, ["a"], []],
+        [None, 0.5, []],
+        [[0.5], [], []],  # a category with cuts
+        [[], [], []],
+        [None, []],
+        [None, [], [], []],
+        [None, np.linspace(0, 1, 2**17)[:-1], []],
+    ],
+)
+def test_cuts_that_do_not_fit_the_schema_make_no_grid(cuts):
+    with pytest.raises(LeakError):
+        Grid(SCHEMA, cuts)
+
+
+def test_a_grid_of_another_kind_of_schema_cannot_be_made():
+    class Mine(Schema):
+        pass
+
+    for wrong in (None, SCHEMA.to_json(), Mine({"a": Numeric(0, 1)}, classes=[0, 1])):
+        with pytest.raises(LeakError):
+            Grid(wrong, [[]])
+
+
+def test_a_grid_of_more_cells_than_memory_holds_is_refused():
+    schema = Schema({f"x{i}": Numeric(0, 1) for i in range(1100)}, classes=[0, 1])
+    cuts = np.linspace(0, 1, MOST_CELLS)[:-1]
+    with pytest.raises(LeakError, match="cells in all"):
+        Grid(schema, [cuts] * 1100)
+
+
+def test_grids_are_equal_by_what_they_say():
+    cuts = np.array([0.25, 0.5])
+    grid = Grid(SCHEMA, [None, cuts, []])
+    same = Grid(SCHEMA, [None, [0.25, 0.5], ()])
+    cuts[0] = 0.3  # the grid has its own
+    assert grid == same
+    assert hash(grid) == hash(same)
+    assert grid != Grid(SCHEMA, [None, cuts, []])
+    assert grid != "grid"
+    other = Schema(dict(SCHEMA.features), classes=[0, 1, 2])
+    assert grid != Grid(other, [None, [0.25, 0.5], []])

@@ -75,7 +75,7 @@ class Candidates(Word):
                 raise LeakError("``allowed`` must say yes or no to every split.")
             put(self, allowed=own, indices=frozen(np.flatnonzero(own)))
         n_children = self.indices if splits is None else splits.n_children[self.indices]
-        put(self, n_children=n_children, _ends=self._all_ends(n_children))
+        put(self, n_children=frozen(n_children), _ends=frozen(self._all_ends(n_children)))
         put(self, _n_splits=int(self._ends[-1]) if len(self._ends) else 0)
 
     def _all_ends(self, n_children: np.ndarray) -> np.ndarray:

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
-from privet.curators.base import Step, Tally
 from privet.privacy import sensitivity
 from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.privacy.mechanisms import SeededMechanisms, mechanisms
@@ -20,6 +19,7 @@ from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.questions.multiway import Multiway
 from privet.questions.split import Split
+from privet.questions.tally import Step, Tally
 from privet.tree.public_splits import public_splits
 
 UNLIMITED = Fraction(10**13)
@@ -31,12 +31,12 @@ tables = st.lists(records, max_size=20)
 steps = st.lists(st.tuples(st.integers(0, 1), st.integers(-(10**6), 10**6), st.integers(-(10**6), 10**6)), max_size=3)
 
 
-def curator_of(table, schema=THREE, **options):
+def desk_of(table, schema=THREE, **options):
     X = np.array([record[:2] for record in table], dtype=object).reshape(len(table), 2)
     n = len(schema.classes)
-    curator = MemoryCurator(X, [schema.classes[record[2] % n] for record in table], schema, **options).open()
-    curator.grid(public_grid(schema))
-    return curator
+    desk = MemoryCurator(X, [schema.classes[record[2] % n] for record in table], schema, **options).open()
+    desk.grid(public_grid(schema))
+    return desk
 
 
 def halves(feature):
@@ -48,9 +48,9 @@ def cell(record, feature):
     return int(record[0]) if feature == 0 else "abc".index(record[1])
 
 
-def advanced(curator, root, moves, output):
+def advanced(desk, root, moves, output):
     for feature, low, high in moves:
-        curator.advance({root: Step(halves(feature), (low, high), output)})
+        desk.advance({root: Step(halves(feature), (low, high), output)})
 
 
 def expected_pair(record, moves, schema, output):
@@ -68,54 +68,54 @@ def expected_pair(record, moves, schema, output):
 @given(tables, steps, st.sampled_from([TWO, THREE]), st.integers(0, 1))
 def test_gradient_sums_without_noise_are_those_of_every_record_at_its_score(table, moves, schema, feature):
     output = len(schema.classes) - 1
-    curator = curator_of(table, schema)
-    root = curator.root()
-    advanced(curator, root, moves, output)
-    sums = curator.tally({root: Tally((halves(feature),), measure="gradient", output=output)}, UNLIMITED)[root]
+    desk = desk_of(table, schema)
+    root = desk.root()
+    advanced(desk, root, moves, output)
+    sums = desk.tally({root: Tally((halves(feature),), measure="gradient", output=output)}, UNLIMITED)[root]
     expected = np.zeros((2, 2))
     for record in table:
         expected[halves(feature).part[cell(record, feature)]] += expected_pair(record, moves, schema, output)
     assert np.abs(sums - expected).max() <= 2 * len(table)  # a last digit of exp may round otherwise
-    whole = curator.tally({root: Tally(measure="gradient", output=output)}, UNLIMITED)[root]
+    whole = desk.tally({root: Tally(measure="gradient", output=output)}, UNLIMITED)[root]
     assert whole.tolist() == [sums.sum(axis=0).tolist()]
 
 
 @settings(max_examples=40, deadline=None)
 @given(tables, steps)
 def test_gradients_of_children_are_their_parents(table, moves):
-    curator = curator_of(table)
-    root = curator.root()
-    advanced(curator, root, moves, 1)
-    children = curator.split({root: halves(0)})[root]
+    desk = desk_of(table)
+    root = desk.root()
+    advanced(desk, root, moves, 1)
+    children = desk.split({root: halves(0)})[root]
     asked = Tally((halves(1),), measure="gradient", output=1)
-    whole = curator.tally({root: asked}, UNLIMITED)[root]
-    parts = curator.tally(dict.fromkeys(children, asked), UNLIMITED)
+    whole = desk.tally({root: asked}, UNLIMITED)[root]
+    parts = desk.tally(dict.fromkeys(children, asked), UNLIMITED)
     assert sum(parts.values()).tolist() == whole.tolist()
 
 
 def test_a_step_moves_the_records_of_its_node_alone():
     table = [(float(age), "a", 1) for age in range(9)]
-    curator = curator_of(table, TWO)
-    root = curator.root()
-    young, old = curator.split({root: halves(0)})[root]
+    desk = desk_of(table, TWO)
+    root = desk.root()
+    young, old = desk.split({root: halves(0)})[root]
     everything = Split(1, bytes([0, 0, 0]))
-    curator.advance({young: Step(everything, (10 * GRADIENT_ONE,), 1)})
+    desk.advance({young: Step(everything, (10 * GRADIENT_ONE,), 1)})
     moved, still = (
-        curator.tally({node: Tally(measure="gradient", output=1)}, UNLIMITED)[node][0, 0] for node in (young, old)
+        desk.tally({node: Tally(measure="gradient", output=1)}, UNLIMITED)[node][0, 0] for node in (young, old)
     )
     assert abs(moved) < 4 * GRADIENT_ONE / 1000
     assert still == -5 * GRADIENT_ONE // 2
 
 
 def test_every_root_has_scores_of_its_own():
-    curator = curator_of([(1.0, "a", 1)], TWO)
-    one, other = curator.root(), curator.root()
-    curator.advance({one: Step(halves(0), (5 * GRADIENT_ONE, 0), 1)})
-    assert curator.tally({other: Tally(measure="gradient", output=1)}, UNLIMITED)[other].tolist() == [
+    desk = desk_of([(1.0, "a", 1)], TWO)
+    one, other = desk.root(), desk.root()
+    desk.advance({one: Step(halves(0), (5 * GRADIENT_ONE, 0), 1)})
+    assert desk.tally({other: Tally(measure="gradient", output=1)}, UNLIMITED)[other].tolist() == [
         [-GRADIENT_ONE // 2, GRADIENT_ONE // 4]
     ]
     with pytest.raises(LeakError, match="root by root"):
-        curator.choose(dict.fromkeys([one, other], options(curator)), GradientNorm(1), Fraction(1))
+        desk.choose(dict.fromkeys([one, other], options(desk)), GradientNorm(1), Fraction(1))
 
 
 # -- the constants --------------------------------------------------------------------------------------------------
@@ -164,10 +164,10 @@ def test_one_record_more_moves_a_gradient_tally_by_at_most_its_constant():
     largest = 0
 
     def sums(table):
-        curator = curator_of(table, TWO)
-        root = curator.root()
-        curator.advance({root: Step(halves(0), (3 * GRADIENT_ONE, -7 * GRADIENT_ONE), 1)})
-        return curator.tally({root: Tally(split, measure="gradient", output=1)}, UNLIMITED)[root]
+        desk = desk_of(table, TWO)
+        root = desk.root()
+        desk.advance({root: Step(halves(0), (3 * GRADIENT_ONE, -7 * GRADIENT_ONE), 1)})
+        return desk.tally({root: Tally(split, measure="gradient", output=1)}, UNLIMITED)[root]
 
     for n in range(2):
         for table in itertools.combinations_with_replacement(kinds, n):
@@ -180,29 +180,29 @@ def test_one_record_more_moves_a_gradient_tally_by_at_most_its_constant():
 # -- choices --------------------------------------------------------------------------------------------------------
 
 
-def options(curator, splits=None):
-    grid = curator.cells
-    return Candidates(splits or Multiway.of(grid, [halves(0), halves(1)]), len(curator.schema.classes))
+def options(desk, splits=None):
+    grid = desk.cells
+    return Candidates(splits or Multiway.of(grid, [halves(0), halves(1)]), len(desk.schema.classes))
 
 
 def test_the_split_with_the_largest_gradients_is_chosen():
     table = [(float(age), "ab"[age % 2], int(age >= 4)) for age in range(9)] * 5
-    curator = curator_of(table, TWO)
-    root = curator.root()
-    for splits in (None, public_splits(curator.cells)):
-        chosen = curator.choose({root: options(curator, splits)}, GradientNorm(1), UNLIMITED)[root].split
+    desk = desk_of(table, TWO)
+    root = desk.root()
+    for splits in (None, public_splits(desk.cells)):
+        chosen = desk.choose({root: options(desk, splits)}, GradientNorm(1), UNLIMITED)[root].split
         assert chosen == halves(0)
 
 
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_gradient_questions_are_charged_by_their_lemmas(delta):
     ledger = Ledger(1, delta=delta)
-    curator = curator_of([(1.0, "a", 1)] * 9, TWO, ledger=ledger, mechanisms=mechanisms(0))
+    desk = desk_of([(1.0, "a", 1)] * 9, TWO, ledger=ledger, mechanisms=mechanisms(0))
     currency = "rho" if delta else "epsilon"
-    root = curator.root(ledger.root.limit, currency)
-    curator.choose({root: options(curator)}, GradientNorm(1), Fraction(1, 1000), mechanism="exponential")
-    curator.tally({root: Tally((halves(0),), measure="gradient", output=1)}, Fraction(1, 500))
-    curator.advance({root: Step(halves(0), (1, 2), 1)})
+    root = desk.root(ledger.root.limit, currency)
+    desk.choose({root: options(desk)}, GradientNorm(1), Fraction(1, 1000), mechanism="exponential")
+    desk.tally({root: Tally((halves(0),), measure="gradient", output=1)}, Fraction(1, 500))
+    desk.advance({root: Step(halves(0), (1, 2), 1)})
     chosen, tallied = ledger.events
     norm = "euclidean_" if delta else ""
     assert [event.lemma for event in ledger.events] == ["gradient_norm(1)", f"{norm}gradient_tally(1)"]
@@ -211,7 +211,7 @@ def test_gradient_questions_are_charged_by_their_lemmas(delta):
         assert event.charged == budget
         cost = event.rho if delta else event.cost
         assert budget * Fraction(999, 1000) <= cost <= budget
-    assert curator.scope(root).spent == Fraction(3, 1000)
+    assert desk.scope(root).spent == Fraction(3, 1000)
 
 
 @pytest.mark.parametrize(
@@ -228,29 +228,27 @@ def test_gradient_questions_are_charged_by_their_lemmas(delta):
     ],
 )
 def test_questions_without_a_proof_are_refused_and_cost_nothing(ask):
-    curator = curator_of([(1.0, "a", 1)], TWO)
-    root = curator.root()
+    desk = desk_of([(1.0, "a", 1)], TWO)
+    root = desk.root()
     with pytest.raises(LeakError):
-        ask(curator, root)
-    assert curator.scope(root).spent == 0
+        ask(desk, root)
+    assert desk.scope(root).spent == 0
 
 
 def test_numeric_targets_have_no_gradients():
     schema = Schema(FEATURES, target=(0.0, 1.0))
-    curator = MemoryCurator(np.array([[1.0, "a"]], dtype=object), [0.5], schema).open()
-    curator.grid(public_grid(schema))
+    desk = MemoryCurator(np.array([[1.0, "a"]], dtype=object), [0.5], schema).open()
+    desk.grid(public_grid(schema))
     with pytest.raises(LeakError):
-        curator.tally({curator.root(): Tally(measure="gradient")}, Fraction(1))
+        desk.tally({desk.root(): Tally(measure="gradient")}, Fraction(1))
 
 
 def test_noise_on_gradients_has_the_scale_that_was_charged():
     """The standard deviation of 4000 noisy sums, against a normal's: false alarms below 1e-9 (seeded)."""
-    curator = curator_of(
-        [], TWO, ledger=Ledger(math.inf, delta=1e-6), mechanisms=SeededMechanisms(np.random.default_rng(1))
-    )
-    root = curator.root(math.inf, "rho")
+    desk = desk_of([], TWO, ledger=Ledger(math.inf, delta=1e-6), mechanisms=SeededMechanisms(np.random.default_rng(1)))
+    root = desk.root(math.inf, "rho")
     draws = [
-        curator.tally({root: Tally((halves(0),), measure="gradient", output=1)}, Fraction(1, 2))[root].ravel()
+        desk.tally({root: Tally((halves(0),), measure="gradient", output=1)}, Fraction(1, 2))[root].ravel()
         for _ in range(1000)
     ]
     assert np.std(np.concatenate(draws)) == pytest.approx(GRADIENT_ONE, rel=0.08)
@@ -265,10 +263,10 @@ def test_a_gradient_does_not_depend_on_where_its_record_stands(schema):
     output = 1
 
     def pairs(records):
-        curator = curator_of(records, schema)
-        root = curator.root(UNLIMITED)
-        advanced(curator, root, moves, output)
-        return curator._pairs(curator.scope(root).path, output)
+        desk = desk_of(records, schema)
+        root = desk.root(UNLIMITED)
+        advanced(desk, root, moves, output)
+        return desk._room._pairs(desk.held(root).root, output)
 
     together = pairs(table)
     for i, record in enumerate(table):
