@@ -6,6 +6,7 @@ import numpy as np
 
 from privet import Ledger, MemoryCurator
 from privet.audit.scripted import ScriptedMechanisms
+from privet.curators.desk import QUESTIONS, STRUCTURE, Desk
 from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Node
@@ -26,6 +27,28 @@ class Asked:
         return [own.choice(i).split for i in range(len(own))]
 
 
+class ListeningDesk(Desk):
+    """Notes choices, and the scales of free noise, with its curator."""
+
+    def __init__(self, *args, curator, **options):
+        super().__init__(*args, **options)
+        self._curator = curator
+        self._focus = self.schema.target
+
+    def focus(self, low, high):
+        self._focus = low, high
+        super().focus(low, high)
+
+    def choose(self, candidates, score, budget, *, mechanism="permute_and_flip", hidden=False):
+        if candidates:
+            self._curator.choices.append(Asked(tuple(candidates.values()), score, mechanism, self._focus))
+        return super().choose(candidates, score, budget, mechanism=mechanism, hidden=hidden)
+
+    def noise(self, values, scale):
+        self._curator.scales += [scale] * np.size(values)
+        return super().noise(values, scale)
+
+
 class Listening(MemoryCurator):
     """Answers as ever; ``choices`` are the questions, ``scales`` those of free noise on numbers that it has told."""
 
@@ -34,14 +57,8 @@ class Listening(MemoryCurator):
         self.choices: list[Asked] = []
         self.scales: list[float] = []
 
-    def choose(self, candidates, score, budget, *, mechanism="permute_and_flip", hidden=False):
-        if candidates:
-            self.choices.append(Asked(tuple(candidates.values()), score, mechanism, self._focus))
-        return super().choose(candidates, score, budget, mechanism=mechanism, hidden=hidden)
-
-    def noise(self, values, scale):
-        self.scales += [scale] * np.size(values)
-        return super().noise(values, scale)
+    def open(self):
+        return ListeningDesk(self.schema, self.ledger, self.room(), trust=self.trust, void=self.void, curator=self)
 
 
 def listened(model, X, y, schema, **options):
@@ -58,48 +75,58 @@ def laws(model, X, y, schema):
     return mechanisms.laws
 
 
-QUESTIONS = ("tally", "choose", "choose_each", "owner_sum", "quantiles", "target_quantiles", "peek")
-STRUCTURE = ("parts", "copies", "samples", "focus", "advance")
+class RecordingDesk(Desk):
+    """Notes with its curator the names of what it is asked. A question about no node is none."""
 
-
-class Recording(MemoryCurator):
-    """Answers as ever; ``asked`` are the names of the questions, and of the structure that not every curator has.
-
-    A question about no node is none. ``able`` is what it says that it can answer.
-    """
-
-    def __init__(self, *args, able=None, **options):
+    def __init__(self, *args, curator, **options):
         super().__init__(*args, **options)
-        self.asked: set[str] = set()
+        self.capabilities = curator.capabilities
+        self._curator = curator
         self._inside = False
-        if able is not None:
-            self.capabilities = frozenset(able)
 
     def root(self, limit=float("inf"), currency="epsilon"):
         if currency == "rho":
-            self.asked.add("zcdp")
-        return self._from_outside(super().root, limit, currency)
+            self._curator.asked.add("zcdp")
+        return self.answered(super().root, limit, currency)
 
-    def _from_outside(self, ask, *args, **options):
-        """Whatever this curator asks itself to answer is nobody's need."""
+    def answered(self, ask, *args, **options):
+        """Whatever a desk asks itself to answer is nobody's need."""
         inside, self._inside = self._inside, True
         try:
             return ask(*args, **options)
         finally:
             self._inside = inside
 
+    def note(self, name, about):
+        if not self._inside and (isinstance(about, float | Node) or len(about)):
+            self._curator.asked.add(name)
+
 
 def _recorded(name):
-    plain = getattr(MemoryCurator, name)
+    plain = getattr(Desk, name)
 
     def ask(self, *args, **options):
-        about = next(iter([*args, *options.values()]))
-        if not self._inside and (isinstance(about, float | Node) or len(about)):
-            self.asked.add(name)
-        return self._from_outside(plain, self, *args, **options)
+        self.note(name, next(iter([*args, *options.values()])))
+        return self.answered(plain, self, *args, **options)
 
     return ask
 
 
 for _name in QUESTIONS + STRUCTURE:
-    setattr(Recording, _name, _recorded(_name))
+    setattr(RecordingDesk, _name, _recorded(_name))
+
+
+class Recording(MemoryCurator):
+    """Answers as ever; ``asked`` are the names of the questions, and of the structure that not every curator has.
+
+    ``able`` is what it says that it can do.
+    """
+
+    def __init__(self, *args, able=None, **options):
+        super().__init__(*args, **options)
+        self.asked: set[str] = set()
+        if able is not None:
+            self.capabilities = frozenset(able)
+
+    def open(self):
+        return RecordingDesk(self.schema, self.ledger, self.room(), trust=self.trust, void=self.void, curator=self)

@@ -7,8 +7,8 @@ import pytest
 
 from listening import Recording
 from privet import Categorical, Ledger, Numeric, Schema
-from privet.privacy.sensitivity import CorrectCount
-from privet.questions.shape import shape_of
+from privet.privacy.scores import CorrectCount
+from privet.tree.hidden_shape import shape_of
 from privet.tree.hidden_growth import OpenGrowth, last_level, last_options
 
 SCHEMA = Schema(
