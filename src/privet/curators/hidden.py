@@ -62,10 +62,11 @@ class Issued:
 
 
 class Row(NamedTuple):
-    """A node: a row of its level."""
+    """A node: a row of its level. All servers know it by the same number."""
 
     level: RowLevel
     place: int
+    number: int
 
 
 class HiddenCurator(MpcCurator):
@@ -104,7 +105,7 @@ class HiddenRoom(MpcRoom):
 
     def _of(self, level: RowLevel, size: int) -> list[Row]:
         level.size = size
-        return [Row(level, i) for i in range(size)]
+        return [Row(level, i, next(self._numbers)) for i in range(size)]
 
     def _shared(self) -> SharedRows:
         assert self._rows is not None
