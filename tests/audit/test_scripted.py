@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from privet.audit.scripted import ScriptedMechanisms, TooManyTranscripts, WanderingMechanisms, unseeded_generators
+from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.laws import log_exponential, log_gaussian, log_geometric
-from privet.privacy.sensitivity import TARGET_ONE, JointQuantiles
+from privet.privacy.scores import JointQuantiles
 
 WINDOW = (-2, 3)
 

@@ -7,9 +7,9 @@ import pytest
 
 from listening import Recording
 from privet import Categorical, Ledger, Numeric, Schema
-from privet.privacy.sensitivity import CorrectCount
-from privet.questions.shape import shape_of
+from privet.privacy.scores import CorrectCount
 from privet.tree.hidden_growth import OpenGrowth, last_level, last_options
+from privet.tree.hidden_shape import shape_of
 
 SCHEMA = Schema(
     {"age": Numeric(0, 3, integer=True), "colour": Categorical(["r", "g", "b"], other=False)}, classes=["no", "yes"]
@@ -31,8 +31,9 @@ def growth(branches="values", **options):
     """Growth from the root of a curator that notes what is asked."""
     curator = Recording(X, Y, SCHEMA, ledger=Ledger(float("inf")))
     shape = shape_of(SCHEMA, branches, 4)
-    curator.grid(shape.grid)
-    return curator, OpenGrowth(curator, curator.root(), shape, **options)
+    curtain = curator.open().curtain
+    curtain.grid(shape.grid)
+    return curator, OpenGrowth(curtain, curtain.root(), shape, **options)
 
 
 def test_a_level_is_chosen_and_its_ends_are_labelled():
@@ -66,7 +67,7 @@ def test_no_attribute_is_drawn_or_chosen_twice_on_a_path():
         for _ in range(3):  # there are two
             own.draw(np.random.default_rng(2)) if step == "draw" else own.choose(MUCH, CorrectCount())
         own.count(MUCH)
-        for path in _paths(own.tree):
+        for path in _paths(own.finished()):
             assert len(set(path)) == len(path) <= 2
 
 
@@ -90,7 +91,8 @@ def test_counts_are_what_a_leaf_predicts_by():
     _, own = growth()
     own.choose(MUCH, CorrectCount())
     own.count(MUCH)
-    counts = [own.tree.nodes[child].counts for child in own.tree.nodes[0].children[:3]]  # of three colours
+    tree = own.finished()
+    counts = [tree.nodes[child].counts for child in tree.nodes[0].children[:3]]  # of three colours
     assert sum(map(sum, counts)) == len(Y)
     assert [max(range(2), key=each.__getitem__) for each in counts] == [0, 1, 0]
 

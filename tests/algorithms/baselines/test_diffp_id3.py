@@ -8,7 +8,7 @@ import pytest
 
 from privet import Categorical, Numeric, Schema
 from privet.algorithms.baselines import DiffPID3Classifier
-from privet.privacy.sensitivity import CorrectCount, Entropy, Gini
+from privet.privacy.scores import CorrectCount, Entropy, Gini
 
 SCHEMA = Schema(
     {
