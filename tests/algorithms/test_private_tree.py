@@ -158,7 +158,8 @@ def test_a_saved_model_holds_only_public_numbers_and_answers(problem, seed, leav
     assert set(saved["tree"]) == {"nodes"}
     cuts = {cells.name: cells.cuts for cells in public_grid(schema).features}
     for node in saved["tree"]["nodes"]:
-        assert set(node) <= {"feature", "cuts", "part", "children", "label", "counts"}
+        assert set(node) <= {"feature", "cuts", "part", "children", "label", "counts", "scope"}
+        assert node["scope"] in {event["scope"] for event in saved["receipt"]["events"]}
         assert set(node.get("cuts") or ()) <= set(() if node.get("cuts") is None else cuts[node["feature"]])
         assert set(node.get("part", ())) <= {0, 1}
         assert all(0 < child < len(saved["tree"]["nodes"]) for child in node.get("children", ()))

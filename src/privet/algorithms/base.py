@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
 from privet.errors import BudgetError, PrivetError, SchemaError
+from privet.explain.coverage import check, sealed
 from privet.privacy.amounts import checked_delta, exact
 from privet.privacy.event import Event, add_up_slack, converted
 from privet.privacy.ledger import Ledger
@@ -176,7 +177,7 @@ class PrivateEstimator(BaseEstimator):
                 desk.cannot(question)  # now, before others were answered
             curtain = desk.curtain
             tree = self._grow(curtain, curtain.root(self._limit(budget)), budget)
-            self.privacy_ = self._receipt(desk, budget)
+            self.privacy_ = sealed(self._receipt(desk, budget), tree)
         finally:
             desk.close()
         self.schema_ = curator.schema
@@ -318,7 +319,19 @@ class PrivateEstimator(BaseEstimator):
         grown = getattr(self, self._released)
         return [grown] if isinstance(grown, Tree) else list(grown.trees)
 
-    # -- reading and keeping ----------------------------------------------------------------------------------
+    # -- checking, reading and keeping --------------------------------------------------------------------------------
+
+    def verify(self) -> bool:
+        """True if the receipt adds up and pays for all that was released; raises ReceiptError otherwise."""
+        check_is_fitted(self, self._released)
+        self.privacy_.verify()
+        check(getattr(self, self._released), self.privacy_, drawn=self._draws_rules)
+        return True
+
+    @property
+    def _draws_rules(self) -> bool:
+        """Whether rules may be drawn without asking anything."""
+        return False
 
     def export_text(self) -> str:
         """The rules as indented text, tree by tree."""

@@ -106,6 +106,10 @@ class HiddenForestClassifier(ForestClassifier):
     def _needs(self, able: frozenset[str]) -> set[str]:
         return self._tree()._needs(able) | {"samples" if self.sampling == "poisson" else "parts"}
 
+    @property
+    def _draws_rules(self) -> bool:
+        return self.structure == "random"
+
     def branches_used(self) -> str:
         """What ``branches`` is where it is not given."""
         return self._tree().branches_used()

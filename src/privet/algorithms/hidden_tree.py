@@ -125,6 +125,10 @@ class HiddenTreeClassifier(PrivateClassifier):
         """All that is public about the trees that this grows."""
         return shape_of(schema, self.branches_used(), self.n_values)
 
+    @property
+    def _draws_rules(self) -> bool:
+        return self.structure == "random"
+
     def branches_used(self) -> str:
         """What ``branches`` is where it is not given."""
         if self.branches is not None:

@@ -121,7 +121,14 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that ``save`` wrote. Safe on files from strangers: it runs nothing that the file says."""
+    """Read a model that ``save`` wrote; refused unless its receipt adds up and pays for all that the model says."""
+    model = read(path)
+    model.verify()
+    return model
+
+
+def read(path: str | os.PathLike[str]) -> Any:
+    """Read a model without checking its receipt. Safe on files from strangers: it runs nothing that the file says."""
     path = Path(path)
     if path.stat().st_size > LARGEST_FILE:
         raise PrivetError(f"{path} is larger than any model of Privet.")

@@ -321,11 +321,12 @@ def verify(model: Model, strict: Strict = False) -> None:
 
         privet verify model.json --strict
     """
+    from privet.algorithms.model_file import read
     from privet.cli.checks import check_event, check_model
     from privet.errors import ReceiptError
     from privet.privacy.amounts import show as amount
 
-    tree = _load(model)
+    tree = read(model)  # whatever its receipt says: that is checked here, answer by answer
     receipt = tree.privacy_
     for i, event in enumerate(receipt.events):
         passed, line = check_event(i, event, receipt.at_delta)

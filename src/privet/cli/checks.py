@@ -38,9 +38,9 @@ def check_event(number: int, event: Event, at_delta: Fraction = Fraction(0)) -> 
 
 
 def check_model(model: Any) -> None:
-    """Raise if the receipt does not add up, or if the rest of the file contradicts it."""
+    """Raise if the receipt does not add up or pay for the model, or if the rest of the file contradicts it."""
     receipt: Receipt = model.privacy_
-    receipt.verify()
+    model.verify()
     if exact(model.epsilon) != receipt.claimed:
         raise ReceiptError("The receipt claims another epsilon than the model's own parameter.")
     if model.schema_.unconfirmed and not receipt.void:

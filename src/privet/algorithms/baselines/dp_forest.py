@@ -77,6 +77,10 @@ class BaselineForest(PrivateForest):
 class DPERT(BaselineForest):
     """Random trees; the whole budget for the leaves."""
 
+    @property
+    def _draws_rules(self) -> bool:
+        return True
+
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Forest:
         drawer = Drawer(curtain.schema, True, public_generator(self.structure, self.random_state))
         plans = [drawer.draw(self.max_depth) for _ in range(self.n_trees)]

@@ -83,6 +83,10 @@ class RandomTreeClassifier(PrivateClassifier):
     def _needs(self, able: frozenset[str]) -> set[str]:
         return {"choose"}
 
+    @property
+    def _draws_rules(self) -> bool:
+        return True
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # random splits promise nothing

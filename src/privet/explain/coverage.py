@@ -1,0 +1,152 @@
+"""Does a model fit its receipt? Every rule, label, count, value and step must be covered by a paid answer.
+
+Each node of a released tree names the scope that paid for it, and each round of a boosted ensemble the answer that did.
+``check`` looks them up among the receipt's events, and compares the digest that the receipt holds with the model. What
+this cannot see: a trainer that lies consistently, in the model, its digest and its events alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from dataclasses import fields, replace
+from typing import Any
+
+from privet.errors import ReceiptError
+from privet.privacy.receipt import Event, Receipt
+from privet.tree.additive import Additive
+from privet.tree.forest import Forest
+from privet.tree.tree import Reach, Tree, TreeNode
+
+SPLIT, LABEL, COUNTS, VALUE, STEP = "split", "label", "counts", "value", "step"
+
+PAYS_FOR = {
+    "choose a split": {SPLIT},
+    "choose a split with its labels": {SPLIT, LABEL},
+    "choose a label": {LABEL},
+    "peek": {SPLIT, LABEL, COUNTS, VALUE},
+}
+"""What an answer to a question decides about a node of its scope."""
+
+TALLY_PAYS_FOR = {"tally": {SPLIT, LABEL, COUNTS}, "target_tally": {SPLIT, VALUE}, "gradient_tally": {STEP}}
+"""The same of a tally, by what it adds up."""
+
+_STEPS = re.compile(r"/split(\d+):(\d+)((?:/split\d+:\d+)*)")
+
+
+def digest(released: Tree | Forest | Additive) -> str:
+    """A hash of a released model and its schema, in hexadecimal: what the receipt holds, and parties sign."""
+    plain = {"released": released.to_dict(), "schema": released.schema.to_dict()}
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sealed(receipt: Receipt, released: Any) -> Receipt:
+    """The receipt with the model's digest. Of a hidden model there is none: whoever guesses a tree could compare."""
+    if not isinstance(released, Tree | Forest | Additive):
+        return receipt
+    stated: dict[str, Any] = {"released": digest(released)}
+    return replace(receipt, **stated) if "released" in {own.name for own in fields(receipt)} else receipt
+
+
+def check(released: Any, receipt: Receipt, *, drawn: bool = False) -> None:
+    """Raise ReceiptError unless the receipt's answers cover all that the model says, and its digest is the model's.
+
+    ``drawn``: whether the model is of a kind whose rules may be drawn without asking. A hidden model cannot be looked
+    into; each server vouches for its own shares.
+    """
+    if not isinstance(released, Tree | Forest | Additive):
+        return
+    paid = _Paid(receipt.events)
+    if isinstance(released, Additive):
+        _check_rounds(released, paid)
+    else:
+        trees = [released] if isinstance(released, Tree) else released.trees
+        if len({tree.nodes[0].scope for tree in trees}) < len(trees):
+            raise ReceiptError("Two trees of this forest name the same answers: each was paid for by its own.")
+        for tree in trees:
+            _check_tree(tree, paid, drawn)
+    stated = getattr(receipt, "released", None)
+    if stated is not None and stated != digest(released):
+        raise ReceiptError("This receipt is of another model: the digest that it holds is not this one's.")
+
+
+class _Paid:
+    """What was paid for, scope by scope."""
+
+    def __init__(self, events: tuple[Event, ...]) -> None:
+        self._at: dict[str, Counter[str]] = {}
+        self._labelled_below: set[str] = set()
+        for event in events:
+            pays_for = _pays_for(event)
+            self._at.setdefault(event.scope, Counter()).update(pays_for)
+            scope = event.scope if LABEL in pays_for else ""
+            while scope and scope not in self._labelled_below:
+                self._labelled_below.add(scope)
+                scope = scope.rpartition("/")[0]
+
+    def times(self, what: str, scope: str) -> int:
+        return self._at.get(scope, Counter())[what]
+
+    def label(self, scope: str) -> bool:
+        """Whether a label was chosen at this scope or below it: leaves that say the same are one."""
+        return scope in self._labelled_below
+
+
+def _pays_for(event: Event) -> set[str]:
+    if event.question == "tally":
+        return TALLY_PAYS_FOR.get(event.lemma.partition("(")[0].removeprefix("euclidean_"), set())
+    return PAYS_FOR.get(event.question, set())
+
+
+def _check_tree(tree: Tree, paid: _Paid, drawn: bool) -> None:
+    reached: list[Reach | None] = [None] * len(tree.nodes)
+    reached[0] = Reach(tree)
+    for i, node in enumerate(tree.nodes):  # parents come before their children
+        if node.rule is None:
+            _check_leaf(node, paid, reached[i] is not None)
+            continue
+        if node.asked and not paid.times(SPLIT, node.scope):
+            raise ReceiptError(f"No answer at {node.scope or 'any scope'} paid for the rule of a node.")
+        if not (node.asked or drawn):
+            raise ReceiptError("A rule is said to be drawn without asking, which this kind of model does not do.")
+        _check_children(node, [tree.nodes[child] for child in node.children])
+        reach = reached[i]
+        if reach is not None:
+            for child, inside in zip(node.children, reach.below(node.rule, len(node.children))):
+                reached[child] = inside
+
+
+def _check_leaf(leaf: TreeNode, paid: _Paid, reached: bool) -> None:
+    # A leaf that nothing can reach says nothing about anybody.
+    if reached and leaf.label is not None and not paid.label(leaf.scope):
+        raise ReceiptError(f"No answer at {leaf.scope or 'any scope'} paid for the label of a leaf.")
+    if leaf.counts is not None and not paid.times(COUNTS, leaf.scope):
+        raise ReceiptError(f"No answer at {leaf.scope or 'any scope'} paid for the counts of a leaf.")
+    if leaf.value is not None and not paid.times(VALUE, leaf.scope):
+        raise ReceiptError(f"No answer at {leaf.scope or 'any scope'} paid for the value of a leaf.")
+
+
+def _check_children(node: TreeNode, children: list[TreeNode]) -> None:
+    """A child's scope is its part of the node's records; a leaf that was chosen with the split may have the node's."""
+    groups = set()
+    for part, child in enumerate(children):
+        if child.is_leaf and child.scope == node.scope and node.asked:
+            continue
+        steps = _STEPS.fullmatch(child.scope.removeprefix(node.scope)) if child.scope.startswith(node.scope) else None
+        if steps is None or int(steps[2]) != part:
+            raise ReceiptError(f"A child of the node at {node.scope or 'no scope'} is not its part number {part}.")
+        groups.add(steps[1])
+    if len(groups) > 1:
+        raise ReceiptError(f"The children of the node at {node.scope} are of different splits.")
+
+
+def _check_rounds(boosted: Additive, paid: _Paid) -> None:
+    named = Counter((own.scope, own.paid) for own in boosted.rounds)
+    if named and max(named.values()) > 1:
+        raise ReceiptError("Two rounds name the same answer: each was paid for by its own.")
+    for own in boosted.rounds:
+        if own.paid >= min(paid.times(STEP, own.scope), paid.times(SPLIT, own.scope)):
+            raise ReceiptError(f"No answer at {own.scope or 'any scope'} paid for a round of boosting.")
