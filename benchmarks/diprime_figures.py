@@ -22,7 +22,8 @@ EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 
 
 def methods(depth: int, binned: int) -> dict[str, Callable[[Any, float], Any]]:
-    from privet import DiPriMeForestClassifier, DPDFClassifier, DPERTClassifier, DPRFClassifier
+    from privet import DiPriMeForestClassifier
+    from privet.algorithms.baselines import DPDFClassifier, DPERTClassifier, DPRFClassifier
 
     def diprime(attribute: str) -> Callable[[Any, float], Any]:
         return lambda schema, epsilon: DiPriMeForestClassifier(

@@ -1,12 +1,16 @@
 """Importing Privet is quick: nothing slow is loaded before it is needed."""
 
+import ast
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import privet
+from privet.algorithms import baselines
+from privet.algorithms.registry import MODELS
 
 SLOW = ("opendp", "numba", "sklearn", "scipy", "pandas", "polars", "pyarrow", "narwhals", "typer", "rich", "matplotlib")
 
@@ -62,7 +66,22 @@ def test_every_name_is_listed_and_can_be_had():
     assert {"PrivateTreeClassifier", "Schema", "Numeric", "Categorical", "Ledger", "Receipt", "load"} <= set(
         privet.__all__
     )
-    assert set(privet._HOMES) | {"datasets"} == set(privet.__all__)
+
+
+def test_type_checkers_are_told_of_the_same_names_and_homes():
+    tree = ast.parse(Path(privet.__file__).read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    told = {
+        alias.asname: own.module + ("" if alias.asname == alias.name else f":{alias.name}")
+        for own in block.body
+        for alias in own.names
+    }
+    assert told == privet._HOMES
+
+
+def test_every_registered_estimator_but_the_baselines_can_be_had_from_here():
+    at_the_top = set(privet.__all__) & set(MODELS)
+    assert set(MODELS) - at_the_top == set(baselines.__all__)
 
 
 def test_star_import_gives_all_names():

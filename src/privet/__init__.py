@@ -1,6 +1,7 @@
 """Differentially private decision trees and forests, with receipts you can check.
 
-Names are loaded on first use, so that ``import privet`` stays quick.
+Names are loaded on first use, so that ``import privet`` stays quick. The papers' comparisons are in
+``privet.algorithms.baselines``.
 """
 
 from __future__ import annotations
@@ -8,124 +9,62 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from privet.algorithms.baselines import (
-        BDPTClassifier,
-        DiffPID3Classifier,
-        DPGDFClassifier,
-        RandomTreeClassifier,
-        SuLQID3Classifier,
-    )
-    from privet.algorithms.diprime import DiPriMeForestClassifier, DiPriMeForestRegressor
-    from privet.algorithms.hidden_forest import HiddenForestClassifier
-    from privet.algorithms.hidden_tree import HiddenTreeClassifier
-    from privet.algorithms.histogram_tree import HistogramTreeClassifier, HistogramTreeRegressor
-    from privet.algorithms.model_file import load
-    from privet.algorithms.private_forest import PrivateForestClassifier
-    from privet.algorithms.private_forest_regressor import PrivateForestRegressor
-    from privet.algorithms.private_tree import PrivateTreeClassifier
-    from privet.algorithms.private_tree_regressor import PrivateTreeRegressor
-    from privet.algorithms.privatree import PrivaTreeClassifier
-    from privet.algorithms.sample_size import sample_size
-    from privet.algorithms.top_down import TopDownClassifier
+from privet.algorithms.registry import MODELS
+
+if TYPE_CHECKING:  # for type checkers and editors: a test holds it equal to the table below
+    from privet.algorithms.diprime import DiPriMeForestClassifier as DiPriMeForestClassifier
+    from privet.algorithms.diprime import DiPriMeForestRegressor as DiPriMeForestRegressor
+    from privet.algorithms.hidden_forest import HiddenForestClassifier as HiddenForestClassifier
+    from privet.algorithms.hidden_tree import HiddenTreeClassifier as HiddenTreeClassifier
+    from privet.algorithms.histogram_tree import HistogramTreeClassifier as HistogramTreeClassifier
+    from privet.algorithms.histogram_tree import HistogramTreeRegressor as HistogramTreeRegressor
+    from privet.algorithms.model_file import load as load
+    from privet.algorithms.private_forest import PrivateForestClassifier as PrivateForestClassifier
+    from privet.algorithms.private_forest_regressor import PrivateForestRegressor as PrivateForestRegressor
+    from privet.algorithms.private_tree import PrivateTreeClassifier as PrivateTreeClassifier
+    from privet.algorithms.private_tree_regressor import PrivateTreeRegressor as PrivateTreeRegressor
+    from privet.algorithms.privatree import PrivaTreeClassifier as PrivaTreeClassifier
+    from privet.algorithms.sample_size import sample_size as sample_size
+    from privet.algorithms.top_down import TopDownClassifier as TopDownClassifier
     from privet.consortium.federated.curator import federated_curator as FederatedCurator
-    from privet.curators.hidden import HiddenCurator
-    from privet.curators.memory import MemoryCurator
-    from privet.curators.mpc import MpcCurator
-    from privet.errors import BudgetError, CapabilityError, LeakError, PrivetError, ReceiptError, SchemaError
-    from privet.privacy.ledger import Ledger
-    from privet.privacy.receipt import Receipt
-    from privet.schema import Categorical, Numeric, Schema
-    from privet.tree.splitting_class import SplittingClass
+    from privet.curators.hidden import HiddenCurator as HiddenCurator
+    from privet.curators.memory import MemoryCurator as MemoryCurator
+    from privet.curators.mpc import MpcCurator as MpcCurator
+    from privet.errors import BudgetError as BudgetError
+    from privet.errors import CapabilityError as CapabilityError
+    from privet.errors import LeakError as LeakError
+    from privet.errors import PrivetError as PrivetError
+    from privet.errors import ReceiptError as ReceiptError
+    from privet.errors import SchemaError as SchemaError
+    from privet.privacy.ledger import Ledger as Ledger
+    from privet.privacy.receipt import Receipt as Receipt
+    from privet.schema import Categorical as Categorical
+    from privet.schema import Numeric as Numeric
+    from privet.schema import Schema as Schema
+    from privet.tree.splitting_class import SplittingClass as SplittingClass
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "BDPTClassifier": "privet.algorithms.baselines.bdpt",
-    "DPDFClassifier": "privet.algorithms.baselines.dp_df",
-    "DPERTClassifier": "privet.algorithms.baselines.dp_forest",
-    "DPERTRegressor": "privet.algorithms.baselines.dp_forest",
-    "DPGDFClassifier": "privet.algorithms.baselines.dpgdf",
-    "DPRFClassifier": "privet.algorithms.baselines.dp_forest",
-    "DPRFRegressor": "privet.algorithms.baselines.dp_forest",
-    "DiffPID3Classifier": "privet.algorithms.baselines.diffp_id3",
-    "RandomTreeClassifier": "privet.algorithms.baselines.random_tree",
-    "SuLQID3Classifier": "privet.algorithms.baselines.sulq_id3",
-    "BudgetError": "privet.errors",
-    "CapabilityError": "privet.errors",
-    "Categorical": "privet.schema",
-    "DiPriMeForestClassifier": "privet.algorithms.diprime",
-    "DiPriMeForestRegressor": "privet.algorithms.diprime",
-    "FederatedCurator": "privet.consortium.federated.curator:federated_curator",
-    "HiddenCurator": "privet.curators.hidden",
-    "HiddenForestClassifier": "privet.algorithms.hidden_forest",
-    "HiddenTreeClassifier": "privet.algorithms.hidden_tree",
-    "HistogramTreeClassifier": "privet.algorithms.histogram_tree",
-    "HistogramTreeRegressor": "privet.algorithms.histogram_tree",
-    "LeakError": "privet.errors",
-    "Ledger": "privet.privacy.ledger",
-    "MemoryCurator": "privet.curators.memory",
-    "MpcCurator": "privet.curators.mpc",
-    "Numeric": "privet.schema",
-    "PrivaTreeClassifier": "privet.algorithms.privatree",
-    "PrivateForestClassifier": "privet.algorithms.private_forest",
-    "PrivateForestRegressor": "privet.algorithms.private_forest_regressor",
-    "PrivateTreeClassifier": "privet.algorithms.private_tree",
-    "PrivateTreeRegressor": "privet.algorithms.private_tree_regressor",
-    "PrivetError": "privet.errors",
-    "Receipt": "privet.privacy.receipt",
-    "ReceiptError": "privet.errors",
-    "Schema": "privet.schema",
-    "SchemaError": "privet.errors",
-    "SplittingClass": "privet.tree.splitting_class",
-    "TopDownClassifier": "privet.algorithms.top_down",
-    "load": "privet.algorithms.model_file",
-    "sample_size": "privet.algorithms.sample_size",
+_NAMES = {
+    "privet.tree.splitting_class": ("SplittingClass",),
+    "privet.algorithms.sample_size": ("sample_size",),
+    "privet.schema": ("Schema", "Numeric", "Categorical"),
+    "privet.privacy.ledger": ("Ledger",),
+    "privet.privacy.receipt": ("Receipt",),
+    "privet.curators.memory": ("MemoryCurator",),
+    "privet.consortium.federated.curator:federated_curator": ("FederatedCurator",),
+    "privet.curators.mpc": ("MpcCurator",),
+    "privet.curators.hidden": ("HiddenCurator",),
+    "privet.algorithms.model_file": ("load",),
+    "privet.errors": ("PrivetError", "SchemaError", "BudgetError", "LeakError", "ReceiptError", "CapabilityError"),
+}
+"""What can be had from here beside the registered estimators, by its home, and its name there if that is another."""
+
+_HOMES = {name: home for name, home in MODELS.items() if not home.startswith("privet.algorithms.baselines.")} | {
+    name: home for home, names in _NAMES.items() for name in names
 }
 
-__all__ = [  # noqa: RUF022 - what people look for first comes first
-    "PrivateTreeClassifier",
-    "PrivateTreeRegressor",
-    "PrivaTreeClassifier",
-    "PrivateForestClassifier",
-    "PrivateForestRegressor",
-    "TopDownClassifier",
-    "SplittingClass",
-    "sample_size",
-    "HistogramTreeClassifier",
-    "HistogramTreeRegressor",
-    "RandomTreeClassifier",
-    "SuLQID3Classifier",
-    "DiffPID3Classifier",
-    "DPGDFClassifier",
-    "BDPTClassifier",
-    "DPERTClassifier",
-    "DPERTRegressor",
-    "DPRFClassifier",
-    "DPRFRegressor",
-    "DPDFClassifier",
-    "DiPriMeForestClassifier",
-    "DiPriMeForestRegressor",
-    "HiddenTreeClassifier",
-    "HiddenForestClassifier",
-    "Schema",
-    "Numeric",
-    "Categorical",
-    "Ledger",
-    "Receipt",
-    "MemoryCurator",
-    "FederatedCurator",
-    "MpcCurator",
-    "HiddenCurator",
-    "load",
-    "PrivetError",
-    "SchemaError",
-    "BudgetError",
-    "LeakError",
-    "ReceiptError",
-    "CapabilityError",
-    "datasets",
-]
+__all__ = [*_HOMES, "datasets"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from privet import (
+from privet.algorithms.baselines import (
     BDPTClassifier,
     DiffPID3Classifier,
     DPDFClassifier,

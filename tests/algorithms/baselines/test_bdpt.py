@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privet import BDPTClassifier, Categorical, MemoryCurator, Numeric, PrivetError, Schema
+from privet import Categorical, MemoryCurator, Numeric, PrivetError, Schema
+from privet.algorithms.baselines import BDPTClassifier
 from privet.algorithms.baselines.bdpt import _merged, count_shares, published_price
 
 SCHEMA = Schema(

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import privet
-from privet import Categorical, DPDFClassifier, Numeric, PrivetError, Schema
+from privet import Categorical, Numeric, PrivetError, Schema
+from privet.algorithms.baselines import DPDFClassifier
 from privet.algorithms.baselines.dp_df import _impurity, _pruned
 from privet.tree.growing import GrowingTree
 from privet.tree.tree import Rule

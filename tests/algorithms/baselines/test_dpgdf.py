@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privet import Categorical, DPGDFClassifier, Ledger, MemoryCurator, Numeric, PrivetError, Schema
+from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivetError, Schema
+from privet.algorithms.baselines import DPGDFClassifier
 from privet.algorithms.baselines.dpgdf import _label_budget
 from privet.audit.exact import outputs
 

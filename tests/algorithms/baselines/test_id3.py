@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privet import Categorical, DiffPID3Classifier, Numeric, PrivetError, Schema, SuLQID3Classifier
+from privet import Categorical, Numeric, PrivetError, Schema
+from privet.algorithms.baselines import DiffPID3Classifier, SuLQID3Classifier
 
 SCHEMA = Schema(
     {

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet import Categorical, Numeric, PrivetError, RandomTreeClassifier, Schema
+from privet import Categorical, Numeric, PrivetError, Schema
+from privet.algorithms.baselines import RandomTreeClassifier
 from privet.algorithms.baselines.random_tree import Drawer, grid_of
 
 SCHEMA = Schema(
