@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # for type checkers and editors: a test holds it equal to the
     from privet.algorithms.privatree import PrivaTreeClassifier as PrivaTreeClassifier
     from privet.algorithms.sample_size import sample_size as sample_size
     from privet.algorithms.top_down import TopDownClassifier as TopDownClassifier
-    from privet.consortium.federated.curator import federated_curator as FederatedCurator
+    from privet.consortium.federated.curator import federated_curator as FederatedCurator  # noqa: F401
     from privet.curators.hidden import HiddenCurator as HiddenCurator
     from privet.curators.memory import MemoryCurator as MemoryCurator
     from privet.curators.mpc import MpcCurator as MpcCurator
