@@ -8,7 +8,7 @@ All nodes of all trees of a level are asked about at once.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -47,39 +47,24 @@ class Shares:
     attribute: Fraction
 
 
+@dataclass(eq=False, repr=False)
 class DiPriMe(PrivateForest):
     """What the two forests share; see them for the parameters."""
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        n_trees: int = 10,
-        max_depth: int | None = None,
-        occupancy: int = 25,
-        attribute: str = "random",
-        n_candidates: int = 5,
-        rho: float = 0.5,
-        partition: bool = True,
-        n_records: int | None = None,
-        variant: str = "sound",
-        structure: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.occupancy = occupancy
-        self.attribute = attribute
-        self.n_candidates = n_candidates
-        self.rho = rho
-        self.partition = partition
-        self.n_records = n_records
-        self.variant = variant
-        self.structure = structure
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    n_trees: int = 10
+    max_depth: int | None = None
+    occupancy: int = 25
+    attribute: str = "random"
+    n_candidates: int = 5
+    rho: float = 0.5
+    partition: bool = True
+    n_records: int | None = None
+    variant: str = "sound"
+    structure: int | None = None
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("n_trees", self.n_trees, 1)
@@ -372,4 +357,5 @@ def _between_records(
     one_each = np.zeros_like(allowed)
     order = draws.permutation(np.flatnonzero(allowed))
     one_each[order[np.unique(gap[order], return_index=True)[1]]] = True
-    return replace(splits, log_prior=np.zeros(len(splits))), one_each
+    alike = np.zeros(len(splits))
+    return Splits(splits.grid, splits.feature, splits.first, splits.last, splits.extra, (), alike), one_each

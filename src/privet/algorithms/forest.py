@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor, shares_of, values_of
-from privet.tree.forest import Forest
 
 
 class PrivateForest(PrivateEstimator):
     """Base of the forests: ``_grow`` returns a Forest."""
 
-    forest_: Forest
+    forest_: Any  # a Forest, or what else was grown
     _released = "forest_"
 
 

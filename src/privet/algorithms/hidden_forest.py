@@ -8,6 +8,7 @@ and the trees' costs, amplified, add up: by ln(1 + g (e^epsilon - 1)) for each, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -23,6 +24,7 @@ from privet.tree.hidden_forest import HiddenForest, trees_of
 from privet.tree.hidden_growth import HiddenGrowth, OpenGrowth
 
 
+@dataclass(eq=False, repr=False)
 class HiddenForestClassifier(ForestClassifier):
     """A forest that can stay hidden: trees of ``HiddenTreeClassifier`` on disjoint parts of the records, which vote.
 
@@ -61,34 +63,19 @@ class HiddenForestClassifier(ForestClassifier):
 
     _shortfall = HiddenTreeClassifier._shortfall
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        n_trees: int = 5,
-        sampling: str = "parts",
-        max_depth: int = 3,
-        branches: str | None = None,
-        n_values: int = 5,
-        structure: str = "chosen",
-        labels: str = "permute_and_flip",
-        n_records: int | None = None,
-        variant: str = "sound",
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.n_trees = n_trees
-        self.sampling = sampling
-        self.max_depth = max_depth
-        self.branches = branches
-        self.n_values = n_values
-        self.structure = structure
-        self.labels = labels
-        self.n_records = n_records
-        self.variant = variant
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    n_trees: int = 5
+    sampling: str = "parts"
+    max_depth: int = 3
+    branches: str | None = None
+    n_values: int = 5
+    structure: str = "chosen"
+    labels: str = "permute_and_flip"
+    n_records: int | None = None
+    variant: str = "sound"
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("n_trees", self.n_trees, 1, 1000)

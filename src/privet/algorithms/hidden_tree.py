@@ -10,6 +10,7 @@ is the reference for tests, audits and benchmarks, and on secret shares (``curat
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -29,6 +30,7 @@ LABELS = {"permute_and_flip": 1, "report_noisy_max": 1, "exponential": 2}
 """How leaves may be labelled, and by what a published budget is divided: exp(epsilon q / 2) costs half of it."""
 
 
+@dataclass(eq=False, repr=False)
 class HiddenTreeClassifier(PrivateClassifier):
     """A tree that can stay hidden: every node looks alike from outside, and all choices can be made on secret shares.
 
@@ -80,30 +82,17 @@ class HiddenTreeClassifier(PrivateClassifier):
     )
     _complete = False  # ask about every node, as on secret shares: for tests that compare both
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        max_depth: int = 3,
-        branches: str | None = None,
-        n_values: int = 5,
-        structure: str = "chosen",
-        labels: str = "permute_and_flip",
-        n_records: int | None = None,
-        variant: str = "sound",
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.branches = branches
-        self.n_values = n_values
-        self.structure = structure
-        self.labels = labels
-        self.n_records = n_records
-        self.variant = variant
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    max_depth: int = 3
+    branches: str | None = None
+    n_values: int = 5
+    structure: str = "chosen"
+    labels: str = "permute_and_flip"
+    n_records: int | None = None
+    variant: str = "sound"
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1)

@@ -10,8 +10,9 @@ split so far is left out, and what it would have cost is handed down to the chil
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,41 +47,28 @@ CLAIMED_BOUND = Fraction(5, 4)
 """What the report says one record can change of a bound; it is 1 (``least_impurity_sensitivity``)."""
 
 
+@dataclass(eq=False, repr=False)
 class _HistogramTree(PrivateEstimator):
     """What classifier and regressor share: how a tree grows on sums alone."""
 
-    _measure: str  # what a histogram adds up
+    _measure: ClassVar[str]  # what a histogram adds up
     _shortfall = (
         "A record enters the bound of every feature, and each bound was paid for with the whole of the bounds' budget; "
         "the report divides it by the number of features only for histograms."
     )
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        max_depth: int = 5,
-        n_bins: int = 10,
-        min_samples: float = 10,
-        leaf_share: float = 0.5,
-        save_budget: bool = False,
-        bounds_share: float = 0.25,
-        variant: str = "sound",
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.delta = delta
-        self.max_depth = max_depth
-        self.n_bins = n_bins
-        self.min_samples = min_samples
-        self.leaf_share = leaf_share
-        self.save_budget = save_budget
-        self.bounds_share = bounds_share
-        self.variant = variant
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float | None = None
+    max_depth: int = 5
+    n_bins: int = 10
+    min_samples: float = 10
+    leaf_share: float = 0.5
+    save_budget: bool = False
+    bounds_share: float = 0.25
+    variant: str = "sound"
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
@@ -151,6 +139,7 @@ class _HistogramTree(PrivateEstimator):
         return {node: own + level_budget * levels[node] for node, own in leaves.with_saved(budget).items()}
 
 
+@dataclass(eq=False, repr=False)
 class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
     """A decision tree from private histograms, for owners who only ever add up (paper 002).
 
@@ -213,36 +202,8 @@ class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
 
     _measure = "records"
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        max_depth: int = 5,
-        n_bins: int = 10,
-        min_samples: float = 10,
-        leaf_share: float = 0.5,
-        save_budget: bool = False,
-        bounds_share: float = 0.25,
-        leaves: str = "counts",
-        variant: str = "sound",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            schema,
-            epsilon=epsilon,
-            delta=delta,
-            max_depth=max_depth,
-            n_bins=n_bins,
-            min_samples=min_samples,
-            leaf_share=leaf_share,
-            save_budget=save_budget,
-            bounds_share=bounds_share,
-            variant=variant,
-            random_state=random_state,
-        )
-        self.leaves = leaves
+    _: KW_ONLY
+    leaves: str = "counts"
 
     def _check_params(self) -> None:
         super()._check_params()

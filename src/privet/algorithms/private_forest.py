@@ -10,6 +10,7 @@ records (``privet.tree.rounds``); docs/forests.md has the comparison.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -49,6 +50,7 @@ MOST_COUNTS = 2**27
 """So many 64-bit counts, a gigabyte, are held at once: trees beyond that grow one batch after another."""
 
 
+@dataclass(eq=False, repr=False)
 class PrivateForestClassifier(ForestClassifier):
     """The best private ensemble that we know for a given budget, for two or more classes.
 
@@ -98,30 +100,16 @@ class PrivateForestClassifier(ForestClassifier):
     (True, True, True)
     """
 
-    forest_: Any
-
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        method: str = "auto",
-        n_trees: int = 1,
-        max_depth: int = 4,
-        n_records: int | None = None,
-        progress: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.n_records = n_records
-        self.progress = progress
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float | None = None
+    method: str = "auto"
+    n_trees: int = 1
+    max_depth: int = 4
+    n_records: int | None = None
+    progress: Any = None
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_choice("method", self.method, METHODS)

@@ -8,6 +8,7 @@ targets are measured once, and all trees grow in one pass.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +25,7 @@ WORTH_A_TREE = 1_000_000
 MOST_TREES = 8
 
 
+@dataclass(eq=False, repr=False)
 class PrivateForestRegressor(ForestRegressor):
     """A differentially private regression forest: the mean of trees by joint selection on all records.
 
@@ -63,22 +65,13 @@ class PrivateForestRegressor(ForestRegressor):
     (True, True, True)
     """
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        n_trees: int | None = None,
-        max_depth: int = 10,
-        n_records: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.n_records = n_records
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    n_trees: int | None = None
+    max_depth: int = 10
+    n_records: int | None = None
+    random_state: Any = None
 
     def _check_params(self) -> None:
         if self.n_trees is not None:

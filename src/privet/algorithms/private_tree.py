@@ -9,6 +9,7 @@ records (``privet.tree.planning``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +27,7 @@ from privet.tree.public_splits import public_splits
 from privet.tree.tree import Tree
 
 
+@dataclass(eq=False, repr=False)
 class PrivateTreeClassifier(PrivateClassifier):
     """A differentially private decision tree for two or more classes.
 
@@ -65,22 +67,13 @@ class PrivateTreeClassifier(PrivateClassifier):
     (True, True, True)
     """
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        max_depth: int = 4,
-        leaves: str = "labels",
-        n_records: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.leaves = leaves
-        self.n_records = n_records
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    max_depth: int = 4
+    leaves: str = "labels"
+    n_records: int | None = None
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1)

@@ -10,6 +10,7 @@ full range, from two sums that cost what one count costs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -30,6 +31,7 @@ MUCH = 100_000
 """From this n * epsilon on only thin tails are cut off: noise matters less than what they tell."""
 
 
+@dataclass(eq=False, repr=False)
 class PrivateTreeRegressor(PrivateRegressor):
     """A differentially private regression tree.
 
@@ -69,20 +71,12 @@ class PrivateTreeRegressor(PrivateRegressor):
     (True, True, True)
     """
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        max_depth: int = 10,
-        n_records: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.n_records = n_records
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    max_depth: int = 10
+    n_records: int | None = None
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1)

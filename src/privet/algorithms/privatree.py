@@ -10,7 +10,7 @@ more features there are, the more a joint choice (``PrivateTreeClassifier``) is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -46,6 +46,7 @@ EXACT_CELLS = 2**11
 """How finely exact quantiles are read off, cells for each feature."""
 
 
+@dataclass(eq=False, repr=False)
 class PrivaTreeClassifier(PrivateClassifier):
     """PrivaTree: a decision tree whose splits are found in noisy histograms of all features.
 
@@ -112,34 +113,19 @@ class PrivaTreeClassifier(PrivateClassifier):
         "parallel. Stopping at pure nodes and exact quantiles, where they are on, tell exact data."
     )
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        max_depth: int = 4,
-        n_bins: int = 10,
-        bins: str = "quantile",
-        max_leaf_error: float = 0.01,
-        leaf_share: float | None = None,
-        quantile_share: float | None = None,
-        early_stop: bool | None = None,
-        variant: str = "sound",
-        n_records: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.n_bins = n_bins
-        self.bins = bins
-        self.max_leaf_error = max_leaf_error
-        self.leaf_share = leaf_share
-        self.quantile_share = quantile_share
-        self.early_stop = early_stop
-        self.variant = variant
-        self.n_records = n_records
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    max_depth: int = 4
+    n_bins: int = 10
+    bins: str = "quantile"
+    max_leaf_error: float = 0.01
+    leaf_share: float | None = None
+    quantile_share: float | None = None
+    early_stop: bool | None = None
+    variant: str = "sound"
+    n_records: int | None = None
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from numbers import Integral
 from typing import Any
@@ -88,6 +88,7 @@ MOST_RECORDS = 2**30
 """A larger hint counts as this: questions with less than a billionth of epsilon would only be noise."""
 
 
+@dataclass(eq=False, repr=False)
 class TopDownClassifier(PrivateClassifier):
     """DP-TopDown: best-first greedy growth over a public splitting class.
 
@@ -160,40 +161,22 @@ class TopDownClassifier(PrivateClassifier):
     (True, True, True)
     """
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        max_nodes: int = 512,
-        max_depth: int | None = None,
-        criterion: str = "gini",
-        budget: str | Callable[[int], Any] = "decay",
-        leaf_share: float = 0.5,
-        error: float = 0.1,
-        min_gain: float = 0.01,
-        split: str = "rnm",
-        splitting_class: int | SplittingClass = 10,
-        n_records: int | None = None,
-        variant: str = "sound",
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.delta = delta
-        self.max_nodes = max_nodes
-        self.max_depth = max_depth
-        self.criterion = criterion
-        self.budget = budget
-        self.leaf_share = leaf_share
-        self.error = error
-        self.min_gain = min_gain
-        self.split = split
-        self.splitting_class = splitting_class
-        self.n_records = n_records
-        self.variant = variant
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float | None = None
+    max_nodes: int = 512
+    max_depth: int | None = None
+    criterion: str = "gini"
+    budget: str | Callable[[int], Any] = "decay"
+    leaf_share: float = 0.5
+    error: float = 0.1
+    min_gain: float = 0.01
+    split: str = "rnm"
+    splitting_class: int | SplittingClass = 10
+    n_records: int | None = None
+    variant: str = "sound"
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("max_nodes", self.max_nodes, 1, MOST_NODES)

@@ -7,7 +7,7 @@ reading where texts leave a choice, whose printed accuracies it reproduces.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -36,6 +36,7 @@ RESOLUTION = 4096
 """The published tree sees two values as one if they share one of so many public cells."""
 
 
+@dataclass(eq=False, repr=False)
 class BDPTClassifier(PrivateClassifier):
     """A greedy tree, one category or bin against the rest, with counts that get more budget the deeper they are.
 
@@ -79,22 +80,13 @@ class BDPTClassifier(PrivateClassifier):
         "at a noisy node size, which may exceed the true one."
     )
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        max_depth: int = 4,
-        n_bins: int = 10,
-        variant: str = "sound",
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.n_bins = n_bins
-        self.variant = variant
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    max_depth: int = 4
+    n_bins: int = 10
+    variant: str = "sound"
+    random_state: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

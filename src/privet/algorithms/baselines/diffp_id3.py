@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +25,7 @@ FINE = 256
 """Thresholds are chosen among the edges of so many bins of one width, which stand for the whole range."""
 
 
+@dataclass(eq=False, repr=False)
 class DiffPID3Classifier(ID3Classifier):
     """ID3 with private choices: one child for each category, the attribute by the exponential mechanism.
 
@@ -65,26 +67,15 @@ class DiffPID3Classifier(ID3Classifier):
     (True, True, True)
     """
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        max_depth: int = 4,
-        criterion: str = "max",
-        numeric: str = "thresholds",
-        n_bins: int = 5,
-        max_records: int = 100_000,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.criterion = criterion
-        self.numeric = numeric
-        self.n_bins = n_bins
-        self.max_records = max_records
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    max_depth: int = 4
+    criterion: str = "max"
+    numeric: str = "thresholds"
+    n_bins: int = 5
+    max_records: int = 100_000
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1)

@@ -8,6 +8,7 @@ values, numbers in five bins. Every tree has all records and a share of the budg
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -27,27 +28,18 @@ from privet.tree.forest import Forest
 from privet.tree.frontier import End, Frontier
 
 
+@dataclass(eq=False, repr=False)
 class BaselineForest(PrivateForest):
     """What they share; see the classes for the parameters."""
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        n_trees: int = 10,
-        max_depth: int = 4,
-        variant: str = "sound",
-        structure: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.variant = variant
-        self.structure = structure
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    n_trees: int = 10
+    max_depth: int = 4
+    variant: str = "sound"
+    structure: int | None = None
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("n_trees", self.n_trees, 1)
@@ -91,33 +83,14 @@ class DPERT(BaselineForest):
         return Forest(curtain.schema, frontier.finish())
 
 
+@dataclass(eq=False, repr=False)
 class BinnedForest(BaselineForest):
     """Attributes of few values, numbers in bins: a node has a child for each value of an attribute, chosen among K."""
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        n_trees: int = 10,
-        max_depth: int = 3,
-        n_bins: int = 5,
-        n_candidates: int = 5,
-        variant: str = "sound",
-        structure: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_bins = n_bins
-        self.n_candidates = n_candidates
-        super().__init__(
-            schema,
-            epsilon=epsilon,
-            n_trees=n_trees,
-            max_depth=max_depth,
-            variant=variant,
-            structure=structure,
-            random_state=random_state,
-        )
+    _: KW_ONLY
+    max_depth: int = 3
+    n_bins: int = 5
+    n_candidates: int = 5
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -7,6 +7,7 @@ reading where texts leave a choice is that of PrivaTree's comparison, whose prin
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -33,6 +34,7 @@ CERTAIN = 1e6
 """Log-odds that no draw will ever contradict, instead of numbers that no float holds."""
 
 
+@dataclass(eq=False, repr=False)
 class DPGDFClassifier(PrivateClassifier):
     """A greedy tree over categories: Gini for the splits, half of the budget, and labels with the other half.
 
@@ -78,22 +80,13 @@ class DPGDFClassifier(PrivateClassifier):
         "the log-odds without bound."
     )
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        max_depth: int = 4,
-        n_bins: int = 5,
-        variant: str = "sound",
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.n_bins = n_bins
-        self.variant = variant
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    max_depth: int = 4
+    n_bins: int = 5
+    variant: str = "sound"
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)

@@ -7,7 +7,7 @@ and counts opened with their noise, the rest in the clear. (Algorithm 7, line 2,
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +25,7 @@ from privet.tree.hidden_shape import shape_of
 from privet.tree.tree import Tree
 
 
+@dataclass(eq=False, repr=False)
 class PMPCID3Classifier(PrivateClassifier):
     """CDP+PMPC-ID3: attributes by the exponential mechanism, leaves by noisy counts, all of it revealed (Algorithm 7).
 
@@ -58,24 +59,14 @@ class PMPCID3Classifier(PrivateClassifier):
     (True, True, True)
     """
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        max_depth: int = 3,
-        n_values: int = 5,
-        leaves: str = "laplace",
-        variant: str = "sound",
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.n_values = n_values
-        self.leaves = leaves
-        self.variant = variant
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    max_depth: int = 3
+    n_values: int = 5
+    leaves: str = "laplace"
+    variant: str = "sound"
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1)

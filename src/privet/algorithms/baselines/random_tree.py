@@ -7,7 +7,7 @@ leaves: one permute-and-flip for each, in parallel (Jagannathan et al. 2009; Boj
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +25,7 @@ DEEPEST = 16
 """A random tree is grown in full: one level more is twice as many leaves."""
 
 
+@dataclass(eq=False, repr=False)
 class RandomTreeClassifier(PrivateClassifier):
     """A tree whose splits are drawn at random, labelled with the whole budget.
 
@@ -57,22 +58,13 @@ class RandomTreeClassifier(PrivateClassifier):
     (True, True)
     """
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        max_depth: int = 4,
-        categories: str = "order",
-        structure: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.categories = categories
-        self.structure = structure
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    max_depth: int = 4
+    categories: str = "order"
+    structure: int | None = None
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1, DEEPEST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +19,7 @@ from privet.schema import Schema
 from privet.tree.frontier import End, Frontier
 
 
+@dataclass(eq=False, repr=False)
 class SuLQID3Classifier(ID3Classifier):
     """ID3 on noisy counts: one child for each value, the attribute with the largest noisy information gain.
 
@@ -52,20 +54,12 @@ class SuLQID3Classifier(ID3Classifier):
     (True, True, True)
     """
 
-    def __init__(
-        self,
-        schema: Schema | str | None = None,
-        *,
-        epsilon: float = 1.0,
-        max_depth: int = 4,
-        n_bins: int = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.max_depth = max_depth
-        self.n_bins = n_bins
-        self.random_state = random_state
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    max_depth: int = 4
+    n_bins: int = 5
+    random_state: Any = None
 
     def _check_params(self) -> None:
         check_whole("max_depth", self.max_depth, 1)
