@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet.tree.histogram_search import Search
+from privet.tree.histogram_search import NodeSearch
 from privet.tree.noisy_histograms import Found
 
 
@@ -18,7 +18,7 @@ def read(search, *answers):
 
 
 def test_without_bounds_all_are_asked_for_at_once():
-    search = Search([0, 2, 3], 4, Fraction(1))
+    search = NodeSearch([0, 2, 3], 4, Fraction(1))
     assert search.next_batch() == [0, 2, 3]
     assert search.pay([0, 2, 3]) == Fraction(3, 4)
     assert search.saved == Fraction(1, 4)  # what could part nothing is not asked for
@@ -27,7 +27,7 @@ def test_without_bounds_all_are_asked_for_at_once():
 
 @pytest.mark.parametrize(("one_by_one", "sizes"), [(True, [1] * 7), (False, [1, 2, 4])])
 def test_the_least_bounds_come_first(one_by_one, sizes):
-    search = Search(range(7), 7, Fraction(1))
+    search = NodeSearch(range(7), 7, Fraction(1))
     search.order(np.array([3, 1, 2, 0, 6, 5, 4]), one_by_one=one_by_one)
     batches = []
     while batch := search.next_batch():
@@ -37,7 +37,7 @@ def test_the_least_bounds_come_first(one_by_one, sizes):
 
 
 def test_a_bound_above_what_was_reached_strikes_out_and_saves():
-    search = Search(range(4), 4, Fraction(4))
+    search = NodeSearch(range(4), 4, Fraction(4))
     assert search.set_apart(Fraction(1, 4)) == 1
     search.order(np.array([0.0, 9.0, 10.0, 11.0]), one_by_one=True)
     assert search.pay(search.next_batch()) == Fraction(3, 4)
@@ -52,13 +52,13 @@ def test_a_bound_above_what_was_reached_strikes_out_and_saves():
 
 
 def test_a_leaf_is_what_all_that_were_asked_for_call_one():
-    small = Search([0, 1], 2, Fraction(1))
+    small = NodeSearch([0, 1], 2, Fraction(1))
     read(small, (0, 0.1, (4, 4)), (1, 0.1, (5, 4)))
     assert small.says_leaf
     assert small.asked_for_all
     read(small, (0, 0.1, (6, 4)))
     assert not small.says_leaf
-    pure = Search([0, 1], 2, Fraction(1))
+    pure = NodeSearch([0, 1], 2, Fraction(1))
     read(pure, (0, 0.0, (40, -1)), (1, 0.0, (40, 0)))
     assert pure.says_leaf
     read(pure, (0, 0.0, (-40, 1)))  # another class, says another histogram
@@ -71,7 +71,7 @@ def test_a_leaf_is_what_all_that_were_asked_for_call_one():
 )
 def test_what_is_struck_out_does_not_depend_on_how_answers_arrive(answers, bounds):
     def after(batches):
-        search = Search(range(len(bounds)), 12, Fraction(1))
+        search = NodeSearch(range(len(bounds)), 12, Fraction(1))
         search.order(np.array(bounds), one_by_one=True)
         for batch in batches:
             read(search, *[(i, impurity, (size, 0.0)) for i, (impurity, size) in batch])

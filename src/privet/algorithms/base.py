@@ -9,7 +9,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -29,7 +28,7 @@ from privet.privacy.zcdp import rho_within
 from privet.questions.curtain import Curtain, Node
 from privet.schema import Numeric, Schema
 from privet.schema_file import nearest
-from privet.tree.tree import Tree, TreeNode
+from privet.tree.tree import Tree
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -56,6 +55,7 @@ class PrivateEstimator(BaseEstimator):
     delta: float | None = None  # of those that can spend with one
     _task: Task
     _shortfall: str = ""
+    _draws_rules = False  # whether rules are drawn without asking anything
     _released: str = "tree_"  # the attribute that holds what was grown: "tree_" or "forest_"
     _fitted_names: tuple[str, ...] | None  # the columns of the data frame that a schema was inferred from
 
@@ -325,13 +325,9 @@ class PrivateEstimator(BaseEstimator):
         """True if the receipt adds up and pays for all that was released; raises ReceiptError otherwise."""
         check_is_fitted(self, self._released)
         self.privacy_.verify()
-        check(getattr(self, self._released), self.privacy_, drawn=self._draws_rules)
+        drawn = self._draws_rules or getattr(self, "structure", None) == "random"
+        check(getattr(self, self._released), self.privacy_, drawn=drawn)
         return True
-
-    @property
-    def _draws_rules(self) -> bool:
-        """Whether rules may be drawn without asking anything."""
-        return False
 
     def export_text(self) -> str:
         """The rules as indented text, tree by tree."""
@@ -363,8 +359,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """The label of each row's leaf."""
         leaves = self.apply(X)
-        labels = np.array([-1 if node.answer is None else node.answer for node in self.tree_.nodes])
-        return np.array(self.schema_.classes)[labels[leaves]]
+        return np.array(self.schema_.classes)[self.tree_.labels[leaves]]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Each class's share of the noisy counts of a row's leaf; without counts 1 for its label, 0 for the rest.
@@ -372,7 +367,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
         Columns are in the order of ``classes_``.
         """
         leaves = self.apply(X)
-        return shares_of(self.tree_, self.n_classes_)[:, np.argsort(np.array(self.schema_.classes))][leaves]
+        return self.tree_.shares[:, np.argsort(np.array(self.schema_.classes))][leaves]
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The logarithm of ``predict_proba``; minus infinity where a probability is 0."""
@@ -389,7 +384,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """The value of each row's leaf."""
         leaves = self.apply(X)
-        return values_of(self.tree_)[leaves]
+        return self.tree_.values[leaves]
 
 
 def _numbers(values: Sequence[Any], name: str, feature: Numeric) -> np.ndarray:
@@ -400,62 +395,3 @@ def _numbers(values: Sequence[Any], name: str, feature: Numeric) -> np.ndarray:
     if numbers.ndim != 1 or (np.isnan(numbers).any() and not feature.missing):
         raise SchemaError(f"Values of {name!r} are a list of numbers, none of them missing.")
     return numbers
-
-
-def values_of(tree: Tree) -> np.ndarray:
-    """The value of every node that is a leaf, by number."""
-    return np.array([math.nan if node.value is None else node.value for node in tree.nodes])
-
-
-def shares_of(tree: Tree, n_classes: int) -> np.ndarray:
-    """The class probabilities of every node that is a leaf, by number; in the schema's order of classes."""
-    shares = np.zeros((len(tree.nodes), n_classes))
-    for i in tree.leaves:
-        shares[i] = _shares(tree.nodes[i], n_classes)
-    return shares
-
-
-def _shares(node: TreeNode, n_classes: int) -> np.ndarray:
-    """A leaf's class probabilities: its counts' shares, none above that of the label it predicts."""
-    if node.counts is None:
-        return np.eye(n_classes)[node.answer]
-    counts = np.maximum(np.array(node.counts, dtype=float), 0)
-    shares = counts / counts.sum() if counts.sum() > 0 else np.full(n_classes, 1 / n_classes)
-    if shares.argmax() != node.answer:
-        # The label was chosen with more of the budget than the counts: where they disagree, it is right more often.
-        shares[node.answer] = shares.max() * (1 + 1e-9)
-    return shares / shares.sum()
-
-
-def check_whole(name: str, value: Any, least: int = 1, most: float = math.inf) -> None:
-    """Raise unless a parameter is a whole number from ``least`` to ``most``."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
-        within = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
-        raise PrivetError(f"{name} must be a whole number {within}; got {value!r}.")
-
-
-def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
-    """Raise unless a parameter is one of the words that it may be."""
-    if not any(value is choice or (isinstance(choice, str) and value == choice) for choice in choices):
-        raise PrivetError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-
-
-def check_hint(hint: Any) -> None:
-    """Raise unless ``n_records`` is left out or a number that a float holds."""
-    if hint is not None and not (is_number(hint) and 0 <= float(hint) <= 1e300):
-        raise PrivetError(f"n_records is about how many records there are, a number from 0 on; got {hint!r}.")
-
-
-def public_generator(structure: int | None, random_state: Any) -> np.random.Generator:
-    """What a public structure is drawn from: its own seed, or one beside the noise's; any will do."""
-    if structure is not None or random_state is None:
-        return np.random.default_rng(structure)
-    if isinstance(random_state, np.random.Generator):
-        return np.random.default_rng(int(random_state.integers(2**31)))
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(int(random_state.randint(2**31)))
-    return np.random.default_rng([1, random_state])  # not the numbers that the noise is made of

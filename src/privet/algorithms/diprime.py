@@ -8,15 +8,15 @@ All nodes of all trees of a level are asked about at once.
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import check_choice, check_hint, check_whole, public_generator
 from privet.algorithms.forest import ForestClassifier, ForestRegressor, PrivateForest, deepest
+from privet.algorithms.parameters import check_choice, check_hint, check_whole, public_generator
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
 from privet.privacy.amounts import exact
@@ -40,7 +40,7 @@ MOST_SUBSETS = 10
 
 
 @dataclass(frozen=True)
-class Shares:
+class LevelShares:
     """What a node of an inner level spends: on one median, and on the choice among its candidates (0: none)."""
 
     median: Fraction
@@ -118,15 +118,15 @@ class DiPriMe(PrivateForest):
             occupancy = max(occupancy, 1 / at_leaf)
         return min(int(math.log2(max(size.trusted / parts / occupancy, 1))), deepest(self.n_trees)), size.left
 
-    def _shares(self, curtain: Curtain, level: Fraction, n_candidates: int) -> Shares:
+    def _shares(self, curtain: Curtain, level: Fraction, n_candidates: int) -> LevelShares:
         """Half of a level's budget for the medians; sound: a share for each of them, since a record is in all."""
         if self.attribute == "random":
-            return Shares(level, Fraction(0))
+            return LevelShares(level, Fraction(0))
         if self.variant == "published":
-            return Shares(level / 2, level / 2 * self._printed(curtain.schema))
+            return LevelShares(level / 2, level / 2 * self._printed(curtain.schema))
         if n_candidates == 1:  # nothing to choose among
-            return Shares(level, Fraction(0))
-        return Shares(level / 2 / n_candidates, level / 2)
+            return LevelShares(level, Fraction(0))
+        return LevelShares(level / 2 / n_candidates, level / 2)
 
     def _medians(self, frontier: Frontier, level: Fraction, draws: np.random.Generator) -> dict[Node, Split]:
         """For every node that something parts a private median split, of a drawn attribute or of the best candidate."""

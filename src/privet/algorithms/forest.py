@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor, shares_of, values_of
+from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor
 
 
 class PrivateForest(PrivateEstimator):
@@ -26,7 +26,7 @@ class ForestClassifier(PrivateForest, PrivateClassifier):
         order = np.argsort(np.array(self.schema_.classes))
         total = np.zeros((len(leaves), self.n_classes_))
         for tree, own in zip(self.forest_.trees, leaves.T):
-            total += shares_of(tree, self.n_classes_)[:, order][own]
+            total += tree.shares[:, order][own]
         return total / len(self.forest_.trees)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -43,7 +43,7 @@ class ForestRegressor(PrivateForest, PrivateRegressor):
         leaves = self.apply(X)
         total = np.zeros(len(leaves))
         for tree, own in zip(self.forest_.trees, leaves.T):
-            total += values_of(tree)[own]
+            total += tree.values[own]
         return total / len(self.forest_.trees)
 
 

@@ -13,9 +13,9 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from privet.algorithms.base import check_choice, check_whole
 from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
+from privet.algorithms.parameters import check_choice, check_whole
 from privet.privacy.event import amplified
 from privet.questions.curtain import Curtain, Node
 from privet.schema import Schema
@@ -92,10 +92,6 @@ class HiddenForestClassifier(ForestClassifier):
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         return self._tree()._needs(able) | {"samples" if self.sampling == "poisson" else "parts"}
-
-    @property
-    def _draws_rules(self) -> bool:
-        return self.structure == "random"
 
     def branches_used(self) -> str:
         """What ``branches`` is where it is not given."""

@@ -14,7 +14,8 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
-from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, public_generator
+from privet.algorithms.base import PrivateClassifier
+from privet.algorithms.parameters import check_choice, check_hint, check_whole, public_generator
 from privet.errors import PrivetError
 from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import MOST_CHILDREN
@@ -113,10 +114,6 @@ class HiddenTreeClassifier(PrivateClassifier):
     def shape(self, schema: Schema) -> Shape:
         """All that is public about the trees that this grows."""
         return shape_of(schema, self.branches_used(), self.n_values)
-
-    @property
-    def _draws_rules(self) -> bool:
-        return self.structure == "random"
 
     def branches_used(self) -> str:
         """What ``branches`` is where it is not given."""

@@ -16,14 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privet.algorithms.base import (
-    PrivateClassifier,
-    PrivateEstimator,
-    PrivateRegressor,
-    check_choice,
-    check_whole,
-    is_number,
-)
+from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor
+from privet.algorithms.parameters import check_choice, check_whole, is_number
 from privet.errors import PrivetError
 from privet.privacy.amounts import exact
 from privet.privacy.fixed_point import ONE, TARGET_ONE

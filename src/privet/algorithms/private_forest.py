@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from privet.algorithms.base import check_choice, check_hint, check_whole
 from privet.algorithms.forest import ForestClassifier
+from privet.algorithms.parameters import check_choice, check_hint, check_whole
 from privet.algorithms.private_tree import grow_trees
 from privet.algorithms.size import Size, size_share
 from privet.errors import PrivetError

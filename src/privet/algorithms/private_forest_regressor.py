@@ -12,8 +12,8 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
-from privet.algorithms.base import check_hint, check_whole
 from privet.algorithms.forest import ForestRegressor
+from privet.algorithms.parameters import check_hint, check_whole
 from privet.algorithms.private_tree_regressor import grow_means
 from privet.questions.curtain import Curtain, Node
 from privet.schema import Schema

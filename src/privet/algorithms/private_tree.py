@@ -13,7 +13,8 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
-from privet.algorithms.base import PrivateClassifier, check_hint, check_whole
+from privet.algorithms.base import PrivateClassifier
+from privet.algorithms.parameters import check_hint, check_whole
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
 from privet.questions.curtain import Curtain, Node

@@ -14,7 +14,8 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
-from privet.algorithms.base import PrivateRegressor, check_hint, check_whole
+from privet.algorithms.base import PrivateRegressor
+from privet.algorithms.parameters import check_hint, check_whole
 from privet.algorithms.size import Size
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import public_grid

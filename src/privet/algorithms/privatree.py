@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
+from privet.algorithms.base import PrivateClassifier
+from privet.algorithms.parameters import check_choice, check_hint, check_whole, is_number
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
 from privet.privacy.amounts import exact
@@ -190,7 +191,7 @@ class PrivaTreeClassifier(PrivateClassifier):
         size = Size.of(curtain, start, budget, None)
         return Fraction(size.n), size.left
 
-    def _shares(self, grid: Grid, n_classes: int, size: Fraction, budget: Fraction) -> Shares:
+    def _shares(self, grid: Grid, n_classes: int, size: Fraction, budget: Fraction) -> Prices:
         """Eq. 7 to 10, or the user's shares."""
         sound, depth = self.variant == "sound", int(self.max_depth)
         # Permute-and-flip on counts costs half of what the paper pays for it: counts never fall.
@@ -207,9 +208,9 @@ class PrivaTreeClassifier(PrivateClassifier):
         if self.quantile_share is not None:
             quantiles = each * budget * exact(self.quantile_share) / (budget - leaf)
         selection_scale(CorrectCount().sensitivity, leaf / price)  # refused now, not when all the rest is spent
-        return Shares(quantiles, (each - quantiles) / depth, each / depth, leaf / price)
+        return Prices(quantiles, (each - quantiles) / depth, each / depth, leaf / price)
 
-    def _tables(self, curtain: Curtain, start: Node, grid: Grid, shares: Shares) -> dict[int, Split]:
+    def _tables(self, curtain: Curtain, start: Node, grid: Grid, shares: Prices) -> dict[int, Split]:
         """For each feature that has several cells, the bin of each of them."""
         features = _parted(grid)
         numeric = [f for f in features if (cuts := grid.features[f].cuts) is not None and len(cuts)]
@@ -225,7 +226,7 @@ class PrivaTreeClassifier(PrivateClassifier):
 
 
 @dataclass(frozen=True)
-class Shares:
+class Prices:
     """What one feature's quantiles, one numeric and one categorical histogram, and a leaf's label may cost."""
 
     quantiles: Fraction
@@ -280,7 +281,7 @@ def _done(frontier: Frontier) -> set[Node]:
 
 
 def _find_splits(
-    curtain: Curtain, nodes: Sequence[Node], tables: Mapping[int, Split], shares: Shares
+    curtain: Curtain, nodes: Sequence[Node], tables: Mapping[int, Split], shares: Prices
 ) -> dict[Node, Split]:
     """For each node, the split of least Gini impurity in noisy histograms of all features."""
     schema = curtain.schema

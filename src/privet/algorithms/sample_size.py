@@ -8,7 +8,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from privet.algorithms.base import check_whole, is_number
+from privet.algorithms.parameters import check_whole, is_number
 from privet.algorithms.top_down import shares
 from privet.errors import PrivetError
 from privet.privacy.amounts import exact

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import PrivateClassifier, check_choice, check_hint, check_whole, is_number
+from privet.algorithms.base import PrivateClassifier
+from privet.algorithms.parameters import check_choice, check_hint, check_whole, is_number
 from privet.curators.desk import Desk
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.amounts import exact

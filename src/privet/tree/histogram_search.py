@@ -15,7 +15,7 @@ from privet.tree.frontier import Frontier
 from privet.tree.noisy_histograms import Found, Histograms
 
 
-class Search:
+class NodeSearch:
     """Which histograms a node may still ask for, and what it has found so far.
 
     Every histogram costs the same share of the node's budget; what is not asked for is ``saved``. Without bounds all
@@ -94,7 +94,7 @@ class Search:
         return not self._left_out
 
 
-class LevelSearch(Mapping[Node, Search]):
+class LevelSearch(Mapping[Node, NodeSearch]):
     """The searches of all nodes of a level: they are asked about together, and their answers are read together.
 
     ``printed`` is the report's way: all splits are looked at, also those that part nothing, each histogram is believed
@@ -110,14 +110,14 @@ class LevelSearch(Mapping[Node, Search]):
             else histograms.parting(np.array([end.reachable for end in frontier.values()]))
         )
         self._searches = {
-            node: Search(histograms.that_part(own), len(histograms), budget + end.saved)
+            node: NodeSearch(histograms.that_part(own), len(histograms), budget + end.saved)
             for (node, end), own in zip(frontier.items(), self._parting)
         }
         self._place = {node: place for place, node in enumerate(self._searches)}
         self._asked: dict[Node, list[int]] = {}
         self._sums, self._n_asked = np.zeros((len(frontier), 1)), np.zeros((len(frontier), 1))
 
-    def __getitem__(self, node: Node) -> Search:
+    def __getitem__(self, node: Node) -> NodeSearch:
         return self._searches[node]
 
     def __iter__(self) -> Iterator[Node]:

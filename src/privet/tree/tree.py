@@ -87,6 +87,17 @@ class TreeNode:
             return max(range(len(self.counts)), key=self.counts.__getitem__)
         return self.label
 
+    def shares(self, n_classes: int) -> np.ndarray:
+        """A leaf's class probabilities: its counts' shares, none above that of the label it predicts."""
+        if self.counts is None:
+            return np.eye(n_classes)[self.answer]
+        counts = np.maximum(np.array(self.counts, dtype=float), 0)
+        shares = counts / counts.sum() if counts.sum() > 0 else np.full(n_classes, 1 / n_classes)
+        if shares.argmax() != self.answer:
+            # The label was chosen with more of the budget than the counts: where they disagree, it is right more often.
+            shares[self.answer] = shares.max() * (1 + 1e-9)
+        return shares / shares.sum()
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -131,6 +142,24 @@ class Tree:
             for part, child in enumerate(node.children):
                 waiting[child] = rows[side == part]
         return leaf
+
+    @property
+    def labels(self) -> np.ndarray:
+        """What every node that is a leaf predicts, by number; -1 inside the tree."""
+        return np.array([-1 if node.answer is None else node.answer for node in self.nodes])
+
+    @property
+    def values(self) -> np.ndarray:
+        """The value of every node that is a leaf, by number."""
+        return np.array([math.nan if node.value is None else node.value for node in self.nodes])
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The class probabilities of every node that is a leaf, by number; in the schema's order of classes."""
+        shares = np.zeros((len(self.nodes), len(self.schema.classes or ())))
+        for i in self.leaves:
+            shares[i] = self.nodes[i].shares(shares.shape[1])
+        return shares
 
     def simplified(self) -> Tree:
         """The same function in fewer nodes: unreachable branches dropped, leaves with one label merged."""

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import PrivateClassifier, check_whole
+from privet.algorithms.base import PrivateClassifier
+from privet.algorithms.parameters import check_whole
 from privet.privacy.scores import Gini
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
@@ -106,21 +107,13 @@ class BDPTClassifier(PrivateClassifier):
         grid = _merged(curtain, start) if published else even_grid(curtain.schema, self.n_bins)
         curtain.grid(grid)
         splits = single_splits(grid, tuple(range(len(grid.features))))
-        shares = Shares(budget / 2 / self.max_depth, count_shares(budget / 2, self.max_depth))
+        count_budgets = count_shares(budget / 2, self.max_depth)
         frontier = Frontier.sprout(curtain, [start], grid)
         level = _published_level if published else _sound_level
         for depth in range(self.max_depth + 1):
             options = frontier.candidates(splits) if depth < self.max_depth else {}
-            frontier = level(frontier, options, shares.split, shares.counts[depth])
+            frontier = level(frontier, options, budget / 2 / self.max_depth, count_budgets[depth])
         return frontier.finish()[0]
-
-
-@dataclass(frozen=True)
-class Shares:
-    """What a split costs, on each level the same, and what counts cost, by depth; no split follows the last of them."""
-
-    split: Fraction
-    counts: tuple[Fraction, ...]
 
 
 def count_shares(budget: Fraction, max_depth: int) -> tuple[Fraction, ...]:

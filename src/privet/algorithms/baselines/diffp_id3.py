@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import check_choice, check_whole
 from privet.algorithms.baselines.id3 import ID3Classifier
+from privet.algorithms.parameters import check_choice, check_whole
 from privet.privacy.scores import CorrectCount, Entropy, Gini, Score
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Node

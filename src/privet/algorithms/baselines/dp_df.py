@@ -14,10 +14,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from privet.algorithms.base import public_generator
 from privet.algorithms.baselines.bdpt import published_price
 from privet.algorithms.baselines.dp_forest import BinnedForest
 from privet.algorithms.forest import ForestClassifier
+from privet.algorithms.parameters import public_generator
 from privet.privacy.scores import Gini
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node

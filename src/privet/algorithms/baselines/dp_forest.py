@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import check_whole, public_generator
 from privet.algorithms.baselines.random_tree import Drawer, grid_of, grow_drawn
 from privet.algorithms.forest import ForestClassifier, ForestRegressor, PrivateForest, deepest
+from privet.algorithms.parameters import check_whole, public_generator
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.scores import Gini, Score, SquaredError
 from privet.questions.candidates import Candidates
@@ -69,9 +69,7 @@ class BaselineForest(PrivateForest):
 class DPERT(BaselineForest):
     """Random trees; the whole budget for the leaves."""
 
-    @property
-    def _draws_rules(self) -> bool:
-        return True
+    _draws_rules = True
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Forest:
         drawer = Drawer(curtain.schema, True, public_generator(self.structure, self.random_state))

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import PrivateClassifier, check_whole
+from privet.algorithms.base import PrivateClassifier
+from privet.algorithms.parameters import check_whole
 from privet.errors import PrivetError
 from privet.privacy.scores import Gini
 from privet.questions.curtain import Curtain, Node

@@ -11,8 +11,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from privet.algorithms.base import PrivateClassifier, check_choice, check_whole
+from privet.algorithms.base import PrivateClassifier
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
+from privet.algorithms.parameters import check_choice, check_whole
 from privet.curators.desk import Desk
 from privet.privacy.receipt import Receipt
 from privet.privacy.scores import CorrectCount

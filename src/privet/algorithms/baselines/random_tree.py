@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import PrivateClassifier, check_choice, check_whole, public_generator
+from privet.algorithms.base import PrivateClassifier
+from privet.algorithms.parameters import check_choice, check_whole, public_generator
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid
 from privet.questions.split import Split
@@ -75,9 +76,7 @@ class RandomTreeClassifier(PrivateClassifier):
     def _needs(self, able: frozenset[str]) -> set[str]:
         return {"choose"}
 
-    @property
-    def _draws_rules(self) -> bool:
-        return True
+    _draws_rules = True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -94,7 +93,7 @@ class RandomTreeClassifier(PrivateClassifier):
         return frontier.finish()[0]
 
 
-def grow_drawn(frontier: Frontier, plans: Sequence[Drawn]) -> Frontier:
+def grow_drawn(frontier: Frontier, plans: Sequence[Structure]) -> Frontier:
     """The ends of trees that are grown as drawn, one plan for each: free, because nothing is asked."""
     drawn = dict(zip(frontier, plans))
     while frontier:
@@ -105,7 +104,7 @@ def grow_drawn(frontier: Frontier, plans: Sequence[Drawn]) -> Frontier:
     return frontier.ends
 
 
-def grid_of(plans: Sequence[Drawn], schema: Schema) -> Grid:
+def grid_of(plans: Sequence[Structure], schema: Schema) -> Grid:
     """Cells between all thresholds of all structures, no finer."""
     cuts: list[set[float] | None] = [set() if isinstance(own, Numeric) else None for own in schema.features.values()]
     for node in (node for plan in plans for node in plan.walk()):
@@ -115,16 +114,16 @@ def grid_of(plans: Sequence[Drawn], schema: Schema) -> Grid:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class Structure:
     """A node of the structure. Inside: its feature, the threshold or the categories of its left side, two children."""
 
     feature: int = -1
     threshold: float = 0.0
     left: np.ndarray | None = None
     missing_left: bool = False
-    children: tuple[Drawn, ...] = ()
+    children: tuple[Structure, ...] = ()
 
-    def walk(self) -> Iterator[Drawn]:
+    def walk(self) -> Iterator[Structure]:
         yield self
         for child in self.children:
             yield from child.walk()
@@ -149,7 +148,7 @@ class Drawer:
         self._subsets = subsets
         self._generator = generator
 
-    def draw(self, depth: int) -> Drawn:
+    def draw(self, depth: int) -> Structure:
         return self._draw(
             depth,
             [
@@ -160,22 +159,22 @@ class Drawer:
             ],
         )
 
-    def _draw(self, depth: int, region: list[np.ndarray]) -> Drawn:
+    def _draw(self, depth: int, region: list[np.ndarray]) -> Structure:
         """A structure for the records in a region: for each feature the categories, or the range, that are open."""
         able = [f for f, inside in enumerate(region) if _can_be_parted(self._features[f], inside)]
         if not depth or not able:
-            return Drawn()
+            return Structure()
         f = int(self._generator.choice(able))
         feature, inside = self._features[f], region[f]
         if isinstance(feature, Categorical):
             left = self._left_categories(inside)
-            node, sides = Drawn(f, left=left), [inside & left, inside & ~left]
+            node, sides = Structure(f, left=left), [inside & left, inside & ~left]
         else:
             at = self._threshold(feature, *inside)
-            node = Drawn(f, threshold=at, missing_left=bool(self._generator.integers(2)))
+            node = Structure(f, threshold=at, missing_left=bool(self._generator.integers(2)))
             sides = [np.array([inside[0], at]), np.array([at + feature.integer, inside[1]])]
         below = tuple(self._draw(depth - 1, [*region[:f], side, *region[f + 1 :]]) for side in sides)
-        return Drawn(node.feature, node.threshold, node.left, node.missing_left, below)
+        return Structure(node.feature, node.threshold, node.left, node.missing_left, below)
 
     def _left_categories(self, inside: np.ndarray) -> np.ndarray:
         codes = np.flatnonzero(inside)

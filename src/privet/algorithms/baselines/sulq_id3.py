@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.algorithms.base import check_whole
 from privet.algorithms.baselines.id3 import ID3Classifier
+from privet.algorithms.parameters import check_whole
 from privet.questions.curtain import Node
 from privet.questions.grid import Grid, even_grid
 from privet.questions.multiway import MOST_CHILDREN, attributes
