@@ -134,14 +134,15 @@ def _looked_up(module: Any, kind: str) -> Any:
 
 
 def _made(kind: Any, epsilon: float, params: dict[str, Any]) -> Any:
+    name = getattr(kind, "__name__", "this")
     try:
         return kind(epsilon=epsilon, **params)
-    except TypeError:
+    except TypeError as error:
         alone = f"epsilon and {', '.join(params)}" if params else "epsilon alone"
-        why = f"cannot be made with {alone}; write a class that fills in the rest"
+        raise PrivetError(f"{name} cannot be made with {alone}; write a class that fills in the rest") from error
     except Exception as error:
-        why = f"cannot be made with epsilon={epsilon:g}: it raises {type(error).__name__}"
-    raise PrivetError(f"{getattr(kind, '__name__', 'this')} {why}")
+        why = f"it raises {type(error).__name__}"
+        raise PrivetError(f"{name} cannot be made with epsilon={epsilon:g}: {why}") from error
 
 
 def _refuse_paper(paper: str | None, entries: Sequence[Any], skipped: dict[str, str]) -> None:

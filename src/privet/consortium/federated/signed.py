@@ -75,7 +75,7 @@ def checked_receipt(text: str, terms: Terms, own: list[Event]) -> Receipt:
     receipt.verify()
     if not lists_all(receipt.events, own) or receipt.spent < spending(own, receipt.at_delta):
         raise FederatedError("This receipt does not list all that was asked here.")
-    if getattr(receipt, "released", None) == "":
+    if not receipt.released:
         raise FederatedError("This receipt does not say, by a digest, which model it is of.")
     if receipt.trust != terms.trust:
         raise FederatedError("This receipt says something else about trust than the terms.")
