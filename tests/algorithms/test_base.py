@@ -24,6 +24,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from listening import Recording
 from privet import (
     BudgetError,
     CapabilityError,
@@ -39,7 +40,8 @@ from privet import (
 )
 from privet.algorithms.registry import MODELS, model_class
 from privet.curators.base import Curator
-from privet.curators.federated import FederatedCurator
+from privet.curators.desk import capabilities_of
+from privet.curators.federated import FederatedRoom
 from privet.tree.tree import Tree
 
 SCHEMA = Schema(
@@ -159,39 +161,13 @@ def test_a_tiny_epsilon_is_enough_or_refused_before_anything_is_spent(name):
     assert ledger.spent <= Fraction("1e-7")
 
 
-class AsIfFederated(MemoryCurator):
-    """One that answers what owners answer who do not show their records to anybody."""
-
-    capabilities = FederatedCurator.capabilities
-
-    def choose_each(self, *args, **kwargs):
-        return {node: [choice] for node, choice in super().choose(*args, **kwargs).items()}
-
-    def choose(self, *args, **kwargs):
-        self._cannot("choose")
-
-    def parts(self, *args):
-        self._cannot("parts")
-
-    def samples(self, *args):
-        self._cannot("samples")
-
-    def quantiles(self, *args):
-        self._cannot("quantiles")
-
-    def target_quantiles(self, *args):
-        self._cannot("target_quantiles")
-
-    def peek(self, *args):
-        self._cannot("peek")
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_no_model_spends_anything_with_a_curator_that_cannot_answer_all(name):
     kind = model_class(name)
     schema = SCHEMA if kind._task == "classification" else Schema(SCHEMA.features, target=(0, 90))
     ledger = Ledger(math.inf)
-    curator = AsIfFederated(X, Y if schema.classes else X["age"], schema, ledger=ledger)
+    owners = capabilities_of(FederatedRoom)
+    curator = Recording(X, Y if schema.classes else X["age"], schema, ledger=ledger, able=owners)
     for model in [kind(), kind(method="boosting")] if name == "PrivateForestClassifier" else [kind()]:
         try:
             model.fit_curator(curator)
