@@ -19,10 +19,10 @@ from hidden_programs import (
     vertically,
 )
 from privet.curators.owners.mpc_owner import ColumnOwner, Owner, held_of
-from privet.curators.owners.records_at_owner import grid_words
 from privet.errors import LeakError, PrivetError, SchemaError
 from privet.privacy.scores import CorrectCount
 from privet.questions.candidates import Candidates
+from privet.questions.codec import grid_words
 from privet.questions.grid import Grid
 from privet.tree.hidden_shape import shape_of
 

@@ -33,9 +33,7 @@ class Splits(Word):
     subsets: tuple[tuple[int, np.ndarray], ...]
     log_prior: np.ndarray
     n_runs: int = field(init=False)
-    span: tuple[int, int] = field(
-        init=False, repr=False
-    )  # the flat cells between which all runs lie, the second one excluded
+    span: tuple[int, int] = field(init=False, repr=False)  # first and end of the flat cells that all runs lie in
     n_children: np.ndarray = field(init=False, repr=False)
 
     def __init__(
