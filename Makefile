@@ -9,10 +9,10 @@ demo: $(VENV)/installed
 	$(BIN)/privet demo
 
 test: $(VENV)/develop lint types
-	$(BIN)/pytest -n auto -m "not slow"
+	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
 
 test-long: $(VENV)/develop
-	$(BIN)/pytest -n auto -m slow
+	$(BIN)/pytest -n auto --dist worksteal -m slow
 
 lint: $(VENV)/develop
 	$(BIN)/ruff check src tests benchmarks examples

@@ -7,9 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from listening import QUESTIONS, STRUCTURE, Recording
-from privet import Categorical, FederatedCurator, HiddenCurator, Ledger, MemoryCurator, MpcCurator, Numeric, Schema
+from listening import Recording
+from privet import Categorical, Ledger, Numeric, Schema
 from privet.algorithms.registry import MODELS, model_class
+from privet.curators.desk import QUESTIONS, STRUCTURE, capabilities_of
+from privet.curators.federated import FederatedRoom
+from privet.curators.memory import MemoryRoom
 
 FEATURES = {
     "x": Numeric(0, 1),
@@ -25,7 +28,8 @@ X = np.empty((N, 3), dtype=object)
 X[:, 0], X[:, 1], X[:, 2] = RNG.random(N), RNG.integers(0, 4, N).astype(float), RNG.choice(list("abc"), N)
 SHARES = X[:, 0].astype(float) * 0.7 + (X[:, 2] == "a") * 0.3
 
-OWNERS = frozenset({"tally", "choose_each", "owner_sum", "copies", "parts", "focus", "zcdp"})
+ALL = capabilities_of(MemoryRoom)
+OWNERS = capabilities_of(FederatedRoom)
 """What owners can answer who mask their sums: they cannot choose together."""
 
 
@@ -126,16 +130,15 @@ def test_every_registered_estimator_is_looked_at():
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{name}-{options}" for name, options in CASES])
 def test_an_estimator_asks_for_what_it_says_that_it_needs(name, options):
-    able = MemoryCurator.capabilities
-    model, asked = fitted(name, options, able)
-    needs = model._needs(able)
-    assert asked <= needs <= able
+    model, asked = fitted(name, options, ALL)
+    needs = model._needs(ALL)
+    assert asked <= needs <= ALL
     assert needs - asked <= SEEN_BY_ANSWERS.get(name, set())
 
 
 @pytest.mark.parametrize("name", SEEN_BY_ANSWERS)
 def test_what_depends_on_answers_is_asked_for_by_some_setting(name):
-    asked = set().union(*(fitted(name, options, MemoryCurator.capabilities)[1] for options in SETTINGS[name]))
+    asked = set().union(*(fitted(name, options, ALL)[1] for options in SETTINGS[name]))
     assert asked >= SEEN_BY_ANSWERS[name]
 
 
@@ -165,9 +168,7 @@ def test_owners_who_mask_their_sums_can_train_all_that_only_counts_or_proposes()
     assert between == {"noisy_counts", "local_rnm"}
 
 
-def test_all_that_can_be_needed_is_what_some_curator_can_do():
-    every = set().union(*(model_class(name)(**options)._needs(MemoryCurator.capabilities) for name, options in CASES))
+def test_all_that_can_be_needed_is_a_question_or_a_structure():
+    every = set().union(*(model_class(name)(**options)._needs(ALL) for name, options in CASES))
     assert every <= {*QUESTIONS, *STRUCTURE, "zcdp"}
-    assert FederatedCurator.capabilities == OWNERS
-    for curator in (MemoryCurator, FederatedCurator, MpcCurator, HiddenCurator):
-        assert curator.capabilities <= {*QUESTIONS, *STRUCTURE, "zcdp", "hidden"}
+    assert not {"choose", "peek", "quantiles", "samples", "noise"} & OWNERS

@@ -241,8 +241,8 @@ def test_caps_are_the_public_number_of_records(criterion, lemma):
 
 @pytest.mark.parametrize("hint", [0, 1, 1e300])
 def test_any_hint_is_taken(hint):
-    X, y = some_data()
-    for criterion in ("gini", "entropy", "root_gini"):
+    X, y = some_data(50)
+    for criterion in ("gini", "root_gini"):
         fitted = model(n_records=hint, criterion=criterion, budget="decay", epsilon=2.0).fit(X, y)
         assert fitted.privacy_.verify()
 

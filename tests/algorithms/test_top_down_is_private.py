@@ -67,7 +67,7 @@ def test_with_more_to_choose_from_too(case):
     assert 1 < worst_loss(case, 2, max_nodes=1) <= 8 + 1e-9
 
 
-@pytest.mark.parametrize("criterion", ["gini", "entropy", "root_gini"])
+@pytest.mark.parametrize("criterion", ["entropy", "root_gini"])  # gini above
 def test_every_criterion_keeps_within_the_budget(criterion):
     assert worst_loss("one category", 1, max_nodes=1, criterion=criterion) <= 8 + 1e-9
 
@@ -84,8 +84,10 @@ def test_a_measured_size_is_within_the_budget_too():
 
 def test_the_search_would_catch_twice_the_budget():
     class Careless(TopDownClassifier):
+        def _limit(self, budget):
+            return 2 * budget
+
         def _grow(self, curator, start, budget):
-            start.scope._limit = 2 * budget
             return super()._grow(curator, start, 2 * budget)
 
     schema = SCHEMAS["one category"]

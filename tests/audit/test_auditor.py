@@ -55,7 +55,7 @@ class Explains(Refuses):
 # -- our own ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("leaves", ["labels", "counts"])
+@pytest.mark.parametrize("leaves", ["labels", pytest.param("counts", marks=pytest.mark.slow)])
 def test_our_tree_survives(leaves, monkeypatch):
     confirmed = auditor._confirmed
 

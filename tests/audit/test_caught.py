@@ -124,6 +124,7 @@ def test_inner_levels_that_overspend_are_found_by_the_search():
     assert report.worst.engine == "exact"
 
 
+@pytest.mark.slow
 def test_inner_levels_that_overspend_are_caught_by_real_fits():
     # Epsilon is 2.36 on this pair and shows in an event that is not rare: the bound is five of its standard deviations
     # above 1.5, so it misses with a chance below 1e-6.

@@ -338,7 +338,7 @@ def test_what_follows_from_cut_answers_is_counted_against_a_finding():
 
 class FailsOnALonelyRecord(PrivateTreeClassifier):
     def fit_curator(self, curator):
-        if len(curator._labels) == 1:
+        if len(curator.records.labels) == 1:
             raise ValueError("too few")
         return super().fit_curator(curator)
 

@@ -13,7 +13,6 @@ import pytest
 from privet import Categorical, Ledger, PrivateTreeClassifier, Schema
 from privet.audit import Pair, bound_of_samples, release_of, runs_needed, statistical_bound
 from privet.audit import statistical as engine
-from privet.audit.curve import curve_of_samples, privacy_curve
 from privet.audit.event import Seen
 from privet.audit.statistical import Halves, check_noise_is_fresh, count
 from privet.errors import PrivetError
@@ -58,7 +57,12 @@ def randomised_response(epsilon, n=N):
 
 
 QUICK = [laplace, geometric, permute_and_flip, randomised_response]
-KNOWN = [*product(QUICK, (1.0, 3.0)), (secure_permute_and_flip, 2.0)]  # at 2 the fewest draws of the slow one will do
+KNOWN = [
+    *product(QUICK, (1.0,)),
+    *(pytest.param(mechanism, 3.0, marks=pytest.mark.slow) for mechanism in QUICK),
+    # At 2 the fewest draws of the slow one will do.
+    pytest.param(secure_permute_and_flip, 2.0, marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize(("mechanism", "epsilon"), KNOWN)
@@ -159,25 +163,6 @@ def test_views_of_our_trees_stay_within_epsilon():
     assert not statistical_bound(model, TABLES, runs=300, confidence=SURE, proven=1.0, n_jobs=1).violated
 
 
-# -- the whole curve ---------------------------------------------------------------------------------------------
-
-
-def test_the_curve_of_gaussian_noise_is_below_the_truth_and_near_it():
-    from scipy.stats import norm
-
-    curve = curve_of_samples(RNG.normal(0, 1, N), RNG.normal(1, 1, N), confidence=SURE)
-    for epsilon in (0.0, 0.5, 1.0):
-        truth = norm.cdf(0.5 - epsilon) - math.exp(epsilon) * norm.cdf(-0.5 - epsilon)
-        assert 0.65 * truth <= curve.delta_at(epsilon) <= truth
-    assert curve.epsilon_at(0.1) < curve.epsilon_at(0.01) < curve.epsilon_at(0)
-
-
-def test_the_curve_catches_a_promise_that_is_too_good():
-    curve = privacy_curve(flip, PAIR, runs=10_000, confidence=SURE, n_jobs=1)
-    assert curve.violates(1.0, 0.1)
-    assert not curve.violates(math.log(9), 0.0)
-
-
 # -- noise of its own in every run, and views that come and go ------------------------------------------------------
 
 
@@ -191,13 +176,6 @@ def test_a_release_whose_copies_share_a_generator_is_refused(monkeypatch, length
 
     with pytest.raises(PrivetError, match="carries its own generator"):
         statistical_bound(release, PAIR, n_jobs=2, **length)
-
-
-def test_a_release_whose_copies_share_a_generator_is_refused_a_curve(monkeypatch):
-    monkeypatch.setattr(engine, "_WORTH_WORKERS", 0.0)
-    generator = np.random.default_rng()
-    with pytest.raises(PrivetError, match="carries its own generator"):
-        privacy_curve(lambda X, y: generator.random() < 0.1, PAIR, runs=20_000, n_jobs=2)
 
 
 def test_noise_that_is_fresh_or_absent_is_allowed():
@@ -252,23 +230,12 @@ def test_too_few_runs_are_refused_with_the_number_that_is_needed():
         statistical_bound(flip, PAIR, runs=30)
     with pytest.raises(PrivetError, match="too few"):
         bound_of_samples([1, 2], [1, 2])
-    with pytest.raises(PrivetError, match="too few"):
-        privacy_curve(flip, PAIR, runs=30)
 
 
 @pytest.mark.parametrize("output", [{1: [object()]}, object(), {"set": {1, 2}}])
 def test_outputs_that_cannot_be_compared_are_refused(output):
     with pytest.raises(PrivetError, match="cannot be compared"):
         statistical_bound(lambda X, y: output, PAIR, runs=1000)
-
-
-def test_a_curve_refuses_what_is_no_probability():
-    curve = curve_of_samples([0] * 1000, [1] * 1000)
-    for wrong in (-0.1, 1.1, math.nan):
-        with pytest.raises(PrivetError, match="delta"):
-            curve.violates(1.0, wrong)
-    with pytest.raises(PrivetError, match="runs must"):
-        privacy_curve(flip, PAIR, runs=-5)
 
 
 def test_a_fixed_seed_is_refused():

@@ -10,6 +10,8 @@ import pytest
 
 from privet import HistogramTreeClassifier
 
+pytestmark = pytest.mark.slow  # half a minute to compile, and nothing in the library follows from it
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 KINDS = [(saving, sound) for saving in (False, True) for sound in (False, True)]
 

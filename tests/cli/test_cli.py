@@ -24,7 +24,6 @@ from typer.testing import CliRunner
 import privet
 from privet.algorithms.registry import MODELS, model_class
 from privet.cli import app
-from privet.disk import whole_file
 
 SCRIPT = Path(sys.executable).with_name("privet")
 PLAIN = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PRIVET_KERNELS": "numpy", "COLUMNS": "80"}
@@ -477,17 +476,6 @@ def test_a_failed_fit_leaves_the_old_model(model):
     assert model.read_bytes() == before
 
 
-def test_an_interrupted_file_disappears(tmp_path):
-    def interrupted():
-        with whole_file(tmp_path / "out.csv") as part:
-            part.write_text("half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert list(tmp_path.iterdir()) == []
-
-
 # -- no private value in any message ------------------------------------------------------------------------------
 
 
@@ -643,36 +631,6 @@ def in_terminal(*args, columns=80, **environment):
     os.close(main)
     process.wait(timeout=60)
     return written.decode().replace("\r\n", "\n")
-
-
-# -- the demonstration --------------------------------------------------------------------------------------------
-
-
-def test_the_demo_compares_and_shows_its_receipt():
-    done = script("demo", "--epsilon", "0.5")
-    assert done.returncode == 0, done.stderr
-    figures = [float(figure) for figure in re.findall(r"([0-9.]+)%", done.stdout)]
-    assert len(figures) == 3
-    majority, private, exact = figures
-    assert majority + 2 < private < exact + 2
-    assert "spent     0.5" in done.stdout
-    assert "schema draft" in done.stdout
-    assert max(map(len, done.stdout.partition("The private tree")[0].splitlines())) <= 80
-
-
-def test_the_demo_needs_no_pandas():
-    code = (
-        "import sys\n"
-        "class Missing:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.partition('.')[0] in ('pandas', 'polars'): raise ModuleNotFoundError(name)\n"
-        "sys.meta_path.insert(0, Missing())\n"
-        "sys.argv = ['privet', 'demo', '--seed', '1']; from privet.cli import main; main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=PLAIN, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert "scikit-learn" in done.stdout
-    assert "VOID" in done.stderr
 
 
 def test_a_schema_with_a_target_learns_numbers(folder):

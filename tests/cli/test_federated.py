@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 pytest.importorskip("cryptography")
 pytest.importorskip("flwr")
 
-from consortium.federated.owners import GRID, SCHEMA, TABLES, table
-from privet import FederatedCurator, Ledger
+from consortium.federated.owners import GRID, SCHEMA, TABLES, asking, receipt_of, table
+from privet import Ledger
 from privet.cli import app
 from privet.consortium.federated.channel import InProcess
 from privet.consortium.federated.config import PartyConfig
@@ -21,7 +21,6 @@ from privet.consortium.federated.identity import Identity, certified
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.service import open_party, train
 from privet.consortium.federated.signed import SignedReceipt
-from privet.privacy.receipt import Receipt
 from privet.questions.tally import Tally
 
 NAMES = ("general", "mercy", "north")
@@ -75,10 +74,10 @@ def test_a_signed_receipt_is_checked_with_the_parties_certificates(here):
         run("keygen", name)
     known = {name: certified((here / f"{name}.crt").read_bytes()) for name in NAMES}
     parties = [Party(Identity.read(name, here / f"{name}.key"), *table(20), SCHEMA, known) for name in NAMES]
-    curator = FederatedCurator(SCHEMA, InProcess(parties), ledger=Ledger(math.inf))
+    curator = asking(SCHEMA, InProcess(parties), ledger=Ledger(math.inf))
     curator.grid(GRID)
     curator.tally({curator.root(Fraction(1)): Tally(TABLES)}, Fraction(1))
-    receipt = Receipt(Fraction(1), Fraction(1), Fraction(0), (), curator.trust, tuple(curator.ledger.events)).to_json()
+    receipt = receipt_of(curator)
     signed = SignedReceipt(curator.coordinator.terms, receipt, curator.coordinator.sign(receipt))
     (here / "m.signed.json").write_text(signed.to_json())
     result = run("verify", "m.signed.json", *(f"{name}.crt" for name in NAMES))
@@ -129,6 +128,14 @@ def test_parties_as_their_files_say_train_a_model_and_keep_a_log(here, delta):
     assert signed.verify({name: certified(own) for name, own in config.parties.items()}).spent <= 1
     assert model.privacy_.spent > 0.99
     assert not model.privacy_.void
+    model.save(here / "m.json")
+    (here / "m.signed.json").write_text(signed.to_json())
+    everyone = [f"{name}.crt" for name in NAMES]
+    assert "receipt of m.json" in run("verify", "m.signed.json", *everyone, "--model", "m.json").stdout
+    HistogramTreeClassifier(schema, epsilon=1.0, max_depth=2).fit(X, y).save(here / "other.json")
+    result = run("verify", "m.signed.json", *everyone, "--model", "other.json")
+    assert result.exit_code == 1
+    assert "another receipt" in result.stderr
     for name in NAMES:
         log = (here / f"{name}-state" / "questions.log").read_text()
         assert "question 0: tally" in log

@@ -6,16 +6,16 @@ from fractions import Fraction
 
 import pytest
 
-from consortium.federated.owners import GRID, SCHEMA, TABLES, table, tables
+from consortium.federated.owners import GRID, SCHEMA, TABLES, asking, table, tables
 from consortium.servers.town import Town
-from privet import FederatedCurator, Ledger
+from privet import Ledger
 from privet.consortium.federated.channel import Overheard, in_process
 from privet.consortium.federated.party import CANNOT_ANSWER
 from privet.consortium.federated.wire import unpack
 from privet.consortium.servers.config import TRAINER
 from privet.consortium.servers.service import CLIENTS, Server
-from privet.curators.memory import MemoryCurator
 from privet.curators.owners.mpc_owner import Owner
+from privet.curators.owners.party_records import PartyRecords
 from privet.errors import FederatedError, MpcError
 from privet.questions.tally import Tally
 from privet.shares.mesh import QueueLine
@@ -42,11 +42,11 @@ def assert_logged(caplog, logger):
 def test_a_bug_at_a_party_is_in_its_log_and_not_on_the_wire(caplog, monkeypatch):
     heard = []
     channel = Overheard(in_process(tables(3), SCHEMA, limit=1), lambda name, asked, answered: heard.append(answered))
-    curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(10))
+    curator = asking(SCHEMA, channel, ledger=Ledger(10))
     curator.grid(GRID)
     root = curator.root(Fraction(1, 2))
     with monkeypatch.context() as patched:
-        patched.setattr(MemoryCurator, "tally", breaks)
+        patched.setattr(PartyRecords, "answer", breaks)
         with pytest.raises(FederatedError, match=CANNOT_ANSWER):
             curator.tally({root: Tally(TABLES)}, Fraction(1, 2))
     assert_logged(caplog, "privet.party")
@@ -55,7 +55,7 @@ def test_a_bug_at_a_party_is_in_its_log_and_not_on_the_wire(caplog, monkeypatch)
 
 
 def test_a_bug_at_an_owner_is_in_its_log_and_the_servers_see_it_leave(caplog, monkeypatch):
-    monkeypatch.setitem(Owner._answers, "root", breaks)
+    monkeypatch.setattr(Owner, "answer", breaks)
     ends = [QueueLine.pair() for _ in range(3)]
     for server, _ in ends:
         server.send(json.dumps({"do": "root", "node": 0}).encode())

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from privet.privacy import shares
+from privet.privacy import noise_shares as shares
 from privet.privacy.laws import log_geometric, log_geometric_shares, log_skellam
 from privet.privacy.noise_shares import geometric_shares, skellam_shares
 

@@ -86,6 +86,7 @@ class DiPriMe(PrivateForest):
         asked = {
             "tally": not exact_leaves or (self.max_depth is None and self.n_records is None),
             "choose": splits,
+            "noise": exact_leaves,
             "peek": exact_leaves or (printed and splits and self.attribute == "flip"),
             "parts" if self.partition else "copies": True,
         }

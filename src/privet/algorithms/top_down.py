@@ -228,7 +228,7 @@ class TopDownClassifier(PrivateClassifier):
             return {"tally"} | rho
         if self.split == "local_rnm":
             return {"tally", "choose_each"} | rho
-        return {"choose", "peek"} if self.variant == "published" else {"tally", "choose"} | rho
+        return {"choose", "peek", "noise"} if self.variant == "published" else {"tally", "choose"} | rho
 
     def _kind(self) -> type[BudgetedSplit]:
         from privet.algorithms.distributed_split import LocalRNM, NoisyCounts, PrintedLocalRNM, PrintedNoisyCounts

@@ -160,21 +160,35 @@ def verify(
     certificates: Annotated[
         list[Path], typer.Argument(metavar="CERTIFICATES", exists=True, dir_okay=False, help="NAME.crt of each party.")
     ],
+    model: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="The model that the receipt should be of.")
+    ] = None,
 ) -> None:
     """Check a receipt and every party's signature of it.
 
+    With --model, also that it is the receipt of this model, and that the
+    model says nothing that the receipt does not cover.
+
     Example:
 
-        privet federated verify model.signed.json mercy.crt general.crt saint-anne.crt
+        privet federated verify model.signed.json --model model.json mercy.crt general.crt saint-anne.crt
     """
+    from privet.algorithms.model_file import load
+    from privet.cli.checks import check_model
     from privet.consortium.federated.identity import certified
     from privet.consortium.federated.signed import SignedReceipt
 
     known = {path.stem: certified(path.read_bytes()) for path in certificates}
     own = SignedReceipt.from_json(signed.read_text(encoding="utf-8"))
     receipt = own.verify(known)
+    if model is not None:
+        learned = load(model)
+        check_model(learned)
+        own.check_is_of(learned.privacy_)
     say(f"{receipt}\n")
     say(f"It adds up, and is signed by {', '.join(own.signatures)}.")
+    if model is not None:
+        say(f"It is the receipt of {model}.")
     if own.missing:
         say(f"{', '.join(own.missing)} dropped out and has not signed; the terms tolerate {own.terms.dropouts}.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import signal
 from contextlib import closing
 from pathlib import Path
@@ -102,6 +103,10 @@ def server(
 def share(
     config: ConfigFile,
     data: Annotated[Path, typer.Argument(metavar="DATA", exists=True, dir_okay=False, help="Your records.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the signed receipt of a hidden model goes, as JSON.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")] = False,
 ) -> None:
     """Take part in one training as an owner of records.
 
@@ -122,6 +127,7 @@ def share(
     from privet.tables.table import read_file
 
     signal.signal(signal.SIGTERM, lambda *_: _stop())
+    target = None if output is None else check_output(output, force, config, data)
     known = Config.read(config)
     if known.schema is None:
         raise PrivetError(f"{config} does not name a schema.")
@@ -133,7 +139,11 @@ def share(
     with working("Reading the data"):
         X, y = read_file(data, read, with_label=with_label)
     with errors_in(config.with_suffix(".errors.log")):
-        run(known, X, y, schema, progress=say)
+        public = run(known, X, y, schema, progress=say)
+    if public is not None and target is not None:
+        with whole_file(target) as part:
+            part.write_text(json.dumps(public, indent=1), encoding="utf-8")
+        say(f"Wrote {output}: the receipt, and what the three servers have signed of their shares.")
 
 
 @mpc.command()
@@ -231,14 +241,12 @@ def predict(
 
 
 def _write_hidden(public: dict[str, Any], target: Path) -> None:
-    import json
-
     from privet.privacy.receipt import Receipt
 
     receipt = Receipt.from_dict(public["receipt"])
     receipt.verify()
     with whole_file(target) as part:
-        Path(part).write_text(json.dumps(public, indent=1), encoding="utf-8")
+        part.write_text(json.dumps(public, indent=1), encoding="utf-8")
     say(f"\nReceipt\n{receipt}\n")
     say(f"The model {public['id']} stays with the servers. {target} says whom to ask: privet mpc predict.")
     if receipt.void:

@@ -32,9 +32,11 @@ class Splits(Word):
     extra: np.ndarray
     subsets: tuple[tuple[int, np.ndarray], ...]
     log_prior: np.ndarray
-    n_runs: int
-    span: tuple[int, int] = field(repr=False)  # the flat cells between which all runs lie, the second one excluded
-    n_children: np.ndarray = field(repr=False)
+    n_runs: int = field(init=False)
+    span: tuple[int, int] = field(
+        init=False, repr=False
+    )  # the flat cells between which all runs lie, the second one excluded
+    n_children: np.ndarray = field(init=False, repr=False)
 
     def __init__(
         self,

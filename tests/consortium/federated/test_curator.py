@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("cryptography")
 
 import privet
-from consortium.federated.owners import GRID, SCHEMA, tables
+from consortium.federated.owners import SCHEMA, tables
 from privet import Ledger
 from privet.consortium.federated.channel import in_process
 from privet.consortium.federated.coordinator import Coordinator
@@ -28,6 +28,5 @@ def test_the_public_name_asks_the_parties_of_a_channel_under_the_terms_that_are_
 
 def test_seeded_parties_make_every_receipt_void():
     curator = federated_curator(SCHEMA, in_process(tables(3), SCHEMA, seed=1), ledger=Ledger(math.inf))
-    curator.grid(GRID)
     assert any("reproduced" in reason for reason in curator.void)
     assert not federated_curator(SCHEMA, in_process(tables(3), SCHEMA), ledger=Ledger(math.inf)).void

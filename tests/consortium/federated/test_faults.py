@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from consortium.federated.owners import GRID, NO_NOISE, SCHEMA, TABLES, tables, together
-from privet import FederatedCurator, Ledger
+from consortium.federated.owners import GRID, NO_NOISE, SCHEMA, TABLES, asking, tables, together
+from privet import Ledger
 from privet.consortium.federated.channel import InProcess, in_process
 from privet.consortium.federated.identity import Identity
 from privet.consortium.federated.journal import Journal
@@ -61,7 +61,7 @@ def dead(who, do="ask", since=0):
 
 
 def curator_of(channel, journal=None, **terms):
-    curator = FederatedCurator(SCHEMA, channel, ledger=Ledger(math.inf), journal=journal, **terms)
+    curator = asking(SCHEMA, channel, ledger=Ledger(math.inf), journal=journal, **terms)
     curator.grid(GRID)
     return curator
 
@@ -743,7 +743,7 @@ def test_masks_bind_the_very_bytes_of_a_question():
 
     def meddle(name, words, send):
         if name == "party0" and words["do"] == "ask":
-            return inner._parties[name].handle(pack({**words, "told": [*words["told"], words["told"][-1]]}))
+            return inner._parties[name].handle(pack({**words, "told": [words["told"][0], *words["told"]]}))
         return send()
 
     inner = in_process(tables(), SCHEMA)

@@ -16,7 +16,7 @@ from privet.questions.tally import Tally
 
 N_CELLS = GRID.features[0].n_cells
 ALMOST_ALL = bytes(N_CELLS - 1) + b"\1"
-QUESTION = {"do": "tally", "asked": tally_words({1: Tally(TABLES)}), "budgets": [str(NO_NOISE)]}
+QUESTION = {"do": "tally", "asked": tally_words([(1, Tally(TABLES))]), "budgets": [str(NO_NOISE)]}
 
 
 class Liar:
@@ -74,7 +74,7 @@ def test_nodes_of_another_currency_at_one_party_cannot_be_read(victim):
     liar = Liar(limit=Fraction(5), delta=1e-6)
     roots = [{"do": "root", "node": node, "limit": "1/5", "currency": "rho"} for node in (0, 1)]
     question = words({**QUESTION, "budgets": ["1/10"]}, "rho")
-    about = {"roster": list(liar.channel.parties), "question": {**question, "asked": tally_words({0: Tally(TABLES)})}}
+    about = {"roster": list(liar.channel.parties), "question": {**question, "asked": tally_words([(0, Tally(TABLES))])}}
     for name in liar.channel.parties:
         other = {"currency": "epsilon"} if name == victim else {}
         told = [roots[0], {**roots[1], **other}, {"do": "grid", "features": grid_words(GRID)}]

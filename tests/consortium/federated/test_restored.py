@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from consortium.federated.owners import GRID, SCHEMA, TABLES, closed, receipt_of, table
-from privet import FederatedCurator, Ledger
+from consortium.federated.owners import GRID, SCHEMA, TABLES, asking, closed, receipt_of, table
+from privet import Ledger
 from privet.consortium.federated.channel import InProcess
 from privet.consortium.federated.identity import Identity
 from privet.consortium.federated.masking import unmasked
@@ -57,7 +57,7 @@ class Owners:
 
         channel.ask = overheard
         ledger = Ledger(math.inf, delta, whole_orders=True)
-        curator = FederatedCurator(SCHEMA, channel, ledger=ledger, **terms)
+        curator = asking(SCHEMA, channel, ledger=ledger, **terms)
         curator.grid(GRID)
         return curator
 

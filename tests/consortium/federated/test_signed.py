@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import pytest
 
-from consortium.federated.owners import GRID, SCHEMA, TABLES, closed, fit, receipt_of, table, tables
-from privet import FederatedCurator, Ledger
+from consortium.federated.owners import DIGEST, GRID, SCHEMA, TABLES, asking, closed, fit, receipt_of, table, tables
+from privet import Ledger
 from privet.consortium.federated.channel import InProcess, in_process
 from privet.consortium.federated.identity import Identity
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt, lists_all
-from privet.errors import FederatedError
+from privet.errors import FederatedError, ReceiptError
 from privet.privacy.event import Event, add_up
 from privet.privacy.receipt import Receipt
 from privet.questions.tally import Tally
@@ -24,7 +24,7 @@ def signed(change=lambda receipt: receipt, **terms):
     channel = in_process(tables(3), SCHEMA)
     curator = fit(channel, HALF, **terms)
     events = tuple(curator.ledger.events)
-    receipt = change(Receipt(HALF, HALF, Fraction(0), (), curator.trust, events)).to_json()
+    receipt = change(Receipt(HALF, HALF, Fraction(0), (), curator.trust, events, **DIGEST)).to_json()
     known = {name: party._identity.public for name, party in channel._parties.items()}
     return SignedReceipt(curator.coordinator.terms, receipt, curator.coordinator.sign(receipt)), known
 
@@ -66,7 +66,7 @@ def test_a_party_does_not_sign_what_it_was_not_asked():
 
 def test_two_roots_that_were_paid_one_after_the_other_are_not_signed_as_one():
     """Written as halves of one root's records they would add up to half of what was spent."""
-    curator = FederatedCurator(SCHEMA, in_process(tables(3), SCHEMA, limit=1), ledger=Ledger(math.inf))
+    curator = asking(SCHEMA, in_process(tables(3), SCHEMA, limit=1), ledger=Ledger(math.inf))
     curator.grid(GRID)
     for side in (0, 1):
         root = curator.root(HALF)
@@ -98,7 +98,7 @@ def test_a_receipt_is_signed_once_and_closes_the_run(tmp_path):
     known = {identity.name: identity.public for identity in identities}
     parties = [Party(own, *table(30), SCHEMA, known, limit=1, state=tmp_path / own.name) for own in identities]
     with closed(parties):
-        curator = FederatedCurator(SCHEMA, InProcess(parties), ledger=Ledger(math.inf))
+        curator = asking(SCHEMA, InProcess(parties), ledger=Ledger(math.inf))
         curator.grid(GRID)
         root = curator.root(Fraction(1))
         curator.tally({root: Tally(TABLES)}, HALF)
@@ -120,3 +120,27 @@ def test_a_party_whose_noise_can_be_reproduced_signs_void_receipts_only():
     with pytest.raises(FederatedError, match="can be reproduced"):
         curator.coordinator.sign(receipt_of(curator))
     assert len(curator.coordinator.sign(receipt_of(curator, void=curator.void))) == 3
+
+
+@pytest.mark.skipif(not DIGEST, reason="receipts do not name the released model")
+def test_a_receipt_that_names_no_model_is_not_signed():
+    curator = fit(in_process(tables(3), SCHEMA), HALF)
+    with pytest.raises(FederatedError, match="which model"):
+        curator.coordinator.sign(receipt_of(curator, released=""))
+    assert len(curator.coordinator.sign(receipt_of(curator))) == 3
+
+
+def test_signatures_of_one_receipt_are_not_those_of_another():
+    """Not even of one that says the same and names another model."""
+    channel = in_process(tables(3), SCHEMA)
+    known = {name: party._identity.public for name, party in channel._parties.items()}
+    curator = fit(channel, HALF)
+    text = receipt_of(curator)
+    signed = SignedReceipt(curator.coordinator.terms, text, curator.coordinator.sign(text))
+    signed.check_is_of(signed.verify(known))
+    change = {"released": "1" * 64} if DIGEST else {"claimed": Fraction(2)}
+    other = receipt_of(curator, **change)
+    with pytest.raises(ReceiptError, match="another receipt"):
+        signed.check_is_of(Receipt.from_json(other))
+    with pytest.raises(FederatedError, match="not signed"):
+        replace(signed, receipt=other).verify(known)

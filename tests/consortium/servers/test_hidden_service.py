@@ -3,6 +3,7 @@
 import json
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from consortium.servers.town import OWNERS, PARAMS, PRIVET, QUERIES, SCHEMA, Tow
 from privet import HiddenTreeClassifier, Ledger, MemoryCurator, Schema
 from privet.consortium.net.channel import TlsChannel
 from privet.consortium.servers.client import predict, train
+from privet.consortium.servers.commitments import SALT_BYTES, check, commitment
 from privet.consortium.servers.hidden_service import store_of
 from privet.consortium.servers.store import public_shape
 from privet.errors import MpcError, PrivetError
@@ -120,15 +122,29 @@ def test_a_user_who_tells_servers_different_things_is_stopped_and_pays_nothing(t
     assert len(predict(town.config("ann"), public, QUERIES[:2])) == 2
 
 
+def test_owners_get_the_receipt_with_the_commitments_that_all_three_servers_have_signed(town):
+    town.start()
+    with ThreadPoolExecutor(2) as pool:
+        owners = town.owners(pool)
+        public = town.train(SMALL)
+        assert [owner.result() for owner in owners] == [public, public]
+    check(public, [peer.certificate for peer in town.config("hospital").servers])
+    for party, server in enumerate(town.running):
+        stored = store_of(server.config).load(public["id"])
+        assert stored.public["commitments"] == public["commitments"]
+        unsalted = sha256(b"".join(table.tobytes() for table in stored.tables)).hexdigest()
+        assert unsalted != public["commitments"][party]
+
+
 def test_servers_that_keep_different_models_under_one_name_do_not_answer(town):
     town.start()
     public = town.learn(SMALL)
     store = store_of(town.running[1].config)
     stored = store.load(public["id"])
     (town.running[1].config.models / f"{public['id']}.shares").unlink()
-    store.save(
-        public["id"], {**stored.public, "params": {**stored.public["params"], "epsilon": 3.0}}, stored.model(None)
-    )
+    commitments = list(public["commitments"])
+    commitments[1] = commitment(bytes(SALT_BYTES), public["id"], stored.tables)
+    store.save(public["id"], {**stored.public, "commitments": commitments}, stored.model(None), bytes(SALT_BYTES))
     with pytest.raises(MpcError, match="not asked the same question"):
         predict(town.config("ann"), public, QUERIES[:2])
     assert left(town, "ann") == [100, 100, 100]

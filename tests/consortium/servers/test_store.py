@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from hidden_programs import SCHEMA
+from privet.consortium.servers.commitments import SALT_BYTES, commitment
 from privet.consortium.servers.store import FORMAT, KEY_BYTES, LENGTH_BYTES, NONCE_BYTES, Store, read_public
-from privet.consortium.servers.users import Users
 from privet.errors import PrivetError
 from privet.shares.engine import Secret
 from privet.tree.hidden_shape import shape_of
 from privet.tree.hidden_tree import HiddenTree
 
+PARTY, SALT = 1, bytes(range(SALT_BYTES))
 NAME = "0123456789abcdef" * 2
 
 
@@ -27,6 +28,7 @@ def public(ring_bits=32):
         "ring_bits": ring_bits,
         "format": FORMAT,
         "receipt": {},
+        "commitments": ["", commitment(SALT, NAME, a_tree(np.dtype(f"u{ring_bits // 8}"))[1]), ""],
     }
 
 
@@ -42,8 +44,8 @@ def a_tree(kind):
 @pytest.mark.parametrize(("ring_bits", "kind"), [(32, np.uint32), (64, np.uint64)])
 def test_what_is_stored_comes_back(tmp_path, ring_bits, kind):
     tree, tables = a_tree(kind)
-    Store(tmp_path / "models", tmp_path / "key").save(NAME, public(ring_bits), tree)
-    stored = Store(tmp_path / "models", tmp_path / "key").load(NAME)  # as after a restart
+    Store(tmp_path / "models", tmp_path / "key", PARTY).save(NAME, public(ring_bits), tree, SALT)
+    stored = Store(tmp_path / "models", tmp_path / "key", PARTY).load(NAME)  # as after a restart
     assert all(np.array_equal(a, b) and a.dtype == b.dtype for a, b in zip(stored.tables, tables))
     assert stored.schema == SCHEMA
     assert stored.model(None).depth == 2
@@ -51,17 +53,17 @@ def test_what_is_stored_comes_back(tmp_path, ring_bits, kind):
 
 def test_the_file_shows_nothing_of_the_shares_and_the_key_is_its_owners_alone(tmp_path):
     tree, tables = a_tree(np.uint32)
-    Store(tmp_path / "models", tmp_path / "key").save(NAME, public(), tree)
+    Store(tmp_path / "models", tmp_path / "key", PARTY).save(NAME, public(), tree, SALT)
     data = (tmp_path / "models" / f"{NAME}.shares").read_bytes()
     assert all(table.tobytes() not in data and table[0].tobytes() not in data for table in tables)
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
 
 
 def test_no_two_files_have_the_same_nonce(tmp_path):
-    store, tree = Store(tmp_path / "models", tmp_path / "key"), a_tree(np.uint32)[0]
+    store, tree = Store(tmp_path / "models", tmp_path / "key", PARTY), a_tree(np.uint32)[0]
     sealed = set()
     for name in (NAME, "f" * 32, "e" * 32):
-        store.save(name, public(), tree)
+        store.save(name, public(), tree, SALT)
         data = (tmp_path / "models" / f"{name}.shares").read_bytes()
         start = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "big")
         sealed |= {data[start : start + NONCE_BYTES], data[start + NONCE_BYTES :][:64]}
@@ -69,11 +71,11 @@ def test_no_two_files_have_the_same_nonce(tmp_path):
 
 
 def test_a_model_is_never_written_over(tmp_path):
-    store, tree = Store(tmp_path / "models", tmp_path / "key"), a_tree(np.uint32)[0]
+    store, tree = Store(tmp_path / "models", tmp_path / "key", PARTY), a_tree(np.uint32)[0]
     store.check_free(NAME)
-    store.save(NAME, public(), tree)
+    store.save(NAME, public(), tree, SALT)
     before = (tmp_path / "models" / f"{NAME}.shares").read_bytes()
-    for again in (lambda: store.check_free(NAME), lambda: store.save(NAME, public(), tree)):
+    for again in (lambda: store.check_free(NAME), lambda: store.save(NAME, public(), tree, SALT)):
         with pytest.raises(PrivetError, match="already has a hidden model of this name"):
             again()
     assert [file.read_bytes() for file in (tmp_path / "models").iterdir()] == [before]
@@ -82,7 +84,7 @@ def test_a_model_is_never_written_over(tmp_path):
 def test_a_folder_that_cannot_be_written_to_is_found_before_a_training(tmp_path):
     (tmp_path / "models").write_text("a file")
     with pytest.raises(PrivetError, match="cannot be kept in"):
-        Store(tmp_path / "models", tmp_path / "key").check_free(NAME)
+        Store(tmp_path / "models", tmp_path / "key", PARTY).check_free(NAME)
 
 
 def test_a_stop_while_a_key_is_made_leaves_none_and_the_next_start_makes_one(tmp_path, monkeypatch):
@@ -92,35 +94,35 @@ def test_a_stop_while_a_key_is_made_leaves_none_and_the_next_start_makes_one(tmp
     with monkeypatch.context() as patched:
         patched.setattr("os.fsync", stop)
         with pytest.raises(KeyboardInterrupt):
-            Store(tmp_path / "models", tmp_path / "key")
+            Store(tmp_path / "models", tmp_path / "key", PARTY)
     assert not (tmp_path / "key").exists()
-    Store(tmp_path / "models", tmp_path / "key")
+    Store(tmp_path / "models", tmp_path / "key", PARTY)
     assert len((tmp_path / "key").read_bytes()) == KEY_BYTES
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs file modes")
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
 def test_a_key_that_others_may_read_or_change_is_refused(tmp_path, mode):
-    Store(tmp_path / "models", tmp_path / "key")
+    Store(tmp_path / "models", tmp_path / "key", PARTY)
     (tmp_path / "key").chmod(mode)
     with pytest.raises(PrivetError, match="chmod 600"):
-        Store(tmp_path / "models", tmp_path / "key")
+        Store(tmp_path / "models", tmp_path / "key", PARTY)
     (tmp_path / "key").chmod(0o600)
-    Store(tmp_path / "models", tmp_path / "key")
+    Store(tmp_path / "models", tmp_path / "key", PARTY)
 
 
 def test_a_key_that_is_none_or_cannot_be_made_is_an_error(tmp_path):
     (tmp_path / "key").write_bytes(b"")
     (tmp_path / "key").chmod(0o600)
     with pytest.raises(PrivetError, match="not a key of 32 bytes"):
-        Store(tmp_path / "models", tmp_path / "key")
+        Store(tmp_path / "models", tmp_path / "key", PARTY)
     with pytest.raises(PrivetError, match="cannot be used"):
-        Store(tmp_path / "models", tmp_path / "nowhere" / "key")
+        Store(tmp_path / "models", tmp_path / "nowhere" / "key", PARTY)
 
 
 def test_a_changed_bit_anywhere_a_new_name_or_another_key_is_an_error(tmp_path):
-    store = Store(tmp_path / "models", tmp_path / "key")
-    store.save(NAME, public(), a_tree(np.uint32)[0])
+    store = Store(tmp_path / "models", tmp_path / "key", PARTY)
+    store.save(NAME, public(), a_tree(np.uint32)[0], SALT)
     path = tmp_path / "models" / f"{NAME}.shares"
     data = path.read_bytes()
     for place in (0, 7, 8, 50, len(data) // 2, len(data) - 1):
@@ -135,11 +137,20 @@ def test_a_changed_bit_anywhere_a_new_name_or_another_key_is_an_error(tmp_path):
     with pytest.raises(PrivetError, match="cannot be opened"):
         store.load(other)
     with pytest.raises(PrivetError, match="cannot be opened"):
-        Store(tmp_path / "models", tmp_path / "other key").load(NAME)
+        Store(tmp_path / "models", tmp_path / "other key", PARTY).load(NAME)
+
+
+def test_shares_that_the_server_has_not_signed_are_not_used(tmp_path):
+    """Also if somebody had the key: another salt, or shares that belong to another server's commitment."""
+    for i, (party, salt) in enumerate([(PARTY, bytes(SALT_BYTES)), (0, SALT)]):
+        store = Store(tmp_path / f"models{i}", tmp_path / "key", party)
+        store.save(NAME, public(), a_tree(np.uint32)[0], salt)
+        with pytest.raises(PrivetError, match="has signed"):
+            store.load(NAME)
 
 
 def test_a_model_that_is_not_there_or_has_no_name_of_one(tmp_path):
-    store = Store(tmp_path, tmp_path / "key")
+    store = Store(tmp_path, tmp_path / "key", PARTY)
     with pytest.raises(PrivetError, match="no such"):
         store.load(NAME)
     with pytest.raises(PrivetError, match="hexadecimal"):
@@ -154,15 +165,3 @@ def test_a_file_that_is_no_hidden_model_is_an_error(tmp_path):
             read_public(path)
     path.write_text(json.dumps(public()))
     assert read_public(path)["id"] == NAME
-
-
-def test_limits_survive_a_restart_and_what_was_not_answered_is_given_back(tmp_path):
-    users = Users({"ann": 10, "bob": 0}, tmp_path / "users.json")
-    users.charge("ann", 7)
-    users = Users({"ann": 10, "bob": 0}, tmp_path / "users.json")
-    assert users.left("ann") == 3
-    for name, queries in (("ann", 4), ("bob", 1), ("eve", 1)):
-        with pytest.raises(PrivetError, match=f"{name} may ask"):
-            users.charge(name, queries)
-    users.give_back("ann", 7)
-    assert Users({"ann": 10}, tmp_path / "users.json").left("ann") == 10

@@ -48,7 +48,8 @@ class BaselineForest(PrivateForest):
             check_whole("structure", self.structure, 0)
 
     def _needs(self, able: frozenset[str]) -> set[str]:
-        return {"copies", "peek" if self.variant == "published" and self._task == "regression" else "tally"}
+        exact_leaves = self.variant == "published" and self._task == "regression"
+        return {"copies"} | ({"peek", "noise"} if exact_leaves else {"tally"})
 
     def _measure(self, leaves: Frontier, budget: Fraction) -> None:
         if leaves.curtain.schema.classes is not None:

@@ -1,4 +1,7 @@
-"""A receipt that all parties have signed: that they answered what it says, under these terms, and nothing else."""
+"""A receipt that all parties have signed: that they answered what it says, under these terms, and nothing else.
+
+What they sign is its text, with the digest of the released model: so it cannot be shown beside another model.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +43,11 @@ class SignedReceipt:
             check_signature(known, name, receipt_statement(self.terms, name, self.receipt), signature)
         return receipt
 
+    def check_is_of(self, receipt: Receipt) -> None:
+        """Raise unless this is what was signed: a model's own receipt, which holds the digest of the model."""
+        if Receipt.from_json(self.receipt) != receipt:
+            raise ReceiptError("The parties have signed another receipt than the one that this model holds.")
+
     @property
     def missing(self) -> list[str]:
         """Parties that have not signed: they dropped out."""
@@ -67,6 +75,8 @@ def checked_receipt(text: str, terms: Terms, own: list[Event]) -> Receipt:
     receipt.verify()
     if not lists_all(receipt.events, own) or receipt.spent < spending(own, receipt.at_delta):
         raise FederatedError("This receipt does not list all that was asked here.")
+    if getattr(receipt, "released", None) == "":
+        raise FederatedError("This receipt does not say, by a digest, which model it is of.")
     if receipt.trust != terms.trust:
         raise FederatedError("This receipt says something else about trust than the terms.")
     return receipt

@@ -11,11 +11,13 @@ import numpy as np
 
 from privet.consortium.net.channel import TlsChannel, connect, receive_all, wait_any
 from privet.consortium.net.links import server_name
+from privet.consortium.servers.commitments import check
 from privet.consortium.servers.config import Config
 from privet.consortium.servers.jobs import MOST_JOB, QueryJob, TrainingJob, fresh_run
 from privet.consortium.servers.store import public_shape
 from privet.curators.owners.mpc_owner import MOST_REQUEST, ColumnOwner, Owner, query_cells
 from privet.errors import MpcError
+from privet.privacy.receipt import Receipt
 from privet.schema import Schema
 from privet.shares.deal import deal
 from privet.shares.mesh import PARTIES
@@ -24,10 +26,12 @@ from privet.tree.hidden_size import check_queries_fit
 Progress = Callable[[str], None]
 
 
-def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lambda said: None) -> None:
+def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lambda said: None) -> dict[str, Any] | None:
     """Serve one run as an owner: connect to the three servers, and answer until they are done.
 
-    An owner of some of the features (``config.holds``) has their columns alone, and ``y`` is None without the labels.
+    Of a hidden model an owner gets what is public: its receipt, with the three servers' commitments to their shares and
+    their signatures, which are checked here. An owner of some of the features (``config.holds``) has their columns
+    alone, and ``y`` is None without the labels.
     """
     if config.holds is None:
         owner = Owner(X, y, schema, progress=progress)
@@ -41,8 +45,16 @@ def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lamb
                 f"No trainer has come within {config.patience:g} seconds, so this has ended; nothing has left. Start "
                 "again when one will come, or write a longer patience into this file."
             )
-        owner.serve(lines, lambda: receive_all(lines, config.timeout, MOST_REQUEST))
+        heard: list[bytes] = []
+
+        def hear() -> list[bytes]:
+            heard[:] = receive_all(lines, config.timeout, MOST_REQUEST)
+            return heard
+
+        owner.serve(lines, hear)
     progress("done: nothing but shares has left")
+    kept = json.loads(heard[0]).get("model")
+    return None if kept is None else _checked(json.loads(kept), config)
 
 
 def train(
@@ -62,7 +74,14 @@ def train(
     models = [answer.get("model") for answer in answers]
     if not isinstance(models[0], dict) or any(other != models[0] for other in models):
         raise MpcError("The three servers do not agree on the model. Do not use any of them.")
-    return models[0]
+    return _checked(models[0], config) if hidden else models[0]
+
+
+def _checked(public: dict[str, Any], config: Config) -> dict[str, Any]:
+    """What is public of a hidden model, if the receipt adds up and the three servers of this file have signed it."""
+    check(public, [peer.certificate for peer in config.servers])
+    Receipt.from_dict(public["receipt"]).verify()
+    return public
 
 
 def predict(config: Config, public: dict[str, Any], X: Any) -> np.ndarray:

@@ -5,15 +5,18 @@ They are asked in ``service.py``, by users who put the answers together in ``cli
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from privet.algorithms.registry import grown_of
+from privet.consortium.servers.commitments import SALT_BYTES, commitment, signed_by_all
 from privet.consortium.servers.config import Config
-from privet.consortium.servers.store import FORMAT, Store
+from privet.consortium.servers.store import FORMAT, Store, shares_of
 from privet.errors import PrivetError
 from privet.privacy.joint import JointMechanisms
 from privet.schema import Schema
 from privet.shares.engine import Engine
+from privet.shares.mesh import Mesh
 from privet.tree.hidden_forest import HiddenForest
 from privet.tree.hidden_tree import HiddenTree
 
@@ -43,8 +46,8 @@ def _no_engine() -> Engine:
     return None  # type: ignore[return-value] # widths are computed without one
 
 
-def keep(config: Config, schema: Schema, run: str, learner: Any, ring_bits: int) -> dict[str, Any]:
-    """Store this server's shares of a fitted model; what is public about it, the same on all servers."""
+def keep(config: Config, schema: Schema, run: str, learner: Any, ring_bits: int, mesh: Mesh) -> dict[str, Any]:
+    """Store this server's shares of a fitted model; what is public about it, signed by all three, the same on all."""
     grown = grown_of(learner)
     if not isinstance(grown, HiddenTree | HiddenForest):
         raise PrivetError(f"{type(learner).__name__} has not grown a hidden tree.")
@@ -60,11 +63,13 @@ def keep(config: Config, schema: Schema, run: str, learner: Any, ring_bits: int)
         "schema": schema.to_dict(),
         "receipt": learner.privacy_.to_dict(),
     }
-    store_of(config).save(run, public, grown)
+    salt = secrets.token_bytes(SALT_BYTES)
+    public = signed_by_all(public, commitment(salt, run, shares_of(grown)), config, mesh)
+    store_of(config).save(run, public, grown, salt)
     return public
 
 
 def store_of(config: Config) -> Store:
-    if config.models is None or config.storage_key is None:
+    if config.models is None or config.storage_key is None or config.party is None:
         raise PrivetError("This server has no folder for hidden models.")
-    return Store(config.models, config.storage_key)
+    return Store(config.models, config.storage_key, config.party)

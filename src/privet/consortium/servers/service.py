@@ -51,7 +51,7 @@ _logger = logging.getLogger("privet.server")
 
 CLIENTS = "clients"
 
-PROTOCOL = 2
+PROTOCOL = 3
 """One more whenever servers of two versions would not do the same for the same job."""
 
 TO_CONNECT = 60.0
@@ -175,8 +175,10 @@ class Server:
             learner.fit_curator(curator)
             learner.privacy_ = learner.privacy_.alone()  # servers must agree on it, and one may have been started anew
             if hidden:  # before the owners are let go: a model that could not be kept is an error for all
-                kept = keep(self.config, self.schema, asked.run, learner, ring_bits)
-            owners.done()
+                kept = keep(self.config, self.schema, asked.run, learner, ring_bits, mesh)
+                owners.tell("done", model=json.dumps(kept))  # as text: its order was signed
+            else:
+                owners.done()
             engine.finish()
             self._said(trainer, f"done: {self._cost(engine, started, owners.waited)}")
         return kept if hidden else to_dict(learner)

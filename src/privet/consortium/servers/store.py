@@ -1,7 +1,8 @@
 """A server's shares of hidden models, on its disk: encrypted and authenticated with a key of its own.
 
 The key is in a file that only the server's user may read, and that can be on another device. A file is what it says it
-is or an error: the public part (shape, schema, receipt) is authenticated with the shares.
+is or an error: the public part (shape, schema, receipt) is authenticated with the shares, and the shares are those that
+this server committed itself to when the model was stored (``commitments.py``).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
+from privet.consortium.servers.commitments import SALT_BYTES, commitment
 from privet.disk import write_whole
 from privet.errors import PrivetError
 from privet.questions.shape import Shape
@@ -29,7 +31,7 @@ from privet.tree.hidden_forest import HiddenForest
 from privet.tree.hidden_shape import BRANCHES, shape_of
 from privet.tree.hidden_tree import HiddenTree
 
-FORMAT = "privet-hidden-1"
+FORMAT = "privet-hidden-2"
 KEY_BYTES, NONCE_BYTES, LENGTH_BYTES = 32, 12, 8
 _NAME = re.compile(r"[0-9a-f]{32}")
 
@@ -93,20 +95,21 @@ def _is_public(public: Any) -> bool:
 
 
 class Store:
-    """A folder of hidden models, one file for each; ``key`` is made where there is none."""
+    """A folder of hidden models of server ``party``, one file for each; ``key`` is made where there is none."""
 
-    def __init__(self, folder: Path, key: Path) -> None:
+    def __init__(self, folder: Path, key: Path, party: int) -> None:
         self._folder = folder
         self._cipher = ChaCha20Poly1305(_key(key))
+        self._party = party
 
-    def save(self, name: str, public: dict[str, Any], model: HiddenTree | HiddenForest) -> None:
-        """Write a model, whole or not at all, and never over another."""
-        trees = model.trees if isinstance(model, HiddenForest) else (model,)
-        tables = [np.ascontiguousarray(table.parts) for tree in trees for table in (*tree.levels, tree.labels)]
+    def save(self, name: str, public: dict[str, Any], model: HiddenTree | HiddenForest, salt: bytes) -> None:
+        """Write a model, whole or not at all, and never over another; ``salt`` is that of its commitment."""
+        tables = shares_of(model)
         # In the order as it is: that of a schema's features counts.
         header = json.dumps({**public, "format": FORMAT, "shapes": [table.shape for table in tables]}).encode()
         nonce = secrets.token_bytes(NONCE_BYTES)
-        sealed = self._cipher.encrypt(nonce, b"".join(table.tobytes() for table in tables), _bound(name, header))
+        shares = salt + b"".join(table.tobytes() for table in tables)
+        sealed = self._cipher.encrypt(nonce, shares, _bound(name, header))
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             write_whole(self._path(name), len(header).to_bytes(LENGTH_BYTES, "big") + header + nonce + sealed, new=True)
@@ -141,13 +144,22 @@ class Store:
         public = json.loads(header)
         kind = np.dtype(f"u{public['ring_bits'] // 8}")
         ends = np.cumsum([int(np.prod(shape)) for shape in public["shapes"]])
-        flat = np.split(np.frombuffer(opened, dtype=kind), ends[:-1])
-        return Stored(public, header, tuple(part.reshape(shape) for part, shape in zip(flat, public["shapes"])))
+        flat = np.split(np.frombuffer(opened[SALT_BYTES:], dtype=kind), ends[:-1])
+        tables = tuple(part.reshape(shape) for part, shape in zip(flat, public["shapes"]))
+        if commitment(opened[:SALT_BYTES], name, tables) != public["commitments"][self._party]:
+            raise PrivetError(f"{path} does not hold the shares that this server has signed. Train the model again.")
+        return Stored(public, header, tables)
 
     def _path(self, name: str) -> Path:
         if not _NAME.fullmatch(name):
             raise PrivetError("A hidden model's name is 32 hexadecimal digits.")
         return self._folder / f"{name}.shares"
+
+
+def shares_of(model: HiddenTree | HiddenForest) -> list[np.ndarray]:
+    """This server's shares of a model, table by table."""
+    trees = model.trees if isinstance(model, HiddenForest) else (model,)
+    return [np.ascontiguousarray(table.parts) for tree in trees for table in (*tree.levels, tree.labels)]
 
 
 def _taken() -> PrivetError:

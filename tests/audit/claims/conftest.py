@@ -1,0 +1,12 @@
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from privet.audit.claims import Outcome, claim
+
+
+@pytest.fixture(scope="session")
+def finding() -> Callable[[str], Outcome]:
+    """What an attack on the claim of a key finds; each claim is attacked once."""
+    return cache(lambda key: claim(key).attack())

@@ -1,0 +1,45 @@
+"""Claims about hidden trees: what a prediction shows, and noise that servers draw together."""
+
+import math
+
+import numpy as np
+import pytest
+
+from privet.audit.claims import hidden
+
+
+def test_a_cut_exponent_makes_a_label_impossible():
+    law = hidden.CutExponents()
+    ten, eleven = (law.log_law(None, np.zeros(n, dtype=int)) for n in (10, 11))
+    assert set(ten) == {0, 1}
+    assert set(eleven) == {0}
+    assert law.exact_bound(hidden.ten_zeros()).epsilon == math.inf
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.5, 1.0])
+def test_a_sample_costs_the_amplified_epsilon_and_not_rate_times_epsilon(rate):
+    found = hidden.PoissonSample(rate=rate).exact_bound(hidden.nobody()).epsilon
+    assert found == pytest.approx(math.log1p(rate * (math.e - 1)))
+    assert (found > rate) == (rate < 1)
+
+
+@pytest.mark.parametrize("kind", [hidden.JointCount, hidden.DealtCount])
+def test_a_count_on_shares_costs_epsilon(kind):
+    assert kind(epsilon=0.5).exact_bound(hidden.nobody()).epsilon == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_a_count_on_shares_is_above_zero_as_often_with_as_without_its_own_noise(n):
+    """400 draws within six standard errors: a false alarm in 2e-9."""
+    law, rng, y = hidden.DealtCount(), np.random.default_rng(1), np.zeros(n, dtype=int)
+    share = math.exp(law.log_law(None, y)[True])
+    drawn = np.mean([law.draw(None, y, rng) for _ in range(400)])
+    assert abs(drawn - share) < 6 * math.sqrt(share * (1 - share) / 400)
+
+
+def test_one_row_decides_what_a_published_tree_predicts():
+    pair = hidden.two_perfect_attributes(8)
+    published = hidden.Prediction("published").exact_bound(pair).epsilon
+    sound = hidden.Prediction("sound").exact_bound(pair).epsilon
+    assert sound <= 1 + 1e-9
+    assert published > 1.5
