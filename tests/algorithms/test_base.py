@@ -42,7 +42,7 @@ from privet.algorithms.registry import MODELS, model_class
 from privet.curators.base import Curator
 from privet.curators.desk import capabilities_of
 from privet.curators.federated import FederatedRoom
-from privet.tree.tree import Tree
+from privet.tree.tree import Tree, TreeNode
 
 SCHEMA = Schema(
     {"age": Numeric(0, 90, integer=True), "pay": Numeric(0, 1000), "sex": Categorical(["f", "m"])},

@@ -1,6 +1,5 @@
 """The MPC curator answers like the memory curator: for the same coins exactly, whoever holds the records."""
 
-import json
 import math
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -246,17 +245,3 @@ def test_servers_that_ask_different_questions_learn_nothing():
 
     with pytest.raises(MpcError):
         jointly(program, [table(50)])
-
-
-def test_an_owner_answers_only_what_all_three_ask():
-    lines = [QueueLine.pair() for _ in range(3)]
-    for i, (mine, _) in enumerate(lines):
-        mine.send(json.dumps({"do": "root", "node": i}).encode())
-    with pytest.raises(MpcError, match="same question"):
-        Owner(*table(5), SCHEMA).serve([theirs for _, theirs in lines])
-
-
-def test_numeric_targets_are_refused():
-    schema = Schema(features={"age": Numeric(0, 20)}, target=(0, 1))
-    with pytest.raises(SchemaError, match="target"):
-        Owner([[1.0]], [0.5], schema)

@@ -1,5 +1,7 @@
 """The grid is public, and its cells are what their definition says."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -163,12 +165,11 @@ def test_cuts_that_do_not_fit_the_schema_make_no_grid(cuts):
 
 
 def test_a_grid_of_another_kind_of_schema_cannot_be_made():
-    class Mine(Schema):
-        pass
-
-    for wrong in (None, SCHEMA.to_json(), Mine({"a": Numeric(0, 1)}, classes=[0, 1])):
+    for wrong in (None, SCHEMA.to_json(), SimpleNamespace(features={"a": Numeric(0, 1)}, classes=(0, 1))):
         with pytest.raises(LeakError):
             Grid(wrong, [[]])
+    with pytest.raises(TypeError, match="final"):
+        type("Mine", (Schema,), {})
 
 
 def test_a_grid_of_more_cells_than_memory_holds_is_refused():

@@ -1,9 +1,6 @@
 """A hidden tree is the tree in the open, for the same coins: structure, counts and predictions."""
 
-from fractions import Fraction
-
 import numpy as np
-import pandas as pd
 import pytest
 
 from hidden_programs import (
@@ -18,12 +15,7 @@ from hidden_programs import (
     table,
     vertically,
 )
-from privet.curators.owners.mpc_owner import ColumnOwner, Owner, held_of
-from privet.errors import LeakError, PrivetError, SchemaError
-from privet.privacy.scores import CorrectCount
-from privet.questions.candidates import Candidates
-from privet.questions.codec import grid_words
-from privet.questions.grid import Grid
+from privet.errors import PrivetError
 from privet.tree.hidden_shape import shape_of
 
 
@@ -90,50 +82,6 @@ def test_owners_of_columns_get_the_same_tree():
     assert results == [expected.tree_.to_dict()] * 3
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ([(("age", "sex"), True), (("size",), False)], "held by exactly one owner"),
-        ([(("age", "sex", "size"), True), (("size", "colour"), False)], "held by exactly one owner"),
-        ([(("age", "sex"), True), (("size", "colour"), True)], "one owner holds the labels"),
-        ([(("age", "sex"), False), (("size", "colour"), False)], "one owner holds the labels"),
-    ],
-)
-def test_every_column_has_one_owner(columns, message):
-    X, y = table(20)
-    owners = vertically(X, y, SCHEMA, (("age", "sex"), ("size", "colour")))
-    with pytest.raises(PrivetError, match=message):
-        on_shares(lambda curator, engine: None, owners, SCHEMA, most_records=30, columns=columns)
-
-
-def test_an_owner_of_a_column_that_is_not_in_the_schema_is_told():
-    with pytest.raises(SchemaError, match="no feature 'height'"):
-        held_of(SCHEMA, ["age", "height"])
-
-
-def test_an_owner_of_columns_reads_a_table_by_name_and_an_array_by_the_order_it_lists():
-    X, y = table(30)
-    named = pd.DataFrame({"sex": X[:, 3], "age": X[:, 0]})
-    shape = shape_of(SCHEMA, "values", 4)
-    words = grid_words(Grid(tuple(cells for cells in shape.grid.features if cells.name in ("age", "sex"))))
-    whole = Owner(X, y, SCHEMA)
-    whole._grid(grid_words(shape.grid))
-    starts = dict(zip(SCHEMA.names, zip(shape.grid.offsets[:-1], shape.grid.offsets[1:])))
-    expected = np.concatenate([whole._rows(30)[slice(*starts[name])] for name in ("age", "sex")])
-    for data, features in (
-        (X[:, [3, 0]], ("sex", "age")),
-        (X[:, [0, 3]], ("age", "sex")),
-        (named, ("sex", "age")),
-        (named, ("age", "sex")),
-    ):
-        owner = ColumnOwner(data, None, SCHEMA, features)
-        assert (owner._columns(words, label=False, records=30) == expected).all()
-    with pytest.raises(SchemaError, match="twice"):
-        ColumnOwner(X[:, [0, 0]], None, SCHEMA, ("age", "age"))
-    with pytest.raises(SchemaError, match="3 columns, and this owner is said to hold 2"):
-        ColumnOwner(X[:, :3], None, SCHEMA, ("age", "sex"))
-
-
 @pytest.mark.parametrize("branches", ["values", "thresholds"])
 def test_a_random_structure_is_free_and_no_attribute_is_used_twice(branches):
     X, y = table(100)
@@ -162,26 +110,3 @@ def test_a_hidden_tree_says_where_to_ask():
         return model.privacy_
 
     assert on_shares(program, horizontally(X, y, SCHEMA, 1), SCHEMA, most_records=50)[0].epsilon == 3
-
-
-def test_a_part_of_a_level_is_not_asked_about():
-    X, y = table(40)
-
-    def program(curator, engine):
-        shape = shape_of(SCHEMA, "thresholds", 4)
-        curator.grid(shape.grid)
-        options = Candidates(shape.splits, 3)
-        root = curator.root()
-        chosen = curator.choose({root: options}, CorrectCount(), Fraction(1), hidden=True)
-        left, right = curator.split(chosen)[root]
-        spent = curator.ledger.spent
-        for asked in ({left: options}, {right: options, left: options}):
-            with pytest.raises(LeakError, match="whole level"):
-                curator.choose(asked, CorrectCount(), Fraction(1), hidden=True)
-        with pytest.raises(LeakError, match="one list"):
-            curator.choose(
-                {left: options, right: Candidates(shape.splits, 3)}, CorrectCount(), Fraction(1), hidden=True
-            )
-        return curator.ledger.spent == spent
-
-    assert on_shares(program, horizontally(X, y, SCHEMA, 1), SCHEMA, most_records=50) == [True] * 3

@@ -141,13 +141,12 @@ class Owner:
             raise SchemaError("The servers' schema is not this owner's. Give all of them the same file.")
         most = whole(most_records, 1, MOST_RECORDS, "The bound on records")
         self._deal = _dealer(text(engine, "An engine"), modulus)
-        if self._bound is None:
-            self._bound = most
-            if self._curator.records.n > most:
-                raise SchemaError(
-                    "This owner has more records than the servers' public bound (most_records) allows. Agree on a "
-                    "larger bound; the number itself stays here."
-                )
+        self._bound = most if self._bound is None else self._bound
+        if self._curator.records.n > self._bound:
+            raise SchemaError(
+                "This owner has more records than the public bound (most_records) that the servers asked for first. "
+                "Agree on a larger one and start this owner again; the number itself stays here."
+            )
         if most < self._bound:
             raise SchemaError("The servers' public bound (most_records) is below this owner's. Agree on a larger one.")
         self._started = most

@@ -8,6 +8,9 @@ import pytest
 from scipy.stats import binom
 
 from hidden_programs import SCHEMA, horizontally, on_shares, table, vertically
+from privet.curators.owners.mpc_owner import query_cells
+from privet.errors import PrivetError
+from privet.questions.grid import public_grid
 
 N, ROWS = 1500, 800  # records of two owners, and rows that each of them fills up to
 GROUPS = (("age", "sex"), ("size", "colour"))
@@ -69,26 +72,41 @@ def test_samples_have_the_rate_that_is_paid_for_and_are_independent(n):
             assert as_often_as((sample[starts] & sample[starts + apart]).sum(), len(starts), 1 / n**2)
 
 
-def test_curators_use_what_was_drawn_and_nothing_else():
-    """The nodes of a forest's trees have the records that owners drew for them, and no others."""
-    X, y = table(100)
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([(("age", "sex"), True), (("size",), False)], "held by exactly one owner"),
+        ([(("age", "sex", "size"), True), (("size", "colour"), False)], "held by exactly one owner"),
+        ([(("age", "sex"), True), (("size", "colour"), True)], "one owner holds the labels"),
+        ([(("age", "sex"), False), (("size", "colour"), False)], "one owner holds the labels"),
+    ],
+)
+def test_every_column_has_one_owner(columns, message):
+    X, y = table(20)
+    owners = vertically(X, y, SCHEMA, (("age", "sex"), ("size", "colour")))
+    with pytest.raises(PrivetError, match=message):
+        on_shares(lambda curator, engine: None, owners, SCHEMA, most_records=30, columns=columns)
+
+
+@pytest.mark.parametrize("held", ["horizontally", "vertically"])
+def test_rows_are_those_of_all_owners_and_zeros(held):
+    X, y = table(20)
+    grid = public_grid(SCHEMA, 4)
 
     def program(curator, engine):
-        desk, drawn = curator.open(), []
-        for asked in ("parts", "samples"):
-            ask = getattr(desk._room._owners, asked)
+        return [engine.open(part) for part in curator.open()._room._owners.rows(grid)]
 
-            def noted(*what, ask=ask):
-                drawn.append(ask(*what))
-                return drawn[-1]
-
-            setattr(desk._room._owners, asked, noted)
-        root = desk.root()
-        parts, samples = desk.parts(root, 3), desk.samples(root, 2, 4)
-        return [
-            (engine.open(desk._room._members([desk.held(node) for node in nodes])), engine.open(table))
-            for nodes, table in ((parts, drawn[0]), (samples, drawn[1]))
-        ]
-
-    for members, drawn in on_shares(program, horizontally(X, y, SCHEMA, 2), SCHEMA, most_records=60)[0]:
-        assert (members == drawn).all()
+    if held == "horizontally":
+        owners = horizontally(X, y, SCHEMA, 2)
+        cells, classes = on_shares(program, owners, SCHEMA, most_records=15)[0]
+        real = np.tile(np.arange(15) < 10, 2)
+    else:
+        columns = [(group, i == 0) for i, group in enumerate(GROUPS)]
+        owners = vertically(X, y, SCHEMA, GROUPS)
+        cells, classes = on_shares(program, owners, SCHEMA, most_records=30, columns=columns)[0]
+        real = np.arange(30) < 20
+    assert (cells[:, real] == query_cells(X, SCHEMA, grid)).all()
+    assert [SCHEMA.classes[i] for i in classes[:, real].argmax(axis=0)] == y.tolist()
+    assert (classes[:, real].sum(axis=0) == 1).all()
+    assert not cells[:, ~real].any()
+    assert not classes[:, ~real].any()
