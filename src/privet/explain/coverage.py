@@ -11,11 +11,12 @@ import hashlib
 import json
 import re
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from privet.errors import ReceiptError
 from privet.privacy.event import Event
+from privet.privacy.lemmas import Lemma
 from privet.privacy.receipt import Receipt
 from privet.tree.additive import Additive
 from privet.tree.forest import Forest
@@ -48,8 +49,7 @@ def sealed(receipt: Receipt, released: Any) -> Receipt:
     """The receipt with the model's digest. Of a hidden model there is none: whoever guesses a tree could compare."""
     if not isinstance(released, Tree | Forest | Additive):
         return receipt
-    stated: dict[str, Any] = {"released": digest(released)}
-    return replace(receipt, **stated) if "released" in {own.name for own in fields(receipt)} else receipt
+    return replace(receipt, released=digest(released))
 
 
 def check(released: Any, receipt: Receipt, *, drawn: bool = False) -> None:
@@ -69,8 +69,7 @@ def check(released: Any, receipt: Receipt, *, drawn: bool = False) -> None:
             raise ReceiptError("Two trees of this forest name the same answers: each was paid for by its own.")
         for tree in trees:
             _check_tree(tree, paid, drawn)
-    stated = getattr(receipt, "released", None)
-    if stated is not None and stated != digest(released):
+    if receipt.released != digest(released):
         raise ReceiptError("This receipt is of another model: the digest that it holds is not this one's.")
 
 
@@ -98,7 +97,7 @@ class _Paid:
 
 def _pays_for(event: Event) -> set[str]:
     if event.question == "tally":
-        return TALLY_PAYS_FOR.get(event.lemma.partition("(")[0].removeprefix("euclidean_"), set())
+        return TALLY_PAYS_FOR.get(Lemma.parse(event.lemma).name.removeprefix("euclidean_"), set())
     return PAYS_FOR.get(event.question, set())
 
 
