@@ -9,7 +9,6 @@ import pandas
 import pytest
 
 from privet import BudgetError, Categorical, Ledger, MemoryCurator, Numeric, Schema, SplittingClass, TopDownClassifier
-from privet.algorithms.top_down import shares
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.amounts import exact
 from privet.privacy.event import add_up
@@ -298,12 +297,6 @@ def test_a_splitting_class_that_does_not_fit_costs_nothing():
     with Ledger(10.0) as ledger, pytest.raises(SchemaError, match="'height'"):
         model(splitting_class=SplittingClass(of={"height": 3})).fit(X, y)
     assert ledger.spent == 0
-
-
-def test_shares_are_exact():
-    assert shares("uniform", 3) == [Fraction(1, 3)] * 3
-    assert shares("decay", 3) == [Fraction(1, 2), Fraction(1, 4), Fraction(1, 8)]
-    assert shares(lambda depth: 0.1 if depth < 3 else 0, 4) == [Fraction(1, 10)] * 2 + [0, 0]
 
 
 def test_any_curator_will_do():

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from privet.algorithms.top_down import SoundSplit, TopDownClassifier
+from privet.algorithms.private_split import SoundSplit
 from privet.errors import SchemaError
 from privet.privacy.scores import Gini
 from privet.questions.candidates import Candidates
@@ -107,9 +108,7 @@ class _Printed(_Distributed):
     counts.
     """
 
-    def __init__(
-        self, model: TopDownClassifier, curtain: Curtain, functions: Splits, start: Node, budget: Fraction
-    ) -> None:
+    def __init__(self, model: Any, curtain: Curtain, functions: Splits, start: Node, budget: Fraction) -> None:
         super().__init__(model, curtain, functions, start, budget)
         self.leaf_budget /= 2  # noise of 2 / budget, as report-noisy-max has
 

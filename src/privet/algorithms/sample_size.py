@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from privet.algorithms.parameters import check_whole, is_number
-from privet.algorithms.top_down import shares
+from privet.algorithms.private_split import shares
 from privet.errors import PrivetError
 from privet.privacy.amounts import exact
 

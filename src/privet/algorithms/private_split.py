@@ -1,0 +1,211 @@
+"""DP-TopDown's PrivateSplit (paper 001) where one curator can choose: the part that asks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privet.algorithms.parameters import is_number
+from privet.errors import PrivetError
+from privet.privacy.amounts import exact
+from privet.privacy.scores import Entropy, Gini, RootGini, Score
+from privet.questions.candidates import Candidates
+from privet.questions.curtain import Curtain, Node
+from privet.questions.linear_maps import left_counts
+from privet.questions.split import Split
+from privet.questions.splits import Splits
+from privet.questions.tally import Tally
+from privet.tree.best_first import Offer
+from privet.tree.criteria import gain
+from privet.tree.frontier import End, Frontier
+from privet.tree.planning import SIZE_SHARE
+
+MECHANISMS = {
+    "rnm": "report_noisy_max",
+    "permute_and_flip": "permute_and_flip",
+    "exponential": "exponential",
+}
+"""How a split is chosen in one place, by the name of the parameter."""
+
+BUDGETS: dict[str, Callable[[int, int], Fraction]] = {
+    "uniform": lambda depth, max_nodes: Fraction(1, max_nodes),
+    "decay": lambda depth, max_nodes: Fraction(1, 2**depth),
+}
+"""B(depth): the share of the splits' budget that a node at this depth has; the root's depth is 1."""
+
+TALLY_SHARE = Fraction(1, 2)
+"""The part of a node's budget that measures the chosen split; the paper gives half of it to the node's weight."""
+
+CLAIMED = {
+    "entropy": lambda m: 2 * (3 * math.log2(m) + 1) / m,
+    "gini": lambda m: 20 / m,
+    "root_gini": lambda m: 10 / m,
+}
+"""What the paper says one record can change of a gain in a node of m records (Lemmas 11, 18 and 20)."""
+
+FIXED_POINT = 2**20
+"""Published gains in whole numbers, so that noise can be added to them."""
+
+MOST_RECORDS = 2**30
+"""A larger hint counts as this: questions with less than a billionth of epsilon would only be noise."""
+
+
+class BudgetedSplit:
+    """What all share: how a ``TopDownClassifier`` deals out its budget, which leaves are too small, and labels."""
+
+    def __init__(self, model: Any, curtain: Curtain, functions: Splits, start: Node, budget: Fraction) -> None:
+        self.model, self.curtain, self.functions = model, curtain, functions
+        self.leaf_budget = budget * exact(model.leaf_share, "leaf_share")
+        self.split_budget = budget - self.leaf_budget
+        self.shares = shares(model.budget, model.max_nodes)[: model.max_depth]
+        self.min_weight = float(model.error) / model.max_nodes
+
+    def budget(self, depth: int) -> Fraction:
+        """What a node at this depth may spend, the root's is 0; nothing beyond the largest one."""
+        return self.split_budget * self.shares[depth] if depth < len(self.shares) else Fraction(0)
+
+    def offers(self, leaves: Mapping[Node, End]) -> dict[Node, Offer]:
+        raise NotImplementedError
+
+    def weights(self, offer: Offer, children: Frontier) -> tuple[float, ...]:
+        return offer.weights  # counted with the split
+
+    def label(self, leaves: Frontier) -> None:
+        """Choose a label for every leaf."""
+        leaves.label(self.leaf_budget, MECHANISMS[self.model.split])
+
+
+class SoundSplit(BudgetedSplit):
+    """Choose, then measure the winner. Everything that is decided follows from the schema and from private answers."""
+
+    def __init__(self, model: Any, curtain: Curtain, functions: Splits, start: Node, budget: Fraction) -> None:
+        if model.n_records is None:
+            share = budget * SIZE_SHARE
+            measured = int(curtain.tally({start: Tally(by_class=False)}, share)[start][0])
+            budget -= share
+        else:
+            measured = int(model.n_records)
+        super().__init__(model, curtain, functions, start, budget)
+        self.size = min(max(measured, 1), MOST_RECORDS)
+        self.score = selection_score(model.criterion, self.size)
+        self.n_classes = len(curtain.schema.classes or ())
+
+    def offers(self, leaves: Mapping[Node, End]) -> dict[Node, Offer]:
+        candidates = {
+            node: Candidates(self.functions, self.n_classes, self.functions.allowed_within(end.reachable))
+            for node, end in leaves.items()
+            if self._worth_asking(end)
+        }
+        candidates = {node: options for node, options in candidates.items() if len(options)}
+        counted = self.counted(candidates, {node: self.budget(leaves[node].depth) for node in candidates})
+        offers = {}
+        for node, (split, counts) in counted.items():
+            gained = float(gain(self.model.criterion, counts))
+            if gained > self.model.min_gain:
+                offers[node] = Offer(split, gained, tuple(counts.sum(axis=1) / self.size))
+        return offers
+
+    def counted(
+        self, candidates: Mapping[Node, Candidates], budgets: Mapping[Node, Fraction]
+    ) -> dict[Node, tuple[Split, np.ndarray]]:
+        """For each node a split, privately chosen, and the noisy class counts of its children."""
+        choices = self.curtain.choose(
+            candidates,
+            self.score,
+            {node: budget * (1 - TALLY_SHARE) for node, budget in budgets.items()},
+            mechanism=MECHANISMS[self.model.split],
+        )
+        splits = {node: choice.split for node, choice in choices.items() if choice.split is not None}
+        counts = self.curtain.tally(
+            {node: Tally((split,)) for node, split in splits.items()},
+            {node: budgets[node] * TALLY_SHARE for node in splits},
+        )
+        return {node: (split, counts[node]) for node, split in splits.items()}
+
+    def _worth_asking(self, end: End) -> bool:
+        """Not if it weighs too little, nor if its noise would be larger than all records together."""
+        return end.weight >= self.min_weight and self.budget(end.depth) * self.size >= 1
+
+
+class PublishedSplit(BudgetedSplit):
+    """As printed: noise of a private scale on exact gains, the largest of which is told, and noisy weights."""
+
+    def __init__(self, model: Any, curtain: Curtain, functions: Splits, start: Node, budget: Fraction) -> None:
+        super().__init__(model, curtain, functions, start, budget)
+        self.size = int(self._totals(curtain.peek([start])[start]).sum())
+        self.leaf_budget /= 2  # its report-noisy-max has noise of 2 / budget
+
+    def offers(self, leaves: Mapping[Node, End]) -> dict[Node, Offer]:
+        offers = {}
+        for node, end in leaves.items():
+            offer = self._report_noisy_max(node, end.depth)
+            if offer is not None and offer.gain > self.model.min_gain and end.weight >= self.min_weight:
+                offers[node] = offer
+        return offers
+
+    def _report_noisy_max(self, node: Node, depth: int) -> Offer | None:
+        # The root's split has all of its budget; below, half of it is for the weight.
+        budget = self.budget(depth) / (2 if depth else 1)
+        if not budget or not len(self.functions):
+            return None
+        histogram = self.curtain.peek([node])[node]
+        left = left_counts(self.functions, histogram)
+        whole = self._totals(histogram)
+        gains = gain(self.model.criterion, np.stack([left, whole - left], axis=1))
+        scale = 2 * CLAIMED[self.model.criterion](max(int(whole.sum()), 1)) / float(budget)
+        noisy = self._noise(np.rint(gains * FIXED_POINT).astype(np.int64), scale * FIXED_POINT)
+        best = int(noisy.argmax())
+        return Offer(self.functions.split(best), float(noisy[best]) / FIXED_POINT)
+
+    def weights(self, offer: Offer, children: Frontier) -> tuple[float, ...]:
+        sizes = np.array([counts.sum() for counts in children.exact_counts().values()])
+        budget = float(max(self.budget(end.depth) for end in children.values()))
+        noisy = self._noise(sizes, 2 / budget) if budget else sizes * 0
+        return tuple(noisy / max(self.size, 1))
+
+    def _totals(self, histogram: np.ndarray) -> np.ndarray:
+        return histogram[: self.functions.grid.offsets[1]].sum(axis=0)  # every record is in one cell of a feature
+
+    def _noise(self, values: np.ndarray, scale: float) -> np.ndarray:
+        return self.curtain.noise(values, min(scale, 2.0**52))
+
+
+def selection_score(criterion: str, size: int) -> Score:
+    """The score of a private choice; where it needs a public cap, about as many records as there are.
+
+    The cap is part of the score, so its constant holds however many records there really are: a measured number that
+    is too small costs accuracy, not privacy.
+    """
+    if criterion == "gini":
+        return Gini()
+    if criterion == "entropy":
+        return Entropy(min(size, 2**24))
+    return RootGini(min(size, 2**22))
+
+
+def shares(budget: str | Callable[[int], Any], max_nodes: int) -> list[Fraction]:
+    """B(1), ..., B(max_nodes): exact, none negative, together at most 1."""
+    max_nodes = int(max_nodes)
+    if callable(budget):
+        values = [_share(budget(depth)) for depth in range(1, max_nodes + 1)]
+    elif isinstance(budget, str) and budget in BUDGETS:
+        values = [BUDGETS[budget](depth, max_nodes) for depth in range(1, max_nodes + 1)]
+    else:
+        raise PrivetError(f"budget must be 'decay', 'uniform' or a function of the depth; got {budget!r}.")
+    together = sum(values, Fraction(0))
+    if 1 < together <= 1 + Fraction(1, 10**9):  # what was meant to be 1, in floats
+        values = [value / together for value in values]
+    elif min(values) < 0 or together > 1:
+        raise PrivetError(
+            "The shares that budget gives to depths 1 to max_nodes must not be negative, nor exceed 1 together; they "
+            f"add up to {float(together):.6g}."
+        )
+    return values
+
+
+def _share(value: Any) -> Fraction:
+    return Fraction(0) if is_number(value) and value == 0 else exact(value, "a share of the budget")
