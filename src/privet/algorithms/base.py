@@ -55,6 +55,7 @@ class PrivateEstimator(BaseEstimator):
     delta: float | None = None  # of those that can spend with one
     _task: Task
     _shortfall: str = ""
+    _poor_score = False  # whether it promises nothing on small data: random splits, or many questions
     _draws_rules = False  # whether rules are drawn without asking anything
     _released: str = "tree_"  # the attribute that holds what was grown: "tree_" or "forest_"
     _fitted_names: tuple[str, ...] | None  # the columns of the data frame that a schema was inferred from
@@ -350,6 +351,11 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
     _task = "classification"
     tree_: Tree
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self._poor_score
+        return tags
+
     def _set_fitted(self) -> None:
         super()._set_fitted()
         # Sorted, whatever the schema's order: scikit-learn's metrics take the columns of probabilities to be so.
@@ -380,6 +386,11 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
 
     _task = "regression"
     tree_: Tree
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = self._poor_score
+        return tags
 
     def predict(self, X: Any) -> np.ndarray:
         """The value of each row's leaf."""

@@ -51,6 +51,8 @@ class LevelShares:
 class DiPriMe(PrivateForest):
     """What the two forests share; see them for the parameters."""
 
+    _poor_score = True  # random attributes promise nothing on small data
+
     schema: Schema | str | None = None
     _: KW_ONLY
     epsilon: float = 1.0
@@ -247,11 +249,6 @@ class DiPriMeForestClassifier(DiPriMe, ForestClassifier):
     def _score(self) -> Score:
         return Gini()
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # random attributes promise nothing on small data
-        return tags
-
     def _printed(self, schema: Schema) -> Fraction:
         return Fraction(1, 2)  # the exponent is halved, though the score is monotone
 
@@ -291,11 +288,6 @@ class DiPriMeForestRegressor(DiPriMe, ForestRegressor):
     @property
     def _score(self) -> Score:
         return SquaredError(TARGET_ONE)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
 
     def _printed(self, schema: Schema) -> Fraction:
         """Printed: eps * SSE / (2 (2B)^2), B the largest absolute target; ours, at that price: eps * SSE / R^2."""

@@ -59,12 +59,7 @@ class BaselineForest(PrivateForest):
         else:
             leaves.average(budget, noise=1 / float(budget))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        for own in (tags.classifier_tags, tags.regressor_tags):
-            if own is not None:
-                own.poor_score = True  # random structures promise nothing on small data
-        return tags
+    _poor_score = True  # random structures promise nothing on small data
 
 
 class DPERT(BaselineForest):

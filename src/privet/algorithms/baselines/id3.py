@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from fractions import Fraction
-from typing import Any
 
 from privet.algorithms.base import PrivateClassifier
 from privet.questions.curtain import Curtain, Node
@@ -45,10 +44,7 @@ class ID3Classifier(PrivateClassifier):
         """How many queries an inner level costs."""
         return 2
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # a few hundred records are not enough for so many queries
-        return tags
+    _poor_score = True  # a few hundred records are not enough for so many queries
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
         schema = curtain.schema

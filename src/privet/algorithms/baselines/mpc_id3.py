@@ -77,10 +77,7 @@ class PMPCID3Classifier(PrivateClassifier):
     def _needs(self, able: frozenset[str]) -> set[str]:
         return {"choose", "tally"} if self.leaves == "laplace" else {"choose"}
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # a few hundred records are not enough for so many leaves
-        return tags
+    _poor_score = True  # a few hundred records are not enough for so many leaves
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
         shape = shape_of(curtain.schema, "values", self.n_values)

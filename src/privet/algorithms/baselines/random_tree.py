@@ -78,10 +78,7 @@ class RandomTreeClassifier(PrivateClassifier):
 
     _draws_rules = True
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # random splits promise nothing
-        return tags
+    _poor_score = True  # random splits promise nothing
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
         generator = public_generator(self.structure, self.random_state)
