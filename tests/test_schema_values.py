@@ -21,7 +21,7 @@ from privet.schema_values import as_columns, as_groups, as_number, as_range, as_
         ([True, np.bool_(False)], (True, False)),
         (iter("ab"), ("a", "b")),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_values_become_pythons_own(given, kept):
     copied = as_values(given, "values")
