@@ -146,3 +146,8 @@ class CountingOnShares(HiddenCurator):
 
 def same(counts, others):
     return len(counts) == len(others) and all((one == other).all() for one, other in zip(counts, others))
+
+
+def plain(tree):
+    """All that a tree says but which scopes paid for it: of a hidden tree that is said by its levels."""
+    return {"nodes": [{key: own[key] for key in own if key != "scope"} for own in tree.to_dict()["nodes"]]}

@@ -56,8 +56,8 @@ def test_a_cell_reaches_the_branch_that_the_tree_sends_it_to(grown):
 @settings(max_examples=30, deadline=None)
 @given(splits())
 def test_candidates_are_the_splits_that_part_what_reaches_an_end(split):
-    curator = curator_of()
-    start = Frontier.sprout(curator, [curator.root()], GRID)
+    _, desk = opened()
+    start = Frontier.sprout(desk.curtain, [desk.root()], GRID)
     grown = start.split(dict.fromkeys(start, split))
     assert len(grown) == split.n_children
     for node, options in grown.candidates(SPLITS).items():
@@ -68,18 +68,19 @@ def test_candidates_are_the_splits_that_part_what_reaches_an_end(split):
     assert [len(labels) for labels in start.candidates(None, labelled=True, stop=True).values()] == [2]
 
 
-def curator_of():
-    """Twelve records of each pair of values, whose class is told by the category."""
+def opened():
+    """A curator, with a desk of it, of twelve records of each pair of values, whose class is told by the category."""
     rows = [[n, c] for n in range(6) for c in "xyz"] * 12
     curator = Listening(np.array(rows, dtype=object), ["a" if c == "x" else "b" for _, c in rows], SCHEMA)
-    curator.grid(GRID)
-    return curator
+    desk = curator.open()
+    desk.grid(GRID)
+    return curator, desk
 
 
 def test_the_trees_of_a_level_are_asked_about_at_once():
     """Without a mistake but for a chance below exp(-20): every tree is split by what tells the classes."""
-    curator = curator_of()
-    frontier = Frontier.sprout(curator, curator.copies(curator.root(), 3), GRID)
+    curator, desk = opened()
+    frontier = Frontier.sprout(desk.curtain, desk.copies(desk.root(), 3), GRID)
     for n_nodes in (3, 6):
         frontier = frontier.grow(SPLITS, Gini(), Fraction(100))
         assert len(curator.choices[-1].candidates) == n_nodes
@@ -95,9 +96,9 @@ def test_a_branch_that_nothing_parts_asks_nothing_and_keeps_its_budget():
     """One value, and a feature of two: after one split there is nothing left to part."""
     schema = Schema({"n": Numeric(0, 0), "c": Categorical(["x", "y"], other=False)}, classes=["a", "b"])
     curator = Listening(np.array([[0, "x"], [0, "y"]], dtype=object), ["a", "b"], schema)
-    grid = public_grid(schema)
-    curator.grid(grid)
-    frontier = Frontier.sprout(curator, [curator.root(Fraction(1))], grid)
+    grid, desk = public_grid(schema), curator.open()
+    desk.grid(grid)
+    frontier = Frontier.sprout(desk.curtain, [desk.root(Fraction(1))], grid)
     frontier = frontier.grow(public_splits(grid), Gini(), Fraction(1))
     assert [end.saved for end in frontier.values()] == [0, 0]
     for saved in (1, 2):  # the root may spend 1: more would be refused
@@ -111,8 +112,8 @@ def test_a_branch_that_nothing_parts_asks_nothing_and_keeps_its_budget():
 
 
 def test_ends_that_are_not_split_stop_and_are_still_ends():
-    curator = curator_of()
-    frontier = Frontier.sprout(curator, [curator.root()], GRID)
+    _, desk = opened()
+    frontier = Frontier.sprout(desk.curtain, [desk.root()], GRID)
     frontier = frontier.split(dict.fromkeys(frontier, Split(1, bytes([0, 1, 2]))))
     first, *rest = frontier
     grown = frontier.split({first: Split(0, bytes([0, 0, 0, 1, 1, 1, 1]))})
@@ -121,17 +122,17 @@ def test_ends_that_are_not_split_stop_and_are_still_ends():
 
 
 def test_nodes_name_the_scope_that_pays_for_them():
-    curator = curator_of()
-    frontier = Frontier.sprout(curator, [curator.root()], GRID)
+    _, desk = opened()
+    frontier = Frontier.sprout(desk.curtain, [desk.root()], GRID)
     frontier = frontier.split(dict.fromkeys(frontier, Split(1, bytes([0, 1, 1]))))
     frontier.label(Fraction(1))
     (tree,) = frontier.finish()
-    labelled = {event.scope for event in curator.ledger.events}
+    labelled = {event.scope for event in desk.events}
     assert {tree.nodes[leaf].scope for leaf in tree.leaves} <= labelled | {tree.nodes[0].scope}
 
 
 def test_a_tree_with_a_leaf_that_says_nothing_cannot_be_finished():
-    curator = curator_of()
-    frontier = Frontier.sprout(curator, [curator.root()], GRID)
+    _, desk = opened()
+    frontier = Frontier.sprout(desk.curtain, [desk.root()], GRID)
     with pytest.raises(PrivetError, match="not finished"):
         frontier.finish()

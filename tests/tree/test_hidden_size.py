@@ -54,7 +54,7 @@ def test_on_shares_nothing_is_spent_by_what_is_too_large(model, monkeypatch):
     monkeypatch.setattr(size, "MOST_NUMBERS", 10_000)
 
     def program(curator, engine):
-        assert curator.rows == 100
+        assert curator.open().most_records == 100
         with pytest.raises(PrivetError, match="too large"):
             model(epsilon=1.0, max_depth=4, n_values=4).fit_curator(curator)
         return curator.ledger.spent, len(curator.ledger.events)

@@ -10,6 +10,7 @@ from hidden_programs import (
     in_the_open,
     learner,
     on_shares,
+    plain,
     queries_of,
     same,
     table,
@@ -25,7 +26,7 @@ def trained(queries, **options):
         hidden = model.tree_
         cells = engine.constant(queries)
         classes = engine.open(hidden.predict(engine, cells)).argmax(axis=1)
-        return hidden.opened(engine).to_dict(), classes, model.privacy_, curator.counts
+        return plain(hidden.opened(engine)), classes, model.privacy_, curator.counts
 
     return program
 
@@ -41,7 +42,7 @@ def test_opened_it_is_the_tree_in_the_open(options, ring_bits):
     owners = horizontally(X, y, SCHEMA, 2)
     results = on_shares(trained(queries, **options), owners, SCHEMA, most_records=160, seed=4, ring_bits=ring_bits)
     for tree, classes, receipt, counts in results:
-        assert tree == expected.tree_.to_dict()
+        assert tree == plain(expected.tree_)
         assert same(counts, expected_counts)
         assert (np.array(SCHEMA.classes)[classes] == expected.predict(asked)).all()
         assert receipt.spent == expected.privacy_.spent
@@ -72,14 +73,14 @@ def test_owners_of_columns_get_the_same_tree():
     groups = (("sex", "age"), ("size",), ("colour",))  # also where one lists them in another order than the schema
     expected, _ = in_the_open(learner(max_depth=2), X, y, SCHEMA, seed=4)
     results = on_shares(
-        lambda curator, engine: learner(max_depth=2).fit_curator(curator).tree_.opened(engine).to_dict(),
+        lambda curator, engine: plain(learner(max_depth=2).fit_curator(curator).tree_.opened(engine)),
         vertically(X, y, SCHEMA, groups),
         SCHEMA,
         most_records=256,
         columns=[(group, i == 0) for i, group in enumerate(groups)],
         seed=4,
     )
-    assert results == [expected.tree_.to_dict()] * 3
+    assert results == [plain(expected.tree_)] * 3
 
 
 @pytest.mark.parametrize("branches", ["values", "thresholds"])

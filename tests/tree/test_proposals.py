@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from listening import Able
 from privet import Categorical, FederatedCurator, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
 from privet.audit.exact import loss, transcripts
 from privet.consortium.federated.channel import in_process
@@ -32,31 +33,31 @@ def owner(n, feature, seed):
     return X, np.where(y, "y", "n")
 
 
-def curator_of(tables, **terms):
-    curator = FederatedCurator(SCHEMA, in_process(tables, SCHEMA), **terms)
-    curator.grid(public_grid(SCHEMA))
-    return curator
+def desk_of(tables, **terms):
+    desk = FederatedCurator(SCHEMA, in_process(tables, SCHEMA), **terms).open()
+    desk.grid(public_grid(SCHEMA))
+    return desk
 
 
-def options(curator, **more):
-    return Candidates(public_splits(curator._grid), 2, **more)
+def options(**more):
+    return Candidates(public_splits(public_grid(SCHEMA)), 2, **more)
 
 
 def test_owners_propose_what_is_best_for_them_and_all_records_decide():
-    curator = curator_of([owner(40, "x", 0), owner(40, "x", 1), owner(900, "s", 2)])
-    root = curator.root()
-    (counted,) = proposals(curator, {root: options(curator)}, Gini(), PLENTY).values()
+    desk = desk_of([owner(40, "x", 0), owner(40, "x", 1), owner(900, "s", 2)])
+    root = desk.root()
+    (counted,) = proposals(desk.curtain, {root: options()}, Gini(), PLENTY).values()
     assert sorted(each.split.feature for each in counted) == [0, 1]
     assert {round(each.counts.sum()) for each in counted} == {980}
-    (choice,) = choose_by_proposals(curator, {root: options(curator)}, Gini(), PLENTY).values()
+    (choice,) = choose_by_proposals(desk.curtain, {root: options()}, Gini(), PLENTY).values()
     assert (choice.split.feature, choice.labels) == (1, None)
 
 
 def test_labels_are_those_of_the_counts_over_all():
-    curator = curator_of([owner(100, "s", seed) for seed in range(3)])
-    root = curator.root()
-    asked = {root: options(curator, labelled=True, stop=True)}
-    (choice,) = choose(curator, asked, CorrectCount(), PLENTY).values()
+    desk = desk_of([owner(100, "s", seed) for seed in range(3)])
+    root = desk.root()
+    asked = {root: options(labelled=True, stop=True)}
+    (choice,) = choose(desk.curtain, asked, CorrectCount(), PLENTY).values()
     assert choice.split.feature == 1
     left = 0 if choice.split.part == bytes([0, 1]) else 1
     assert choice.labels == ((0, 1) if left == 0 else (1, 0))
@@ -64,27 +65,25 @@ def test_labels_are_those_of_the_counts_over_all():
 
 def test_stopping_can_be_proposed_and_labels_alone_are_counted():
     pure = (np.array([[3, "a"]] * 50, dtype=object), np.array(["y"] * 50))
-    curator = curator_of([pure] * 3)
-    root = curator.root()
-    asked = {root: options(curator, labelled=True, stop=True, stop_log_prior=100.0)}
-    (choice,) = choose(curator, asked, CorrectCount(), Fraction(10)).values()
+    desk = desk_of([pure] * 3)
+    root = desk.root()
+    asked = {root: options(labelled=True, stop=True, stop_log_prior=100.0)}
+    (choice,) = choose(desk.curtain, asked, CorrectCount(), Fraction(10)).values()
     assert (choice.split, choice.labels) == (None, (1,))
     labels = {root: Candidates(None, 2, labelled=True, stop=True)}
-    assert choose(curator, labels, CorrectCount(), PLENTY)[root].labels == (1,)
-    assert choose(curator, {}, CorrectCount(), PLENTY) == {}
+    assert choose(desk.curtain, labels, CorrectCount(), PLENTY)[root].labels == (1,)
+    assert choose(desk.curtain, {}, CorrectCount(), PLENTY) == {}
 
 
 def test_a_choice_by_proposals_costs_what_a_choice_costs():
-    curator = curator_of([owner(60, "x", seed) for seed in range(4)])
-    root = curator.root(Fraction(1))
-    left, right = curator.split({root: public_splits(curator._grid).split(0)})[root]
-    choose(
-        curator, {left: options(curator), right: options(curator)}, Gini(), {left: Fraction(1, 2), right: Fraction(1)}
-    )
-    events = curator.ledger.events
+    desk = desk_of([owner(60, "x", seed) for seed in range(4)])
+    root = desk.root(Fraction(1))
+    left, right = desk.split({root: public_splits(desk.cells).split(0)})[root]
+    choose(desk.curtain, {left: options(), right: options()}, Gini(), {left: Fraction(1, 2), right: Fraction(1)})
+    events = desk.ledger.events
     assert {event.question for event in events} == {"choose a split", "tally"}
     assert add_up(events) == 1
-    assert sum(event.charged for event in events if event.scope == left.scope.path) == Fraction(1, 2)
+    assert sum(event.charged for event in events if event.scope == desk.scope(left).path) == Fraction(1, 2)
 
 
 def test_tables_of_one_node_are_made_to_agree():
@@ -108,26 +107,29 @@ def test_our_tree_learns_from_owners_who_cannot_choose_for_all(terms, leaves):
     assert model.privacy_.verify()
 
 
-class TwoOwners(MemoryCurator):
-    """All records for sums, and each owner's own for its choice."""
-
-    capabilities = frozenset({"tally", "choose_each"})
-    n_owners = 2
+class TwoOwners(Able):
+    """All records for sums, and each owner's own for its choice; both draw from the same mechanisms."""
 
     def __init__(self, owners, schema, mechanisms):
-        super().__init__(*joined(owners), schema, ledger=Ledger(100), mechanisms=mechanisms)
+        options = {"ledger": Ledger(100), "mechanisms": mechanisms}
+        super().__init__(*joined(owners), schema, able={"tally", "choose_each"}, **options)
         self.owners = [MemoryCurator(*joined([own]), schema, mechanisms=mechanisms) for own in owners]
 
-    def grid(self, grid):
-        super().grid(grid)
-        for own in self.owners:
-            own.grid(grid)
+    def room(self):
+        room, owners = super().room(), [own.room() for own in self.owners]
+        use = room.use
 
-    def choose_each(self, candidates, score, budget, *, mechanism="permute_and_flip"):
-        ((node, options),) = candidates.items()  # the root: it is split once
-        (scale,) = self._charge_choice(candidates, score, budget, mechanism)
-        winners = [own._winners({own.root(): options}, score, mechanism, [scale])[0] for own in self.owners]
-        return {node: [options.choice(winner) for winner in winners]}
+        def use_all(grid):
+            for each in (use, *(own.use for own in owners)):
+                each(grid)
+
+        def choose_each(asked, events, score, mechanism):
+            ((_, options),) = asked  # the root: it is split once
+            each = [own.choose([(own.everything(None), options)], events, score, mechanism)[0] for own in owners]
+            return [each]
+
+        room.use, room.choose_each, room.n_owners = use_all, choose_each, 2
+        return room
 
 
 def joined(owners):
@@ -179,9 +181,9 @@ def test_more_parts_than_a_byte_names_take_another_table():
 
 
 def test_owners_who_nearly_agree_pay_for_one_table():
-    curator = curator_of([owner(400, "x", seed) for seed in range(4)])
-    root = curator.root()
-    (counted,) = proposals(curator, {root: options(curator)}, Gini(), Fraction(1, 20)).values()
-    tally = curator.ledger.events[-1]
+    desk = desk_of([owner(400, "x", seed) for seed in range(4)])
+    root = desk.root()
+    (counted,) = proposals(desk.curtain, {root: options()}, Gini(), Fraction(1, 20)).values()
+    tally = desk.ledger.events[-1]
     assert tally.question == "tally"
     assert tally.sensitivity == len({each.split.feature for each in counted})
