@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 
 from hypothesis import strategies as st
 
@@ -27,33 +26,41 @@ ODD = st.recursive(
 )
 
 
-@st.composite
-def changed(draw, messages):
-    """One of these messages, as it is or with up to three of its parts replaced, left out, doubled or added."""
-    message = copy.deepcopy(draw(st.sampled_from(messages)))
-    for _ in range(draw(st.integers(0, 3))):
-        message = _changed_once(draw, message)
+def changes():
+    """One change of a message: where, of all its places from first to last, how, and by what."""
+    how = st.sampled_from(["replace", "replace", "near", "drop", "add", "double"])
+    return st.tuples(st.floats(0, 1, exclude_max=True), how, ODD, ODD_TEXTS)
+
+
+def changed_by(message, some):
+    """A message with these changes, one after the other."""
+    message = copy.deepcopy(message)
+    for where, how, value, name in some:
+        places = list(_places(message))
+        if not places:
+            return value
+        _change(*places[int(where * len(places))], how, value, name)
     return message
 
 
-def _changed_once(draw, message):
-    places = list(_places(message))
-    if not places:
-        return draw(ODD)
-    holder, key = draw(st.sampled_from(places))
-    how = draw(st.sampled_from(["replace", "replace", "near", "drop", "add"]))
+def _change(holder, key, how, value, name):
     if how == "drop":
         del holder[key]
+    elif how == "add" and isinstance(holder, dict):
+        holder[name] = value
     elif how == "add":
-        if isinstance(holder, dict):
-            holder[draw(ODD_TEXTS)] = draw(ODD)
-        else:
-            holder.insert(key, copy.deepcopy(holder[key]) if draw(st.booleans()) else draw(ODD))
-    elif how == "near" and type(holder[key]) in (int, float) and math.isfinite(holder[key]):
-        holder[key] += draw(st.sampled_from([-1, 1, 0.5, 2**40, -(2**40), math.inf, -math.inf, math.nan]))
+        holder.insert(key, value)
+    elif how == "double" and isinstance(holder, list):
+        holder.insert(key, copy.deepcopy(holder[key]))
+    elif how == "near" and type(holder[key]) is int:
+        holder[key] += value if type(value) is int else 1
     else:
-        holder[key] = draw(ODD)
-    return message
+        holder[key] = value
+
+
+def changed(messages):
+    """One of these messages, as it is or with up to three changes."""
+    return st.builds(changed_by, st.sampled_from(messages), st.lists(changes(), max_size=3))
 
 
 def _places(message):
