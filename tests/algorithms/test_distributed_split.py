@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from listening import Able
 from privet import (
     CapabilityError,
     Categorical,
     FederatedCurator,
-    MemoryCurator,
     Numeric,
     PrivetError,
     Schema,
@@ -118,15 +118,14 @@ def test_few_or_no_records_train_without_error():
 
 def test_questions_that_a_curator_cannot_answer_are_refused_before_anything_is_spent():
     curator = federated()
-    with pytest.raises(CapabilityError, match="cannot answer 'choose'"):
+    with pytest.raises(CapabilityError, match="cannot be asked for 'choose'"):
         TopDownClassifier(split="rnm").fit_curator(curator)
     assert curator.ledger.spent == 0
 
-    class Modest(MemoryCurator):
-        capabilities = frozenset({"tally"})
-
-    with pytest.raises(CapabilityError, match="cannot answer 'choose_each'"):
-        TopDownClassifier(split="local_rnm").fit_curator(Modest(*OWNERS[0], SCHEMA))
+    modest = Able(*OWNERS[0], SCHEMA, able={"tally"})
+    with pytest.raises(CapabilityError, match="cannot be asked for 'choose_each'"):
+        TopDownClassifier(split="local_rnm").fit_curator(modest)
+    assert modest.ledger.spent == 0
 
 
 def test_more_cells_than_a_byte_are_refused_by_noisy_counts():

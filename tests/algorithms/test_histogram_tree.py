@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from listening import Able
 from privet import (
     CapabilityError,
     Categorical,
@@ -262,11 +263,11 @@ def test_a_pure_or_small_node_is_a_leaf():
 
 def test_in_print_a_node_that_left_features_out_is_split_since_not_all_of_them_say_leaf():
     histograms = feature_histograms(even_grid(SCHEMA, 10))
-    curator = MemoryCurator(*table(20), SCHEMA)
-    root = curator.root()
+    desk = MemoryCurator(*table(20), SCHEMA).open()
+    root = desk.root()
     for printed in (True, False):
         level = LevelSearch(
-            histograms, Frontier.sprout(curator, [root], even_grid(SCHEMA, 10)), Fraction(1), printed=printed
+            histograms, Frontier.sprout(desk.curtain, [root], even_grid(SCHEMA, 10)), Fraction(1), printed=printed
         )
         level[root].order(np.array([0.0, *[50.0] * (len(histograms) - 1)]), one_by_one=True)
         level[root].read([Found(3, 0.1, 6.0)], np.array([[3.0, 3.0]]), min_samples=10)
@@ -308,16 +309,12 @@ def test_parameters_that_make_no_sense_are_refused_before_anything_is_spent(para
     assert ledger.spent == 0
 
 
-class SumsOnly(MemoryCurator):
-    capabilities = frozenset({"tally"})
-
-
 @pytest.mark.parametrize(
     ("params", "question"), [({"save_budget": True}, "owner_sum"), ({"leaves": "labels"}, "choose")]
 )
 def test_a_curator_that_could_not_answer_all_is_refused_before_anything_is_spent(params, question):
-    curator = SumsOnly(*table(20), SCHEMA)
-    with pytest.raises(CapabilityError, match=f"cannot answer '{question}'"):
+    curator = Able(*table(20), SCHEMA, able={"tally"})
+    with pytest.raises(CapabilityError, match=f"cannot be asked for '{question}'"):
         HistogramTreeClassifier(**params).fit_curator(curator)
     assert curator.ledger.spent == 0
     assert HistogramTreeClassifier().fit_curator(curator).privacy_.verify()
