@@ -34,9 +34,7 @@ KNOWN: dict[str, set[str]] = {
     "direction": {
         "audit.membership > datasets",
     },
-    "cycles": {
-        "algorithms.distributed_split > algorithms.top_down",
-    },
+    "cycles": set(),
     "class names": {
         "Cells",
         "Event",
