@@ -262,7 +262,7 @@ def test_a_pure_or_small_node_is_a_leaf():
 
 def test_in_print_a_node_that_left_features_out_is_split_since_not_all_of_them_say_leaf():
     histograms = feature_histograms(even_grid(SCHEMA, 10))
-    curator = MemoryCurator(*table(20), SCHEMA)
+    curator = MemoryCurator(*table(20), SCHEMA).open()
     root = curator.root()
     for printed in (True, False):
         level = LevelSearch(
