@@ -20,7 +20,7 @@ from privet.privacy.event import add_up, add_up_slack
 from privet.tree.additive import Additive
 from privet.tree.forest import Forest
 from privet.tree.growing import GrowingTree
-from privet.tree.tree import Rule, Tree
+from privet.tree.tree import Rule, Tree, TreeNode
 
 FEATURES = {"x": Numeric(0, 1, missing=True), "n": Numeric(0, 9, integer=True), "c": Categorical(["a", "b", "c"])}
 CLASSES = Schema(FEATURES, classes=["no", "yes"])
@@ -239,6 +239,15 @@ def test_children_in_another_order_are_refused():
     nodes[inner] = replace(nodes[inner], children=nodes[inner].children[::-1])
     with pytest.raises(ReceiptError, match="part number"):
         with_digest(set_released(model, Tree(CLASSES, tuple(nodes)))).verify()
+
+
+def test_leaves_of_a_split_that_was_chosen_without_labels_are_refused():
+    model = PrivateTreeClassifier(CLASSES, epsilon=500, n_records=10**6).fit(X, LABELS)
+    root = model.tree_.nodes[0]
+    leaves = [TreeNode(label=label, scope=root.scope) for label in (0, 1)]
+    stump = Tree(CLASSES, (replace(root, children=(1, 2)), *leaves))
+    with pytest.raises(ReceiptError, match="not chosen with labels"):
+        with_digest(set_released(model, stump)).verify()
 
 
 def test_a_rule_that_says_it_was_drawn_is_refused_where_rules_are_chosen():

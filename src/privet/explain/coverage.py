@@ -112,7 +112,7 @@ def _check_tree(tree: Tree, paid: _Paid, drawn: bool) -> None:
             raise ReceiptError(f"No answer at {node.scope or 'any scope'} paid for the rule of a node.")
         if not (node.asked or drawn):
             raise ReceiptError("A rule is said to be drawn without asking, which this kind of model does not do.")
-        _check_children(node, [tree.nodes[child] for child in node.children])
+        _check_children(node, [tree.nodes[child] for child in node.children], paid)
         reach = reached[i]
         if reach is not None:
             for child, inside in zip(node.children, reach.below(node.rule, len(node.children))):
@@ -129,11 +129,13 @@ def _check_leaf(leaf: TreeNode, paid: _Paid, reached: bool) -> None:
         raise ReceiptError(f"No answer at {leaf.scope or 'any scope'} paid for the value of a leaf.")
 
 
-def _check_children(node: TreeNode, children: list[TreeNode]) -> None:
+def _check_children(node: TreeNode, children: list[TreeNode], paid: _Paid) -> None:
     """A child's scope is its part of the node's records; a leaf that was chosen with the split may have the node's."""
     groups = set()
     for part, child in enumerate(children):
         if child.is_leaf and child.scope == node.scope and node.asked:
+            if child.label is not None and not paid.times(LABEL, node.scope):
+                raise ReceiptError(f"The split at {node.scope} was not chosen with labels for its children.")
             continue
         steps = _STEPS.fullmatch(child.scope.removeprefix(node.scope)) if child.scope.startswith(node.scope) else None
         if steps is None or int(steps[2]) != part:

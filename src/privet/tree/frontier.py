@@ -146,7 +146,7 @@ class Frontier(Mapping[Node, End]):
             for tree in self.trees
         ]
 
-    @property
+    @cached_property
     def n_classes(self) -> int:
         return len(self.curtain.schema.classes or ())
 

@@ -280,7 +280,9 @@ def _in_order(nodes: list[TreeNode], below: list[list[int]]) -> tuple[TreeNode, 
         order.append(waiting.pop())
         waiting.extend(reversed(below[order[-1]]))
     number = {i: new for new, i in enumerate(order)}
-    return tuple(replace(nodes[i], children=tuple(number[child] for child in below[i])) for i in order)
+    return tuple(
+        replace(nodes[i], children=tuple(number[child] for child in below[i])) if below[i] else nodes[i] for i in order
+    )
 
 
 def _read_node(plain: Any, i: int, n_nodes: int, schema: Schema) -> TreeNode:
