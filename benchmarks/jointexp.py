@@ -70,9 +70,9 @@ def recurrence(values: np.ndarray, probs: list[Fraction], epsilon: float, rng: n
 def on_cells(values: np.ndarray, probs: list[Fraction], epsilon: float) -> list[float]:
     """The same question, asked of a curator."""
     schema = Schema({"x": Numeric(LOW, HIGH)}, classes=[0, 1])
-    curator = MemoryCurator(values[:, None], np.zeros(len(values), dtype=np.int64), schema)
-    curator.grid(public_grid(schema))
-    return curator.quantiles(curator.root(), [0], probs, Fraction(epsilon))[0]
+    desk = MemoryCurator(values[:, None], np.zeros(len(values), dtype=np.int64), schema).open()
+    desk.grid(public_grid(schema))
+    return desk.quantiles(desk.root(), [0], probs, Fraction(epsilon))[0]
 
 
 def main() -> None:
