@@ -60,16 +60,26 @@ class Asked:
 
 
 def _answered_in_turn(method: Callable[..., Any]) -> Callable[..., Any]:
-    """One question at a time: structure that one thread changes is never seen half changed by another's question."""
+    """One question at a time: structure that one thread changes is never seen half changed by another's question.
+
+    Nor by one of the same thread: to read a question may run its asker's code, a generator's, say, which must not
+    change the grid that the rest of it was checked against.
+    """
 
     @wraps(method)
     def ask(self: Desk, *args: Any, **kwargs: Any) -> Any:
         with self._turn:
             if self._closed:
                 raise LeakError("This fit has ended, and its nodes and choices with it. Fit again.")
+            if self._asking:
+                raise LeakError("A question cannot be asked while another one is being read.")
             if method.__name__ in (*QUESTIONS, *STRUCTURE) and method.__name__ not in self.capabilities:
                 self.cannot(method.__name__)
-            return method(self, *args, **kwargs)
+            self._asking = True
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                self._asking = False
 
     return ask
 
@@ -90,6 +100,7 @@ class Desk:
         self._places: WeakKeyDictionary[Node, Place] = WeakKeyDictionary()
         self._grid: Grid | None = None
         self._turn = threading.RLock()
+        self._asking = False
         self._closed = False
 
     @property
