@@ -243,6 +243,19 @@ def test_more_candidates_than_memory_holds_are_refused_before_they_are_listed():
     assert desk.ledger.spent == 0
 
 
+def test_more_sums_than_memory_holds_are_refused_before_they_are_charged():
+    # A few kilobytes on the wire: the tables are said once.
+    desk = desk_of(some_table(3))
+    root = desk.root()
+    tables = (Split(1, bytes(3), 256),) * 2**10
+    nodes = desk.copies(root, 2**8)
+    with pytest.raises(LeakError, match="would not fit in memory"):
+        desk.tally(dict.fromkeys(nodes, Tally(tables)), Fraction(1))
+    with pytest.raises(LeakError, match="would not fit in memory"):
+        desk.owner_sum(dict.fromkeys(nodes, tables), "least_impurity", Fraction(1))
+    assert desk.ledger.spent == 0
+
+
 def test_a_level_is_charged_whole_or_not_at_all():
     ledger = Ledger(1)
     desk = desk_of(some_table(), ledger=ledger)
