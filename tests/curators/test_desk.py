@@ -20,8 +20,8 @@ from privet.privacy.mechanisms import SecureMechanisms
 from privet.privacy.scores import MEDIAN, CorrectCount, Gini, Mixed, RootGini, SquaredError
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Node
-from privet.questions.grid import public_grid
-from privet.questions.split import Split
+from privet.questions.grid import Grid, public_grid
+from privet.questions.split import Split, each_cell
 from privet.questions.tally import Step, Tally
 from privet.tree.public_splits import public_splits
 
@@ -243,6 +243,19 @@ def test_more_candidates_than_memory_holds_are_refused_before_they_are_listed():
     assert desk.ledger.spent == 0
 
 
+def test_more_sums_than_memory_holds_are_refused_before_they_are_charged():
+    # A few kilobytes on the wire: the tables are said once.
+    desk = desk_of(some_table(3))
+    root = desk.root()
+    tables = (Split(1, bytes(3), 256),) * 2**10
+    nodes = desk.copies(root, 2**8)
+    with pytest.raises(LeakError, match="would not fit in memory"):
+        desk.tally(dict.fromkeys(nodes, Tally(tables)), Fraction(1))
+    with pytest.raises(LeakError, match="would not fit in memory"):
+        desk.owner_sum(dict.fromkeys(nodes, tables), "least_impurity", Fraction(1))
+    assert desk.ledger.spent == 0
+
+
 def test_a_level_is_charged_whole_or_not_at_all():
     ledger = Ledger(1)
     desk = desk_of(some_table(), ledger=ledger)
@@ -451,6 +464,29 @@ def test_a_question_names_each_node_once():
     with pytest.raises(LeakError, match="each node once"):
         desk.tally(Twice({desk.root(): Tally()}), Fraction(1))
     assert desk.ledger.spent == 0
+
+
+def test_reading_a_question_cannot_change_the_grid_that_it_is_checked_against():
+    # The tables would be checked on the fine grid and counted on the coarse one, every record once for each part.
+    desk = desk_of(some_table())
+    fine, coarse, root = desk.cells, Grid(SCHEMA, [[], None, []]), desk.root()
+
+    def tables():
+        yield each_cell(fine, 2)
+        desk.grid(coarse)
+
+    def features():
+        yield 2
+        desk.grid(coarse)
+
+    for ask in (
+        lambda: desk.owner_sum({root: tables()}, "least_impurity", Fraction(1)),
+        lambda: desk.quantiles(root, features(), [Fraction(1, 2)], Fraction(1)),
+    ):
+        with pytest.raises(LeakError, match="while another one"):
+            ask()
+    assert (desk.cells, desk.ledger.spent) == (fine, 0)
+    assert desk.tally({root: Tally()}, UNLIMITED)[root].sum() == 60  # and the next one is answered as ever
 
 
 @pytest.mark.parametrize("asked", [None, [], Split(1, bytes(3)), "root"])

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from hidden_programs import SCHEMA, horizontally, learner, on_shares, queries_of, table
-from privet import Ledger, MemoryCurator
+from privet import Ledger, MemoryCurator, Numeric, Schema
 from privet.errors import LeakError
 from privet.privacy.scores import CorrectCount, Mixed
 from privet.privacy.truncated_geometric import CutMechanisms
 from privet.questions.candidates import Candidates
-from privet.questions.grid import public_grid
+from privet.questions.grid import Grid, public_grid
+from privet.questions.splits import Splits
 from privet.questions.tally import Tally
 from privet.shares.mesh import Queues
 from privet.tree.hidden_shape import shape_of
@@ -102,6 +103,34 @@ def test_a_part_of_a_level_is_not_asked_about():
     assert on_shares(program, horizontally(X, y, SCHEMA, 1), SCHEMA, most_records=50) == [True] * 3
 
 
+def test_a_record_counts_once_whatever_grids_there_were_before():
+    """Choices of one grid would send a row of another one to a child several times, and so on at every level."""
+    schema = Schema({"a": Numeric(0, 100), "b": Numeric(0, 100)}, classes=["no", "yes"])
+    narrow, wide = Grid(schema, [[50], [20, 40, 60]]), Grid(schema, [[20, 40, 60], [50]])
+
+    def one_split(grid, feature, first, last):
+        return Candidates(Splits(grid, [feature], [first], [last], [-1], (), [0.0]), 2)
+
+    def program(curator, engine):
+        desk = curator.open()
+        desk.grid(narrow)
+        root = desk.root()
+        chosen = desk.choose({root: one_split(narrow, 1, 2, 4)}, CorrectCount(), Fraction(1), hidden=True)
+        desk.grid(wide)
+        with pytest.raises(LeakError, match="on the grid"):
+            desk.split(chosen)
+        # The level was counted on the narrow grid, whose cells 0 to 3 are of both features.
+        left, right = desk.split(
+            desk.choose({root: one_split(wide, 0, 0, 3)}, CorrectCount(), Fraction(1), hidden=True)
+        )[root]
+        labels = Candidates(None, 2, labelled=True, stop=True)
+        desk.choose({left: labels, right: labels}, CorrectCount(), Fraction(1), hidden=True)
+        return engine.open(desk._room._totals_of(desk.held(left).level)).tolist()
+
+    owners = horizontally(np.full((20, 2), 50.0), np.array(["no"] * 20), schema, 1)
+    assert on_shares(program, owners, schema, most_records=20)[0] == [[20, 0], [0, 0]]
+
+
 def announced(desk):
     """Tallies and choices that are told, at the root and below announced splits, copies and children."""
     grid = public_grid(SCHEMA, 4)
@@ -142,6 +171,11 @@ def test_hidden_questions_have_one_budget_and_known_candidates():
             (lambda: desk.choose({root: options}, score, {root: Fraction(1)}, hidden=True), "one budget"),
             (lambda: desk.choose({root: some}, score, Fraction(1), hidden=True), "all splits of a list"),
             (lambda: desk.choose({root: options}, score, None, hidden=True), "positive Fraction"),
+            (
+                lambda: desk.choose({root: Candidates(shape.splits, 3, stop=True)}, score, Fraction(1), hidden=True),
+                "stop",
+            ),
+            (lambda: desk.draw_hidden([root], some), "all splits of a list"),
             (lambda: desk.choose({root: options}, score, Fraction(1), mechanism="exact"), "made by one of"),
             (lambda: desk.draw_hidden([root], None), "Candidates"),
             (lambda: desk.parts(root, [2, 1]), "same size"),

@@ -29,6 +29,7 @@ from privet.privacy.scores import (
 from privet.questions import tally
 from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
+from privet.questions.multiway import Multiway
 from privet.questions.split import Split
 from privet.tree.public_splits import public_splits
 
@@ -92,6 +93,14 @@ def test_scores_of_class_counts_have_a_proof_for_any_number_of_classes(score):
 def test_what_has_no_proof_is_refused(score, schema, more):
     with pytest.raises(LeakError):
         check_score(score, options(schema, **more), schema)
+
+
+def test_a_quantile_has_two_sides():
+    for n_children in (1, 3):
+        grid = public_grid(TWO)
+        split = Split(1, bytes(3), n_children)
+        with pytest.raises(LeakError, match="in two"):
+            check_score(MEDIAN, Candidates(Multiway.of(grid, [split]), 2), TWO)
 
 
 @pytest.mark.parametrize("score", [MEDIAN, GradientNorm(1)])

@@ -56,6 +56,28 @@ def test_no_attribute_of_a_word_can_be_set_or_added(word):
     assert not hasattr(word, "__dict__")
 
 
+@every_word
+def test_a_word_is_not_made_again_as_another(word):
+    """Neither by its constructor nor by what unpickling would call: it could change after it was checked."""
+    before = [getattr(word, name) for name in type(word).__slots__]
+    others = {
+        Grid: (SCHEMA, [[], []]),
+        Cells: ("a", SCHEMA.features["a"], []),
+        Split: (1, b"\0"),
+        Choice: (None, None),
+        Splits: (GRID, [], [], [], [], (), []),
+        Multiway: (GRID, [], []),
+        Candidates: (None, 2),
+        Tally: (),
+        Step: (SPLIT, (2, 2)),
+        Shape: (attributes(GRID), 8),
+    }
+    for again in (lambda: word.__init__(*others[type(word)]), lambda: word.__setstate__([None] * len(before))):
+        with pytest.raises((TypeError, LeakError)):
+            again()
+    assert all(getattr(word, name) is own for name, own in zip(type(word).__slots__, before))
+
+
 def arrays_in(word):
     for name in type(word).__slots__:
         value = getattr(word, name, None)

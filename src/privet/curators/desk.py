@@ -60,16 +60,26 @@ class Asked:
 
 
 def _answered_in_turn(method: Callable[..., Any]) -> Callable[..., Any]:
-    """One question at a time: structure that one thread changes is never seen half changed by another's question."""
+    """One question at a time: structure that one thread changes is never seen half changed by another's question.
+
+    Nor by one of the same thread: to read a question may run its asker's code, a generator's, say, which must not
+    change the grid that the rest of it was checked against.
+    """
 
     @wraps(method)
     def ask(self: Desk, *args: Any, **kwargs: Any) -> Any:
         with self._turn:
             if self._closed:
                 raise LeakError("This fit has ended, and its nodes and choices with it. Fit again.")
+            if self._asking:
+                raise LeakError("A question cannot be asked while another one is being read.")
             if method.__name__ in (*QUESTIONS, *STRUCTURE) and method.__name__ not in self.capabilities:
                 self.cannot(method.__name__)
-            return method(self, *args, **kwargs)
+            self._asking = True
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                self._asking = False
 
     return ask
 
@@ -90,6 +100,7 @@ class Desk:
         self._places: WeakKeyDictionary[Node, Place] = WeakKeyDictionary()
         self._grid: Grid | None = None
         self._turn = threading.RLock()
+        self._asking = False
         self._closed = False
 
     @property
@@ -223,6 +234,7 @@ class Desk:
         asked = self._paid(tallies, Tally, budget)
         for tally in {(id(t.tables), t.measure, t.output): t for t in (each.word for each in asked)}.values():
             self._may_tally(tally)
+        self._may_add_up([each.word.tables for each in asked])
         events = []
         for each in asked:
             event = self._sum_event(each, "tally", *MEASURES[each.word.measure], max(1, len(each.word.tables)))
@@ -237,6 +249,14 @@ class Desk:
         if tally.measure == "gradient":
             self._has_scores(tally.output)
 
+    def _may_add_up(self, asked: Sequence[tuple[Split, ...]]) -> None:
+        """Raise LeakError for more sums at once than memory holds: few words ask many nodes for all tables."""
+        parts = {id(tables): sum(table.n_children for table in tables) or 1 for tables in asked}
+        if sum(parts[id(tables)] for tables in asked) * len(self.schema.classes or range(3)) > MOST_CANDIDATES:
+            raise LeakError(
+                f"More than {MOST_CANDIDATES:,} sums at once would not fit in memory. Ask about fewer nodes."
+            )
+
     @_answered_in_turn
     def owner_sum(
         self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
@@ -245,6 +265,7 @@ class Desk:
         asked = self._paid(tables, None, budget)
         once = {id(each.word): check_splits(each.word, self._cells()) for each in asked}
         asked = [replace(each, word=once[id(each.word)]) for each in asked]
+        self._may_add_up([each.word for each in asked])
         events = [self._sum_event(each, "owner sum", statistic, constant, len(each.word)) for each in asked]
         return self._answer(asked, events, partial(self._room.owner_sum, statistic=statistic))
 

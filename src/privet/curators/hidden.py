@@ -133,6 +133,8 @@ class HiddenRoom(MpcRoom):
         if given.options.labelled or [choice.row for _, choice in splits] != list(range(len(splits))):
             raise LeakError("Hidden choices split the level that they were made for, all of it.")
         shape, table = Shape.of(given.options), given.table
+        if shape.grid != self._cells():  # a row has one 1 for each feature of the present grid, and of no other
+            raise LeakError("Hidden choices split nodes on the grid that they were made on.")
         goes = child_of(self._engine, shape, table, level.members(self._engine), self._shared().cells)
         free = None
         if shape.once:
@@ -229,10 +231,7 @@ class HiddenRoom(MpcRoom):
         self._whole_level([node for node, _ in asked])
         if any(own is not options for _, own in asked):
             raise LeakError("A hidden choice has one list of candidates and one budget for all nodes of a level.")
-        if options.allowed is not None:
-            raise LeakError("Hidden choices are among all splits of a list.")
-        if options.splits is not None and not options.labelled:
-            Shape.of(options)
+        _check_hidden(options)
         if events[0].mechanism == "peek":
             low, high = self._scale_range(options, score, 0.0)
             self._engine.need(self._joint.hidden_bits("exact", high - low, len(options), 1.0))
@@ -251,6 +250,7 @@ class HiddenRoom(MpcRoom):
 
     def draw_hidden(self, nodes: Sequence[Row], options: Candidates) -> list[HiddenChoice]:
         level = self._whole_level(nodes)
+        _check_hidden(options)
         self._agree("draw", len(nodes), len(options))
         return self._given_out(level, options, self._joint.draw_hidden(len(nodes), len(options), level.free))
 
@@ -275,3 +275,13 @@ class HiddenRoom(MpcRoom):
             correct = correct + children[:, child][:, labels[child]]
         scores = correct.reshape(n_splits * labels.shape[1], nodes).transpose(1, 0)
         return self._engine.concatenate([scores, self._totals_of(level)], axis=1) if options.stop else scores
+
+
+def _check_hidden(options: Candidates) -> None:
+    """Raise LeakError unless these can be chosen from on shares: all splits of a list, labels, or both."""
+    if options.allowed is not None:
+        raise LeakError("Hidden choices are among all splits of a list.")
+    if options.splits is not None:
+        Shape.of(options)
+        if options.stop and not options.labelled:
+            raise LeakError("A hidden choice does not stop but by a label: nobody may see which nodes are leaves.")

@@ -68,8 +68,8 @@ def check_score(score: Score, options: Candidates, schema: Schema) -> None:
     if options.labelled and type(score) is not CorrectCount:
         raise LeakError("Labels are chosen by their correct count: another score has no proof.")
     if type(score) is Quantile:
-        if options.stop or options.splits is None:
-            raise LeakError("A quantile is chosen among splits alone.")
+        if options.stop or options.splits is None or not (options.splits.n_children == 2).all():
+            raise LeakError("A quantile is chosen among splits in two alone.")
     elif type(score) is GradientNorm:
         if options.stop or options.labelled or options.splits is None:
             raise LeakError("Gradients choose among splits alone.")

@@ -48,7 +48,7 @@ class RowLevel:
         self._above = above
         self._goes = goes
         self.totals = totals  # class counts, (nodes, classes), where they follow from the level above
-        self._histograms: Secret | None = None
+        self._counted: tuple[SharedRows, Secret] | None = None  # histograms, with the rows that they are of
 
     def members(self, engine: Engine) -> Secret:
         if self._members is None:
@@ -58,10 +58,10 @@ class RowLevel:
         return self._members
 
     def histograms(self, rows: SharedRows) -> Secret:
-        """Counts of all cells by class and node, (cells, classes, nodes)."""
-        if self._histograms is None:
-            self._histograms = self._count(rows)
-        return self._histograms
+        """Counts of all cells by class and node, (cells, classes, nodes). Rows of another grid are counted anew."""
+        if self._counted is None or self._counted[0] is not rows:
+            self._counted = rows, self._count(rows)
+        return self._counted[1]
 
     def _count(self, rows: SharedRows) -> Secret:
         engine, by_class = rows.engine, rows.by_class

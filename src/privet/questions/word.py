@@ -25,15 +25,21 @@ class Word:
     def __init_subclass__(cls, **options: Any) -> None:
         if Word not in cls.__bases__:
             raise TypeError("Words are final: a subclass could behave differently after it was checked.")
+        cls.__setstate__ = Word._refuse_state  # type: ignore[attr-defined] # a dataclass would write one that sets all
         super().__init_subclass__(**options)
+
+    def _refuse_state(self, state: Any) -> NoReturn:
+        raise TypeError("A word stays what it was made as.")
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Words travel by questions.codec alone, whose constructors check them.")
 
 
 def put(word: Word, **fields: Any) -> None:
-    """Fill in the fields of a word that is being made."""
+    """Fill in the fields of a word that is being made, each once: one that was checked stays as it is."""
     for name, value in fields.items():
+        if hasattr(word, name):
+            raise TypeError("A word stays what it was made as.")
         object.__setattr__(word, name, value)
 
 
