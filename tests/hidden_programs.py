@@ -8,14 +8,13 @@ import pytest
 
 pytest.importorskip("cryptography")
 
+from in_threads import QueueLine, run_threads
 from privet import Categorical, HiddenTreeClassifier, Ledger, MemoryCurator, Numeric, Schema
-from privet.consortium.net.loopback import run_threads
 from privet.curators.hidden import HiddenCurator, HiddenRoom
 from privet.curators.owners.mpc_owner import ColumnOwner, Owner, query_cells
 from privet.curators.row_owners import RowOwners
 from privet.privacy.joint import SeededCoins
 from privet.privacy.truncated_geometric import CutMechanisms
-from privet.shares.mesh import QueueLine
 
 SCHEMA = Schema(
     features={

@@ -8,6 +8,7 @@ import pytest
 
 from consortium.federated.owners import GRID, SCHEMA, TABLES, asking, table, tables
 from consortium.servers.town import Town
+from in_threads import QueueLine
 from privet import Ledger
 from privet.consortium.federated.channel import Overheard, in_process
 from privet.consortium.federated.party import CANNOT_ANSWER
@@ -18,7 +19,6 @@ from privet.curators.owners.mpc_owner import Owner
 from privet.curators.owners.party_records import PartyRecords
 from privet.errors import FederatedError, MpcError
 from privet.questions.tally import Tally
-from privet.shares.mesh import QueueLine
 
 SECRET = "the record with age 17 and income 54321"
 

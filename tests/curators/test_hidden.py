@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hidden_programs import SCHEMA, horizontally, learner, on_shares, queries_of, table
+from in_threads import Queues
 from privet import Ledger, MemoryCurator, Numeric, Schema
 from privet.errors import LeakError
 from privet.privacy.scores import CorrectCount, Mixed
@@ -16,7 +17,6 @@ from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid, public_grid
 from privet.questions.splits import Splits
 from privet.questions.tally import Tally
-from privet.shares.mesh import Queues
 from privet.tree.hidden_shape import shape_of
 from privet.tree.public_splits import public_splits
 

@@ -10,8 +10,8 @@ from scipy.stats import chi2
 
 pytest.importorskip("cryptography")
 
+from in_threads import QueueLine, Queues, run_threads
 from privet import Categorical, Ledger, Numeric, PrivateTreeClassifier, Schema
-from privet.consortium.net.loopback import run_threads
 from privet.curators.memory import MemoryCurator
 from privet.curators.mpc import MpcCurator, Owners
 from privet.curators.owners.mpc_owner import Owner
@@ -23,7 +23,6 @@ from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.questions.multiway import attributes
 from privet.questions.tally import Tally
-from privet.shares.mesh import QueueLine, Queues
 from privet.tree.public_splits import public_splits
 
 SCHEMA = Schema(

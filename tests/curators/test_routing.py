@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("cryptography")
 
 from hidden_programs import SCHEMA, table
-from privet.consortium.net.loopback import run_threads
+from in_threads import run_threads
 from privet.curators.owners.mpc_owner import query_cells
 from privet.curators.routing import child_of, children_map, members_of_children
 from privet.tree.hidden_shape import shape_of

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("cryptography")
 
-from privet.consortium.net.loopback import run_threads
+from in_threads import run_threads
 from privet.curators import shared_rows
 from privet.curators.shared_rows import RowLevel, SharedRows
 

@@ -6,7 +6,7 @@ from scipy.stats import chi2, chisquare, nbinom
 
 pytest.importorskip("cryptography")
 
-from privet.consortium.net.loopback import run_threads
+from in_threads import run_threads
 from privet.errors import MpcError
 from privet.privacy.joint import JointMechanisms, SeededCoins
 from privet.privacy.laws import log_exponential, log_geometric, log_permute_and_flip, log_report_noisy_max

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("cryptography")
 
-from privet.consortium.net.loopback import run_threads
+from in_threads import run_threads
 from privet.errors import CapabilityError
 from privet.privacy.joint_scores import joint_scores, score_range
 from privet.privacy.scores import CorrectCount, Entropy, Gini, Mixed, RootGini

@@ -11,6 +11,6 @@ pytest.importorskip("cryptography")
 @pytest.fixture
 def three() -> Callable[..., list[Any]]:
     """Runs a program on three servers in this process; what each returned."""
-    from privet.consortium.net.loopback import run_threads
+    from in_threads import run_threads
 
     return run_threads

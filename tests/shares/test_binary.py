@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from privet.consortium.net.loopback import run_threads
+from in_threads import run_threads
 
 
 def tables(columns=13, planes=3):

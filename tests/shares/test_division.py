@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.consortium.net.loopback import run_threads
+from in_threads import run_threads
 from privet.errors import MpcError
 from privet.shares.division import floor_divide
 

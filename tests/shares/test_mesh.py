@@ -5,8 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from in_threads import QueueLine, Queues
 from privet.errors import MpcError
-from privet.shares.mesh import DIGEST_BYTES, QueueLine, Queues
+from privet.shares.mesh import DIGEST_BYTES
 
 
 def on_three(program, meshes=None):

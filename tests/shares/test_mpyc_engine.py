@@ -7,7 +7,7 @@ from privet.errors import MpcError
 
 pytest.importorskip("mpyc")
 
-from privet.consortium.net.loopback import run_threads
+from in_threads import run_threads
 from privet.shares.mpyc_engine import INTEGER_BITS, SHARE_BYTES, MpycEngine, deal_shamir
 
 

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import chi2
 
-from privet.consortium.net.loopback import run_threads
+from in_threads import Queues, run_threads
 from privet.errors import MpcError
 from privet.shares.deal import deal
-from privet.shares.mesh import Queues
 
 WORDS = st.integers(-(2**63), 2**63 - 1)
 

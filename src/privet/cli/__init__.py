@@ -11,15 +11,16 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from privet.cli.federated import federated
 from privet.cli.files import check_output, rows_to
 from privet.cli.mpc import mpc
+from privet.cli.options import Data, Force, Output, Rows, Settings
 from privet.cli.screen import Group, say, warn, working
-from privet.disk import whole_file
+from privet.disk import write_whole
 
 app = typer.Typer(
     name="privet",
@@ -42,20 +43,12 @@ def _checked_epsilon(epsilon: float) -> float:
     return epsilon
 
 
-Data = Annotated[
-    Path, typer.Argument(metavar="DATA", exists=True, dir_okay=False, help="A CSV file with a header, or Parquet.")
-]
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", exists=True, dir_okay=False, help="A model that privet fit wrote.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse (exit 1) if the receipt is void.")]
 Seed = Annotated[
     int | None, typer.Option(min=0, help="Reproducible noise, for research only: it makes the receipt void.")
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the model; may be given several times."),
 ]
 EPSILON_HELP = "The privacy budget. Smaller is more private; 0.1 to 1 is usual."
 
@@ -143,8 +136,7 @@ def draft(
     if target is None:
         sys.stdout.write(text)
         return
-    with whole_file(target) as part:
-        part.write_text(text, encoding="utf-8", newline="\n")
+    write_whole(target, text.encode())
     warn(f"{output} is as confidential as the data: confirm each field and delete its line 'inferred = true'")
 
 
@@ -155,7 +147,7 @@ def fit(
         Path, typer.Option(exists=True, dir_okay=False, help="The public schema, as TOML (privet schema draft).")
     ],
     epsilon: Annotated[float, typer.Option(callback=_checked_epsilon, help=EPSILON_HELP)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes, as JSON.")],
+    output: Output,
     model: Annotated[
         str | None,
         typer.Option(
@@ -196,7 +188,7 @@ def fit(
             --model PrivateTreeClassifier --set max_depth=3 --set leaves=counts
     """
     from privet.algorithms.registry import DEFAULTS, make
-    from privet.cli.checks import refuse_void, warn_if_void
+    from privet.cli.checks import refuse_void, say_received
     from privet.cli.models import settings as parameters
     from privet.cli.models import summary
     from privet.errors import SchemaError
@@ -223,9 +215,7 @@ def fit(
         learner.fit(X, y)
     learner.save(target)
     say(summary(learner), style="bold")
-    say(f"\nReceipt\n{learner.privacy_}\n")
-    say(f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
-    warn_if_void(learner.privacy_)
+    say_received(learner.privacy_, f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
 
 
 @app.command("models")
@@ -247,9 +237,7 @@ def list_models(
 def predict(
     model: Model,
     data: Data,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .csv or .parquet file; by default CSV on the screen.")
-    ] = None,
+    output: Rows = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each class.")] = False,
     force: Force = False,
 ) -> None:
@@ -268,10 +256,11 @@ def predict(
     with working("Loading"):
         import pyarrow as pa
 
+        from privet.algorithms.model_file import load
         from privet.errors import PrivetError
         from privet.tables.table import read_file
 
-        tree = _load(model)
+        tree = load(model)
     with working("Predicting"):
         X, _ = read_file(data, tree.schema_, with_label=False)
         columns = {"prediction": pa.array(tree.predict(X))}
@@ -294,11 +283,11 @@ def show(
 
         privet show model.json
     """
-    from privet.algorithms.model_file import to_dict
+    from privet.algorithms.model_file import load, to_dict
     from privet.cli.checks import check_model, warn_if_void
     from privet.cli.models import summary
 
-    tree = _load(model)
+    tree = load(model)
     if as_json:
         print(json.dumps(to_dict(tree), indent=1))
     else:
@@ -407,12 +396,6 @@ def audit(
         kept = audit_estimators(subjects, epsilon, delta, time, confidence, as_json, target)
     if not kept:
         raise typer.Exit(1)
-
-
-def _load(path: Path) -> Any:
-    from privet.algorithms.model_file import load
-
-    return load(path)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from privet.cli.screen import warn
+from privet.cli.screen import say, warn
 from privet.errors import ReceiptError
 from privet.privacy.amounts import exact
 from privet.privacy.event import Event, spending
@@ -65,3 +65,10 @@ def warn_if_void(receipt: Receipt) -> None:
         warn(f"this costs more than it claims: {receipt.shortfall}")
     if receipt.void:
         warn(f"the receipt is VOID, no guarantee holds: {'; '.join(receipt.void)}")
+
+
+def say_received(receipt: Receipt, where: str) -> None:
+    """Show a new model's receipt, and where the model is."""
+    say(f"\nReceipt\n{receipt}\n")
+    say(where)
+    warn_if_void(receipt)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.cli.screen import say, warn, working
+from privet.cli.checks import warn_if_void
+from privet.cli.screen import say, working
 from privet.privacy.amounts import show
 
 DEPTH = 4
@@ -50,8 +51,7 @@ def run(epsilon: float, seed: int | None) -> None:
         ]
     )
     say(f"\nThe private tree\n{model.export_text()}\n\nIts receipt\n{model.privacy_}\n")
-    if model.privacy_.void:
-        warn(f"the receipt is VOID, no guarantee holds: {'; '.join(model.privacy_.void)}")
+    warn_if_void(model.privacy_)
     command = _command()
     say(f"Next: {command} demo --epsilon 0.01 (more privacy) or --epsilon 1 (more accuracy).")
     say(f"Your data: {command} schema draft DATA.csv --label COLUMN -o schema.toml, then {command} fit --help.")

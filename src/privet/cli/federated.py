@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import signal
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,18 +10,17 @@ import typer
 
 from privet.algorithms.registry import make
 from privet.cli.files import check_output
-from privet.cli.logs import errors_in
 from privet.cli.models import settings
-from privet.cli.screen import say, warn
-from privet.disk import whole_file
-from privet.errors import PrivetError
+from privet.cli.options import Config, Days, Epsilon, Force, KeyFolder, KeyName, Output, Settings
+from privet.cli.programs import errors_in, make_keys, need, stop_when_told
+from privet.cli.screen import say
+from privet.disk import write_whole
 
 federated = typer.Typer(
     no_args_is_help=True,
     help="Train between owners who keep their records. Not independently reviewed.",
 )
 
-ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", exists=True, dir_okay=False, help="Who is who, as TOML.")]
 FlowerLog = Annotated[Path | None, typer.Option("--flower-log", dir_okay=False, help="Where Flower writes its log.")]
 
 
@@ -44,20 +41,18 @@ def needs_flower() -> None:
         privet federated party mercy.toml
         privet federated coordinator coordinator.toml --epsilon 1 -o model.json
     """
-    for package in ("cryptography", "flwr"):
-        if importlib.util.find_spec(package) is None:
-            raise PrivetError("privet federated needs more packages: pip install 'privet[federated]'")
+    need("federated", "cryptography", "flwr")
 
 
 @federated.command()
 def keygen(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose key; also the name of the files.")],
-    folder: Annotated[Path, typer.Option("--folder", "-d", file_okay=False, help="Where they go.")] = Path(),
+    name: KeyName,
+    folder: KeyFolder = Path(),
     host: Annotated[
         list[str] | None,
         typer.Option("--host", help="For the coordinator: a name or address that parties reach it by; repeatable."),
     ] = None,
-    days: Annotated[int, typer.Option(min=1, help="How long the certificate is valid.")] = 365,
+    days: Days = 365,
 ) -> None:
     """Make a key and a certificate.
 
@@ -68,15 +63,11 @@ def keygen(
 
         privet federated keygen mercy
     """
-    from privet.consortium.net.certificates import fingerprint, make_certificate
-
-    key, certificate = make_certificate(name, folder, hosts=host or (), days=days)
-    say(f"Wrote {key} (keep it) and {certificate} (give it away).")
-    say(f"Fingerprint {fingerprint(certificate.read_bytes())}")
+    make_keys(name, folder, hosts=host or (), days=days)
 
 
 @federated.command()
-def party(config: ConfigPath, flower_log: FlowerLog = None) -> None:
+def party(config: Config, flower_log: FlowerLog = None) -> None:
     """Answer a coordinator as an owner of records, until interrupted.
 
     Records stay here. Every question is charged to this party's own limit
@@ -90,7 +81,7 @@ def party(config: ConfigPath, flower_log: FlowerLog = None) -> None:
     from privet.consortium.federated.config import PartyConfig
     from privet.consortium.federated.service import serve_party
 
-    signal.signal(signal.SIGTERM, lambda *_: _stop())
+    stop_when_told()
     own = PartyConfig.read(config)
     with errors_in(own.state / "errors.log"):
         serve_party(own, say, flower_log)
@@ -98,22 +89,20 @@ def party(config: ConfigPath, flower_log: FlowerLog = None) -> None:
 
 @federated.command()
 def coordinator(
-    config: ConfigPath,
-    epsilon: Annotated[float, typer.Option(help="The privacy budget of this model.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes, as JSON.")],
+    config: Config,
+    epsilon: Epsilon,
+    output: Output,
     model: Annotated[
         str, typer.Option(metavar="NAME", help="What to learn: one that needs noisy sums and owners' choices alone.")
     ] = "HistogramTreeClassifier",
-    given: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the model; may be repeated.")
-    ] = None,
+    given: Settings = None,
     journal: Annotated[
         Path | None, typer.Option(file_okay=False, help="Remembers the run, to go on after a stop [OUTPUT.run].")
     ] = None,
     wire: Annotated[
         Path | None, typer.Option("--wire-log", dir_okay=False, help="Write every message here, as JSON lines.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the output files if they exist.")] = False,
+    force: Force = False,
     flower_log: FlowerLog = None,
 ) -> None:
     """Ask all parties for a model, and write it with its signed receipt.
@@ -125,13 +114,14 @@ def coordinator(
 
         privet federated coordinator coordinator.toml --epsilon 1 -o model.json
     """
+    from privet.cli.checks import say_received
     from privet.consortium.federated.channel import Channel, Overheard, wire_log
     from privet.consortium.federated.config import CoordinatorConfig
     from privet.consortium.federated.flower import FlowerChannel
     from privet.consortium.federated.identity import certified
     from privet.consortium.federated.service import train
 
-    signal.signal(signal.SIGTERM, lambda *_: _stop())
+    stop_when_told()
     target = check_output(output, force, config)
     signed_target = check_output(output.with_suffix(".signed.json"), force, config)
     params: dict[str, Any] = {"epsilon": epsilon, **settings(given or ())}
@@ -144,14 +134,10 @@ def coordinator(
             channel = Overheard(channel, wire_log(stack.enter_context(open(wire, "a", encoding="utf-8"))))
         signed = train(known, learner, channel=channel, journal=journal, progress=say)
     signed.verify({name: certified(certificate) for name, certificate in known.parties.items()})
-    with whole_file(target) as part:
-        learner.save(part)
-    with whole_file(signed_target) as part:
-        part.write_text(signed.to_json(), encoding="utf-8")
-    say(f"\nReceipt\n{learner.privacy_}\n")
-    say(f"Wrote {output} and, signed by {', '.join(signed.signatures)}, {signed_target.name}.")
-    if learner.privacy_.void:
-        warn(f"the receipt is void: {'; '.join(learner.privacy_.void)}")
+    learner.save(target)
+    write_whole(signed_target, signed.to_json().encode())
+    signers = ", ".join(signed.signatures)
+    say_received(learner.privacy_, f"Wrote {output} and, signed by {signers}, {signed_target.name}.")
 
 
 @federated.command()
@@ -191,7 +177,3 @@ def verify(
         say(f"It is the receipt of {model}.")
     if own.missing:
         say(f"{', '.join(own.missing)} dropped out and has not signed; the terms tolerate {own.terms.dropouts}.")
-
-
-def _stop() -> None:
-    raise KeyboardInterrupt

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import signal
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,10 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from privet.cli.files import check_output
-from privet.cli.logs import errors_in
 from privet.cli.models import settings
-from privet.cli.screen import say, warn, working
-from privet.disk import whole_file
+from privet.cli.options import Config, Data, Days, Epsilon, Force, KeyFolder, KeyName, Output, Rows, Settings
+from privet.cli.programs import errors_in, make_keys, need, stop_when_told
+from privet.cli.screen import say, working
+from privet.disk import write_whole
 from privet.errors import PrivetError
 
 CLASSIFIER, HIDDEN = "PrivateTreeClassifier", "HiddenTreeClassifier"
@@ -24,8 +23,6 @@ mpc = typer.Typer(
     no_args_is_help=True,
     help="Train across owners on secret shares. Semi-honest, honest majority, not independently reviewed.",
 )
-
-ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", exists=True, dir_okay=False, help="Who is who, as TOML.")]
 
 
 @mpc.callback()
@@ -45,18 +42,17 @@ def needs_cryptography() -> None:
         privet mpc share hospital.toml patients.csv
         privet mpc train trainer.toml --epsilon 0.5 -o model.json
     """
-    if importlib.util.find_spec("cryptography") is None:
-        raise PrivetError("privet mpc needs more packages: pip install 'privet[mpc]'")
+    need("mpc", "cryptography")
 
 
 @mpc.command()
 def keygen(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose key; also the name of the files.")],
-    folder: Annotated[Path, typer.Option("--folder", "-d", file_okay=False, help="Where they go.")] = Path(),
+    name: KeyName,
+    folder: KeyFolder = Path(),
     server: Annotated[
         int | None, typer.Option(min=0, max=2, help="For a server: its place among the three, which MPyC asks for.")
     ] = None,
-    days: Annotated[int, typer.Option(min=1, help="How long the certificate is valid.")] = 365,
+    days: Days = 365,
 ) -> None:
     """Make a key and a certificate.
 
@@ -67,18 +63,14 @@ def keygen(
 
         privet mpc keygen server0 --server 0
     """
-    from privet.consortium.net.certificates import fingerprint, make_certificate
     from privet.consortium.net.links import mpyc_name
 
-    subject = None if server is None else mpyc_name(server)
-    key, certificate = make_certificate(name, folder, subject=subject, days=days)
-    say(f"Wrote {key} (keep it) and {certificate} (give it away).")
-    say(f"Fingerprint {fingerprint(certificate.read_bytes())}")
+    make_keys(name, folder, subject=None if server is None else mpyc_name(server), days=days)
 
 
 @mpc.command()
 def server(
-    config: ConfigFile,
+    config: Config,
     once: Annotated[bool, typer.Option("--once", help="Stop after one request.")] = False,
 ) -> None:
     """Run one of the three servers, until it is interrupted.
@@ -91,22 +83,22 @@ def server(
 
         privet mpc server server0.toml
     """
-    from privet.consortium.servers.config import Config
+    from privet.consortium.servers.config import Config as Known
     from privet.consortium.servers.service import Server
 
-    signal.signal(signal.SIGTERM, lambda *_: _stop())
-    with errors_in(config.with_suffix(".errors.log")), closing(Server(Config.read(config), progress=say)) as running:
+    stop_when_told()
+    with errors_in(config.with_suffix(".errors.log")), closing(Server(Known.read(config), progress=say)) as running:
         running.serve(once=once)
 
 
 @mpc.command()
 def share(
-    config: ConfigFile,
-    data: Annotated[Path, typer.Argument(metavar="DATA", exists=True, dir_okay=False, help="Your records.")],
+    config: Config,
+    data: Data,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the signed receipt of a hidden model goes, as JSON.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Take part in one training as an owner of records.
 
@@ -121,14 +113,14 @@ def share(
         privet mpc share hospital.toml patients.csv
     """
     from privet.consortium.servers.client import share as run
-    from privet.consortium.servers.config import Config
+    from privet.consortium.servers.config import Config as Known
     from privet.curators.owners.mpc_owner import held_of
     from privet.schema import Schema
     from privet.tables.table import read_file
 
-    signal.signal(signal.SIGTERM, lambda *_: _stop())
+    stop_when_told()
     target = None if output is None else check_output(output, force, config, data)
-    known = Config.read(config)
+    known = Known.read(config)
     if known.schema is None:
         raise PrivetError(f"{config} does not name a schema.")
     schema = Schema.from_toml(known.schema)
@@ -141,28 +133,24 @@ def share(
     with errors_in(config.with_suffix(".errors.log")):
         public = run(known, X, y, schema, progress=say)
     if public is not None and target is not None:
-        with whole_file(target) as part:
-            part.write_text(json.dumps(public, indent=1), encoding="utf-8")
+        write_whole(target, json.dumps(public, indent=1).encode())
         say(f"Wrote {output}: the receipt, and what the three servers have signed of their shares.")
 
 
 @mpc.command()
 def train(
-    config: ConfigFile,
-    epsilon: Annotated[float, typer.Option(help="The privacy budget of this model.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes, as JSON.")],
+    config: Config,
+    epsilon: Epsilon,
+    output: Output,
     model: Annotated[str, typer.Option(metavar="NAME", help="What to learn; privet models lists them.")] = CLASSIFIER,
-    given: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the model; may be repeated.")
-    ] = None,
+    given: Settings = None,
     seed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Noise that you know, if the servers allow it: the receipt is void."),
+        int | None, typer.Option(min=0, help="Noise that you know, if the servers allow it: the receipt is void.")
     ] = None,
     hidden: Annotated[
         bool, typer.Option("--hidden", help="The model stays on the servers' shares; the file says whom to ask.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Ask the three servers for a model, and write it with its receipt.
 
@@ -177,41 +165,39 @@ def train(
     """
     from privet.algorithms.model_file import from_dict
     from privet.algorithms.registry import make
+    from privet.cli.checks import say_received
     from privet.consortium.servers.client import train as run
-    from privet.consortium.servers.config import Config
+    from privet.consortium.servers.config import Config as Known
+    from privet.privacy.receipt import Receipt
 
     target = check_output(output, force, config)
     params: dict[str, Any] = {"epsilon": epsilon, **settings(given or ())}
     if hidden and model == CLASSIFIER:
         model = HIDDEN
     make(model, **params)
+
+    def progress(said: str) -> None:
+        say(f"server 0: {said}")
+
+    public = run(Known.read(config), model, params, seed=seed, hidden=hidden, progress=progress)
     if hidden:
-        public = run(
-            Config.read(config), model, params, seed=seed, hidden=True, progress=lambda said: say(f"server 0: {said}")
-        )
-        _write_hidden(public, target)
+        write_whole(target, json.dumps(public, indent=1).encode())
+        where = f"The model {public['id']} stays with the servers. {target} says whom to ask: privet mpc predict."
+        say_received(Receipt.from_dict(public["receipt"]), where)
         return
-    learned = from_dict(
-        run(Config.read(config), model, params, seed=seed, progress=lambda said: say(f"server 0: {said}"))
-    )
+    learned = from_dict(public)
     learned.privacy_.verify()
-    with whole_file(target) as part:
-        learned.save(part)
-    say(f"\nReceipt\n{learned.privacy_}\n")
-    say(f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
-    if learned.privacy_.void:
-        warn(f"the receipt is void: {'; '.join(learned.privacy_.void)}")
+    learned.save(target)
+    say_received(learned.privacy_, f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
 
 
 @mpc.command()
 def predict(
-    config: ConfigFile,
+    config: Config,
     model: Annotated[Path, typer.Argument(metavar="MODEL", exists=True, dir_okay=False, help="What train wrote.")],
-    data: Annotated[Path, typer.Argument(metavar="DATA", exists=True, dir_okay=False, help="The queries.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .csv or .parquet file; by default CSV on the screen.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")] = False,
+    data: Data,
+    output: Rows = None,
+    force: Force = False,
 ) -> None:
     """Ask a hidden model, on the three servers that hold it.
 
@@ -226,7 +212,7 @@ def predict(
 
     from privet.cli.files import rows_to
     from privet.consortium.servers.client import predict as run
-    from privet.consortium.servers.config import Config
+    from privet.consortium.servers.config import Config as Known
     from privet.consortium.servers.store import read_public
     from privet.schema import Schema
     from privet.tables.table import read_file
@@ -236,22 +222,5 @@ def predict(
         target = check_output(output, force, config, model, data, suffixes=(".csv", ".parquet", ".pq"))
     public = read_public(model)
     X, _ = read_file(data, Schema.from_dict(public["schema"]), with_label=False)
-    classes = run(Config.read(config), public, X)
+    classes = run(Known.read(config), public, X)
     rows_to(target, pa.table({"prediction": pa.array(classes)}))
-
-
-def _write_hidden(public: dict[str, Any], target: Path) -> None:
-    from privet.privacy.receipt import Receipt
-
-    receipt = Receipt.from_dict(public["receipt"])
-    receipt.verify()
-    with whole_file(target) as part:
-        part.write_text(json.dumps(public, indent=1), encoding="utf-8")
-    say(f"\nReceipt\n{receipt}\n")
-    say(f"The model {public['id']} stays with the servers. {target} says whom to ask: privet mpc predict.")
-    if receipt.void:
-        warn(f"the receipt is void: {'; '.join(receipt.void)}")
-
-
-def _stop() -> None:
-    raise KeyboardInterrupt

@@ -8,7 +8,6 @@ can differ by then, and without it (tests of the logic) a single changed bit is 
 
 from __future__ import annotations
 
-import queue
 from abc import ABC, abstractmethod
 from hashlib import blake2b
 
@@ -96,60 +95,3 @@ class Mesh(ABC):
         above, below = self.compare(sent[self.above], sent[self.below])
         if above.tobytes() != came[self.above] or below.tobytes() != came[self.below]:
             raise MpcError("A message arrived changed. The run has ended; nothing was opened.")
-
-
-class Queues(Mesh):
-    """Links inside one process, for tests of the logic: no encryption and no other process."""
-
-    def __init__(self, party: int, links: dict[tuple[int, int], queue.SimpleQueue[bytes]], timeout: float) -> None:
-        super().__init__(party)
-        self._links = links
-        self._timeout = timeout
-
-    def _put(self, to: int, message: bytes) -> None:
-        self._links[self.party, to].put(message)
-
-    def _get(self, sender: int, n_bytes: int) -> bytes:
-        try:
-            message = self._links[sender, self.party].get(timeout=self._timeout)
-        except queue.Empty as error:
-            raise MpcError("A server has not answered in time. The run has ended.") from error
-        if message is None:
-            raise MpcError("A server has left. The run has ended.")
-        return message
-
-    def close(self) -> None:
-        for to in (self.above, self.below):
-            self._links[self.party, to].put(None)  # type: ignore[arg-type]
-
-    @classmethod
-    def three(cls, timeout: float = 60.0) -> list[Queues]:
-        links: dict[tuple[int, int], queue.SimpleQueue[bytes]] = {
-            (i, j): queue.SimpleQueue() for i in range(PARTIES) for j in range(PARTIES) if i != j
-        }
-        return [cls(party, links, timeout) for party in range(PARTIES)]
-
-
-class QueueLine:
-    """One end of a line inside this process, with the methods of a channel: for tests of the logic."""
-
-    def __init__(self, out: queue.SimpleQueue[bytes | None], into: queue.SimpleQueue[bytes | None]) -> None:
-        self._out, self._into = out, into
-
-    @classmethod
-    def pair(cls) -> tuple[QueueLine, QueueLine]:
-        one: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        other: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        return cls(one, other), cls(other, one)
-
-    def send(self, message: bytes) -> None:
-        self._out.put(message)
-
-    def receive(self, most: int = 2**33) -> bytes:
-        message = self._into.get(timeout=60)
-        if message is None or len(message) > most:
-            raise MpcError("The other end has left. The run has ended.")
-        return message
-
-    def close(self) -> None:
-        self._out.put(None)

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from in_threads import Queues
 from privet.consortium.net.certificates import make_certificate
 from privet.consortium.net.channel import TlsIdentity
 from privet.consortium.net.links import server_name
 from privet.consortium.servers.commitments import SALT_BYTES, check, commitment, signed_by_all
 from privet.errors import ReceiptError
-from privet.shares.mesh import Queues
 
 NAME = "0123456789abcdef" * 2
 TABLES = [np.arange(12, dtype=np.uint32).reshape(2, 6), np.ones((2, 3), dtype=np.uint32)]

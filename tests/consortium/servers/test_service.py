@@ -136,7 +136,7 @@ def test_real_processes_learn_the_memory_curators_tree_for_the_same_coins(town):
     assert model.privacy_.verify()
     assert model.privacy_.void == ("random_state: the noise can be reproduced",)
     assert model.privacy_.epsilon == math.inf
-    assert "the receipt is void" in said
+    assert "the receipt is VOID" in said
 
 
 @pytest.mark.slow

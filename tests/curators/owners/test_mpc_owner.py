@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("cryptography")
 
 from hidden_programs import SCHEMA, table
+from in_threads import QueueLine
 from privet import Numeric, Schema
 from privet.curators.owners.mpc_owner import ColumnOwner, Owner, held_of, query_cells
 from privet.errors import LeakError, MpcError, SchemaError
 from privet.questions.codec import grid_words, schema_digest
 from privet.questions.grid import public_grid
-from privet.shares.mesh import QueueLine
 from privet.tree.hidden_shape import shape_of
 
 GRID = public_grid(SCHEMA, 4)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import secrets
 import tempfile
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from privet.consortium.net.links import Inbox, join, mpyc_name, server_name
 from privet.consortium.net.ports import HERE, held_ports
 from privet.errors import MpcError
 from privet.shares.engine import Engine
-from privet.shares.mesh import PARTIES, Mesh, Queues
+from privet.shares.mesh import PARTIES
 from privet.shares.replicated import ReplicatedEngine
 
 Program = Callable[..., Any]
@@ -41,24 +40,6 @@ def run_three_mpyc(program: Program, *args: Any, longest: float = 600.0) -> list
     """The same on MPyC, with MPyC's own TLS."""
     with tempfile.TemporaryDirectory() as folder:
         return start_three(_serve_mpyc, (program, args), Path(folder), longest)
-
-
-def run_threads(program: Program, *args: Any, meshes: Sequence[Mesh] | None = None, ring_bits: int = 64) -> list[Any]:
-    """The same with three threads and queues instead of processes and TLS: for tests of the logic only."""
-    meshes = meshes or Queues.three()
-
-    def serve(mesh: Mesh) -> Any:
-        try:
-            engine = ReplicatedEngine(mesh, ring_bits)
-            answer = program(engine, *args)
-            engine.finish()
-            return answer
-        except BaseException:
-            mesh.close()
-            raise
-
-    with ThreadPoolExecutor(PARTIES) as pool:
-        return [future.result() for future in [pool.submit(serve, mesh) for mesh in meshes]]
 
 
 def start_three(serve: Callable[..., Any], args: tuple[Any, ...], folder: Path, longest: float) -> list[Any]:

@@ -1,0 +1,26 @@
+"""Arguments and options that several commands take, each described once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", exists=True, dir_okay=False, help="A CSV file with a header, or Parquet.")
+]
+Config = Annotated[Path, typer.Argument(metavar="CONFIG", exists=True, dir_okay=False, help="Who is who, as TOML.")]
+Epsilon = Annotated[float, typer.Option(help="The privacy budget of this model.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Where the model goes, as JSON.")]
+Rows = Annotated[
+    Path | None, typer.Option("--output", "-o", help="A .csv or .parquet file; by default CSV on the screen.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the output files if they exist.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the model; may be given several times."),
+]
+KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Whose key; also the name of the files.")]
+KeyFolder = Annotated[Path, typer.Option("--folder", "-d", file_okay=False, help="Where they go.")]
+Days = Annotated[int, typer.Option(min=1, help="How long the certificate is valid.")]

@@ -1,0 +1,66 @@
+"""What the programs between machines have in common."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+
+import pytest
+
+from privet.cli.programs import errors_in, make_keys, need, stop_when_told
+from privet.errors import PrivetError
+
+
+def test_a_missing_package_is_named_by_what_brings_it():
+    need("mpc", "json", "os")
+    with pytest.raises(PrivetError, match=r"pip install 'privet\[mpc\]'"):
+        need("mpc", "json", "no_such_package_of_anybody")
+
+
+def test_a_program_that_is_told_to_stop_ends_as_if_it_was_interrupted():
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        stop_when_told()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_keys_come_with_the_fingerprint_to_compare(tmp_path, capsys):
+    certificates = pytest.importorskip("privet.consortium.net.certificates")
+    make_keys("mercy", tmp_path, days=3)
+    assert certificates.fingerprint((tmp_path / "mercy.crt").read_bytes()) in capsys.readouterr().out
+    assert (tmp_path / "mercy.key").exists()
+
+
+# -- the log of a program that holds data: whole tracebacks, for its owner alone, and nothing after its end -----------
+
+
+def test_the_file_has_the_traceback_and_only_its_owner_may_read_it(tmp_path):
+    path = tmp_path / "state" / "errors.log"
+
+    @errors_in(path)
+    def program():
+        logging.getLogger("privet.party").info("refused")
+        raise KeyError("age")
+
+    with pytest.raises(KeyError):
+        program()
+    text = path.read_text()
+    assert "privet.party INFO refused" in text
+    assert "Traceback" in text
+    assert "KeyError: 'age'" in text
+    if os.name == "posix":
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_second_start_keeps_what_was_logged_before(tmp_path):
+    for said in ("one", "two"):
+        with errors_in(tmp_path / "errors.log"):
+            logging.getLogger("privet.owner").error(said)
+    logging.getLogger("privet.owner").info("three")
+    text = (tmp_path / "errors.log").read_text()
+    assert text.index("one") < text.index("two")
+    assert "three" not in text
