@@ -7,7 +7,6 @@ eight columns to a byte, so that one operation of the processor serves many colu
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from privet.shares.streams import Streams
 class BinaryShares(Engine):
     """The half of our engine that works on bits. The parts of ``Bits`` are bytes (2, planes, columns / 8)."""
 
+    held = 1
     mesh: Mesh
     ring: type[np.unsignedinteger]
     _streams: Streams
@@ -33,15 +33,6 @@ class BinaryShares(Engine):
 
     def constant_bits(self, values: np.ndarray) -> Bits:
         return Bits(self, self._at(0, _packed(values)), values.shape[1])
-
-    def planes(self, b: Bits) -> int:
-        return b.parts.shape[1]
-
-    def take_planes(self, b: Bits, planes: slice) -> Bits:
-        return Bits(self, b.parts[:, planes], b.columns)
-
-    def stack(self, tables: Sequence[Bits]) -> Bits:
-        return Bits(self, np.concatenate([b.parts for b in tables], axis=1), tables[0].columns)
 
     def xor(self, a: Bits, b: Bits | np.ndarray) -> Bits:
         other = b.parts if isinstance(b, Bits) else self._at(0, _packed_like(b, a))

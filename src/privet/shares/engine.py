@@ -30,7 +30,7 @@ class Secret:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.engine.shape(self)
+        return tuple(self.parts.shape[self.engine.held :])
 
     def __add__(self, other: Secret | np.ndarray | int) -> Secret:
         return self.engine.add(self, other)
@@ -70,7 +70,7 @@ class Bits:
 
     @property
     def planes(self) -> int:
-        return self.engine.planes(self)
+        return int(self.parts.shape[self.engine.held])
 
     def __xor__(self, other: Bits | np.ndarray) -> Bits:
         return self.engine.xor(self, other)
@@ -83,14 +83,18 @@ class Bits:
         return self.engine.both(self, other) if isinstance(other, Bits) else self.engine.mask(self, other)
 
     def __getitem__(self, planes: slice) -> Bits:
-        return self.engine.take_planes(self, planes)
+        return Bits(self.engine, self.parts[(slice(None),) * self.engine.held + (planes,)], self.columns)
 
 
 class Engine(ABC):
-    """One server's side of the joint computation. ``largest`` is how many bits a difference of integers may have."""
+    """One server's side of the joint computation. ``largest`` is how many bits a difference of integers may have.
+
+    Parts are arrays; ``held`` of their axes, the first ones, are over what one server holds of each integer.
+    """
 
     party: int
     largest: int
+    held: int
 
     # -- local: no message -----------------------------------------------------------------------------------------
 
@@ -114,9 +118,6 @@ class Engine(ABC):
         """A public linear map with whole coefficients along the first axis of a matrix."""
 
     @abstractmethod
-    def shape(self, x: Secret) -> tuple[int, ...]: ...
-
-    @abstractmethod
     def take(self, x: Secret, index: Any) -> Secret: ...
 
     @abstractmethod
@@ -130,16 +131,6 @@ class Engine(ABC):
 
     @abstractmethod
     def concatenate(self, xs: Sequence[Secret], axis: int = 0) -> Secret: ...
-
-    @abstractmethod
-    def planes(self, b: Bits) -> int: ...
-
-    @abstractmethod
-    def take_planes(self, b: Bits, planes: slice) -> Bits: ...
-
-    @abstractmethod
-    def stack(self, tables: Sequence[Bits]) -> Bits:
-        """Tables of as many columns, one's planes after the other's."""
 
     @abstractmethod
     def xor(self, a: Bits, b: Bits | np.ndarray) -> Bits: ...
@@ -204,6 +195,11 @@ class Engine(ABC):
         """Stop unless all servers have the same public bytes."""
 
     # -- written once, for all engines -----------------------------------------------------------------------------
+
+    def stack(self, tables: Sequence[Bits]) -> Bits:
+        """Tables of as many columns, one's planes after the other's."""
+        parts = [b.parts for b in tables if b.planes]
+        return Bits(self, np.concatenate(parts, axis=self.held), tables[0].columns)
 
     def select(self, c: Secret, x: Secret, y: Secret) -> Secret:
         """x where c is 1 and y where it is 0. One multiplication."""

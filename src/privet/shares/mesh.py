@@ -32,8 +32,9 @@ class Mesh(ABC):
         self.rounds = 0
         self.bytes_sent = 0
         self.lengths: list[tuple[int, int]] | None = None  # (to, bytes) of every message, where a test asks for it
-        self._sent = {self.above: blake2b(digest_size=DIGEST_BYTES), self.below: blake2b(digest_size=DIGEST_BYTES)}
-        self._came = {self.above: blake2b(digest_size=DIGEST_BYTES), self.below: blake2b(digest_size=DIGEST_BYTES)}
+        self._sent, self._came = (
+            {other: blake2b(digest_size=DIGEST_BYTES) for other in (self.above, self.below)} for _ in range(2)
+        )
 
     @abstractmethod
     def _put(self, to: int, message: bytes) -> None:

@@ -40,6 +40,7 @@ class MpycEngine(Engine):
     """The parts of ``Secret`` and ``Bits`` are MPyC's secure arrays."""
 
     largest = INTEGER_BITS - 1
+    held = 0
 
     def __init__(self, runtime: Any, timeout: float | None = None) -> None:
         self.runtime = runtime
@@ -99,15 +100,15 @@ class MpycEngine(Engine):
         return int(self._type.field.modulus)
 
     def _secret(self, values: np.ndarray) -> Any:
-        return self._type.array(np.asarray(values).astype(object))
+        return self._type.array(_whole(values))
 
     # -- local -------------------------------------------------------------------------------------------------------
 
     def constant(self, values: np.ndarray) -> Secret:
-        return Secret(self, self._secret(whole(values)))
+        return Secret(self, self._secret(values))
 
     def constant_bits(self, values: np.ndarray) -> Bits:
-        return Bits(self, self._secret(values.astype(np.int64)), values.shape[1])
+        return Bits(self, self._secret(values), values.shape[1])
 
     def add(self, x: Secret, y: Secret | np.ndarray | int) -> Secret:
         return Secret(self, x.parts + (y.parts if isinstance(y, Secret) else _whole(y)))
@@ -118,9 +119,6 @@ class MpycEngine(Engine):
     def linear(self, x: Secret, map_rows: LinearMap) -> Secret:
         matrix = map_rows(np.eye(x.shape[0], dtype=np.int64))
         return Secret(self, np.matmul(matrix.astype(object), x.parts))
-
-    def shape(self, x: Secret) -> tuple[int, ...]:
-        return tuple(x.parts.shape)
 
     def take(self, x: Secret, index: Any) -> Secret:
         # By numbers: MPyC takes what NumPy takes of an array of them.
@@ -139,24 +137,15 @@ class MpycEngine(Engine):
     def concatenate(self, xs: Sequence[Secret], axis: int = 0) -> Secret:
         return Secret(self, np.concatenate([x.parts for x in xs], axis=axis % len(xs[0].shape)))
 
-    def planes(self, b: Bits) -> int:
-        return int(b.parts.shape[0])
-
-    def take_planes(self, b: Bits, planes: slice) -> Bits:
-        return Bits(self, b.parts[planes], b.columns)
-
-    def stack(self, tables: Sequence[Bits]) -> Bits:
-        return Bits(self, np.concatenate([b.parts for b in tables if b.planes]), tables[0].columns)
-
     def xor(self, a: Bits, b: Bits | np.ndarray) -> Bits:
         """With secret bits a + b - 2ab: one multiplication, unlike our own engine."""
         if isinstance(b, Bits):
             return Bits(self, a.parts + b.parts - 2 * a.parts * b.parts, a.columns)
-        public = np.broadcast_to(b, a.parts.shape).astype(np.int64).astype(object)
+        public = _whole(np.broadcast_to(b, a.parts.shape))
         return Bits(self, a.parts * (1 - 2 * public) + public, a.columns)
 
     def mask(self, a: Bits, public: np.ndarray) -> Bits:
-        return Bits(self, a.parts * np.broadcast_to(public, a.parts.shape).astype(np.int64).astype(object), a.columns)
+        return Bits(self, a.parts * _whole(np.broadcast_to(public, a.parts.shape)), a.columns)
 
     def random_bits(self, planes: int, columns: int) -> Bits:
         return Bits(self, self.runtime.np_random_bits(self._type, planes * columns).reshape(planes, columns), columns)
@@ -164,14 +153,13 @@ class MpycEngine(Engine):
     # -- rounds ------------------------------------------------------------------------------------------------------
 
     def input(self, values: np.ndarray | None, party: int, shape: tuple[int, ...]) -> Secret:
-        mine = np.zeros(shape, dtype=np.int64) if values is None else whole(values)
-        return Secret(self, self.runtime.input(self._secret(mine), senders=party))
+        mine = self._secret(np.zeros(shape, dtype=np.int64) if values is None else values)
+        return Secret(self, self.runtime.input(mine, senders=party))
 
     def receive(self, parts: np.ndarray) -> Secret:
         """``parts``: this server's points of an owner's polynomials, as bytes (``deal_shamir``)."""
         points = np.array([int.from_bytes(point, "little") for point in parts.reshape(-1, SHARE_BYTES)], dtype=object)
-        array = self._type.array
-        return Secret(self, array(self._type.field.array(points.reshape(parts.shape[:-1]))))
+        return Secret(self, self._type.array(self._type.field.array(points.reshape(parts.shape[:-1]))))
 
     def wire(self, shape: tuple[int, ...]) -> np.ndarray:
         return np.empty((*shape, SHARE_BYTES), dtype=np.uint8)

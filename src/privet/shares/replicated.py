@@ -22,7 +22,7 @@ from privet.errors import MpcError
 from privet.shares.binary import BinaryShares
 from privet.shares.engine import LinearMap, Secret, whole
 from privet.shares.mesh import DIGEST_BYTES, Mesh
-from privet.shares.streams import KEY_BYTES, Streams, fresh_key
+from privet.shares.streams import Streams, fresh_key
 
 RINGS: dict[int, type[np.unsignedinteger]] = {64: np.uint64, 32: np.uint32}
 """Half the bits are half the bytes of every message, and matrix products of twice the speed."""
@@ -41,7 +41,7 @@ class ReplicatedEngine(BinaryShares):
         self.mesh = mesh
         self.party = mesh.party
         own = np.frombuffer(fresh_key(), dtype=np.uint8)
-        self._streams = Streams(own.tobytes(), mesh.pass_down(own)[:KEY_BYTES].tobytes())
+        self._streams = Streams(own.tobytes(), mesh.pass_down(own).tobytes())
 
     def _ring(self, values: np.ndarray | int) -> np.ndarray:
         return whole(values).astype(self.ring)
@@ -71,9 +71,6 @@ class ReplicatedEngine(BinaryShares):
     def linear(self, x: Secret, map_rows: LinearMap) -> Secret:
         # In 64 bits, whatever the ring: the map's own arithmetic wraps there, and what is kept of it is the same.
         return Secret(self, np.stack([map_rows(part.astype(np.int64)) for part in x.parts]).astype(self.ring))
-
-    def shape(self, x: Secret) -> tuple[int, ...]:
-        return x.parts.shape[1:]
 
     def take(self, x: Secret, index: Any) -> Secret:
         own, next = (part[index] for part in x.parts)
