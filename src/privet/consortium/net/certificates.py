@@ -15,17 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from privet.errors import MpcError
 
-_SIGNS = x509.KeyUsage(
-    digital_signature=True,
-    key_cert_sign=True,  # itself, which a strict check of a root wants to see
-    content_commitment=False,
-    key_encipherment=False,
-    data_encipherment=False,
-    key_agreement=False,
-    crl_sign=False,
-    encipher_only=False,
-    decipher_only=False,
-)
+_NOT_FOR = "content_commitment key_encipherment data_encipherment key_agreement crl_sign encipher_only decipher_only"
+# It signs itself, too, which a strict check of a root wants to see.
+_SIGNS = x509.KeyUsage(digital_signature=True, key_cert_sign=True, **dict.fromkeys(_NOT_FOR.split(), False))
 
 
 def make_certificate(

@@ -44,12 +44,9 @@ class Links(Mesh):
         return self._from[sender].receive(n_bytes)
 
     def close(self) -> None:
-        self._end(None)
+        self.leave(None)
 
-    def leave(self, why: str) -> None:
-        self._end(why)
-
-    def _end(self, why: str | None) -> None:
+    def leave(self, why: str | None) -> None:
         for outgoing in self._to.values():
             outgoing.end(why)
         for outgoing in self._to.values():

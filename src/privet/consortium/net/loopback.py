@@ -9,6 +9,7 @@ import multiprocessing
 import secrets
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -84,18 +85,11 @@ def _serve_mpyc(party: int, folder: Path, pipe: Connection, program: Program, ar
     from privet.shares.mpyc_engine import MpycEngine, prepare_tls
 
     own = folder / str(party)
-    identity = TlsIdentity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
-    certificates = [(folder / f"{server_name(i)}.crt").read_bytes() for i in range(PARTIES)]
+    identity, certificates = _keys(party, folder)
     prepare_tls(party, own, identity.key, identity.certificate, certificates)
-    answer: Any
     with held_ports(1) as (port,):
         pipe.send((HERE, port))
-        try:
-            engine = MpycEngine.start(party, pipe.recv(), own)
-            answer = program(engine, *args)
-            engine.finish()
-        except Exception as error:
-            answer = error
+        answer = _answer(lambda: MpycEngine.start(party, pipe.recv(), own), program, args)
     pipe.send(answer)
 
 
@@ -109,23 +103,32 @@ def _serve(
     timeout: float,
     ring_bits: int,
 ) -> None:
-    certificates = [(folder / f"{server_name(i)}.crt").read_bytes() for i in range(PARTIES)]
-    identity = TlsIdentity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
+    identity, certificates = _keys(party, folder)
     inbox = Inbox()
     known = {server_name(i): certificates[i] for i in range(PARTIES) if i != party}
-    listener = Listener((HERE, 0), identity, known, inbox.welcome, timeout)
-    pipe.send(listener.address)
-    answer: Any
-    try:
-        mesh = join(party, run, pipe.recv(), certificates, identity, inbox, timeout)
-        try:
-            engine: Engine = ReplicatedEngine(mesh, ring_bits)
-            answer = program(engine, *args)
-            engine.finish()
-        finally:
-            mesh.close()
-    except Exception as error:
-        answer = error
-    finally:
-        listener.close()
+    with closing(Listener((HERE, 0), identity, known, inbox.welcome, timeout)) as listener, ExitStack() as stack:
+        pipe.send(listener.address)
+
+        def start() -> Engine:
+            mesh = join(party, run, pipe.recv(), certificates, identity, inbox, timeout)
+            return ReplicatedEngine(stack.enter_context(closing(mesh)), ring_bits)
+
+        answer = _answer(start, program, args)
     pipe.send(answer)
+
+
+def _answer(start: Callable[[], Engine], program: Program, args: tuple[Any, ...]) -> Any:
+    """What the program returns, or the error that has ended it."""
+    try:
+        engine = start()
+        answer = program(engine, *args)
+        engine.finish()
+        return answer
+    except Exception as error:
+        return error
+
+
+def _keys(party: int, folder: Path) -> tuple[TlsIdentity, list[bytes]]:
+    """A server's own key and certificate, and the certificates of all three."""
+    own = TlsIdentity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
+    return own, [(folder / f"{server_name(i)}.crt").read_bytes() for i in range(PARTIES)]

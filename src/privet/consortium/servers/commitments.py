@@ -8,6 +8,7 @@ tree. But a server that later answers with other shares than it kept cannot open
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any
@@ -20,6 +21,7 @@ from privet.consortium.servers.config import Config
 from privet.errors import FederatedError, ReceiptError
 from privet.shares.mesh import PARTIES, Mesh
 
+DIGEST = re.compile("[0-9a-f]{64}")
 SALT_BYTES = 32
 SIGNATURE_BYTES = 80
 """Room for a signature, whose length differs a little from one to the next."""
@@ -55,8 +57,9 @@ def statement(public: dict[str, Any]) -> bytes:
 
 def check(public: dict[str, Any], certificates: Sequence[bytes]) -> None:
     """Raise ReceiptError unless all three servers, by their certificates, have signed what is public of a model."""
-    signatures = public.get("signatures")
-    if not isinstance(signatures, list) or len(signatures) != PARTIES or not _are_digests(public.get("commitments")):
+    signatures, commitments = public.get("signatures"), public.get("commitments")
+    three = all(isinstance(each, list) and len(each) == PARTIES for each in (signatures, commitments))
+    if not three or not all(isinstance(each, str) and DIGEST.fullmatch(each) for each in commitments):
         raise ReceiptError("Of this hidden model there are no three commitments and signatures.")
     for party, (signature, certificate) in enumerate(zip(signatures, certificates, strict=True)):
         name = server_name(party)
@@ -64,15 +67,6 @@ def check(public: dict[str, Any], certificates: Sequence[bytes]) -> None:
             check_signature({name: certified(certificate)}, name, statement(public), bytes.fromhex(signature))
         except (FederatedError, TypeError, ValueError) as error:
             raise ReceiptError(f"{name} has not signed what is said of this hidden model.") from error
-
-
-def _are_digests(commitments: Any) -> bool:
-    digits = set("0123456789abcdef")
-    return (
-        isinstance(commitments, list)
-        and len(commitments) == PARTIES
-        and all(isinstance(each, str) and len(each) == 64 and set(each) <= digits for each in commitments)
-    )
 
 
 def _told(mesh: Mesh, own: bytes) -> list[bytes]:

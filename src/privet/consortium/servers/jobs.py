@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 from privet.errors import MpcError
 
 MOST_JOB = 2**20
 RUN_BYTES = 16
+_RUN = re.compile(rf"[0-9a-f]{{{2 * RUN_BYTES}}}")
 
 
 def fresh_run() -> str:
@@ -19,55 +21,53 @@ def fresh_run() -> str:
 
 
 @dataclass(frozen=True)
-class TrainingJob:
-    """A trainer's: an estimator by its name and parameters. ``seed`` is of noise that the trainer wants to know."""
+class Job:
+    """A request about a model. ``run`` is the number that whoever asks gave it, the same for all three servers."""
 
     run: str
     model: str
+
+    def __post_init__(self) -> None:
+        _insist(type(self.run) is str and _RUN.fullmatch(self.run) and type(self.model) is str)
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(self.__dict__, sort_keys=True).encode()
+
+    @classmethod
+    def from_bytes(cls, job: bytes) -> Self:
+        words = _words(job)
+        _insist(set(words) == {field.name for field in fields(cls)})
+        return cls(**words)
+
+
+@dataclass(frozen=True)
+class TrainingJob(Job):
+    """A trainer's: an estimator by its name and parameters. ``seed`` is of noise that the trainer wants to know."""
+
     params: dict[str, Any]
     seed: int | None
     hidden: bool
 
-    def to_bytes(self) -> bytes:
-        return json.dumps(self.__dict__, sort_keys=True).encode()
-
-    @classmethod
-    def from_bytes(cls, job: bytes) -> TrainingJob:
-        words = _words(job)
-        model, params, seed = words.get("model"), words.get("params"), words.get("seed")
-        hidden = words.get("hidden", False)
-        seeded = "seed" in words and (seed is None or (type(seed) is int and seed >= 0))
-        if not isinstance(model, str) or not isinstance(params, dict) or not seeded or type(hidden) is not bool:
-            raise MpcError("The trainer's job makes no sense.")
-        return cls(run_of(job).hex(), model, params, seed, hidden)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        seeded = self.seed is None or (type(self.seed) is int and self.seed >= 0)
+        _insist(type(self.params) is dict and seeded and type(self.hidden) is bool)
 
 
 @dataclass(frozen=True)
-class QueryJob:
+class QueryJob(Job):
     """A user's: so many queries of a hidden model."""
 
-    run: str
-    model: str
     queries: int
 
-    def to_bytes(self) -> bytes:
-        return json.dumps(self.__dict__, sort_keys=True).encode()
-
-    @classmethod
-    def from_bytes(cls, job: bytes) -> QueryJob:
-        words = _words(job)
-        model, queries = words.get("model"), words.get("queries")
-        if not isinstance(model, str) or type(queries) is not int:
-            raise MpcError("The user's request makes no sense.")
-        return cls(run_of(job).hex(), model, queries)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _insist(type(self.queries) is int)
 
 
 def run_of(job: bytes) -> bytes:
-    """The number that whoever asks gave its request, the same for all three servers."""
-    run = _words(job).get("run")
-    if not isinstance(run, str) or len(run) != 2 * RUN_BYTES or not set(run) <= set("0123456789abcdef"):
-        raise MpcError("The request makes no sense.")
-    return bytes.fromhex(run)
+    """The number of a request, which is all that is read of it before the lines are open."""
+    return bytes.fromhex(Job(_words(job).get("run", ""), "").run)
 
 
 def _words(job: bytes) -> dict[str, Any]:
@@ -75,6 +75,10 @@ def _words(job: bytes) -> dict[str, Any]:
         words = json.loads(job)
     except (ValueError, RecursionError) as error:
         raise MpcError("The request makes no sense.") from error
-    if not isinstance(words, dict):
-        raise MpcError("The request makes no sense.")
+    _insist(isinstance(words, dict))
     return words
+
+
+def _insist(sensible: object) -> None:
+    if not sensible:
+        raise MpcError("The request makes no sense.")
