@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,16 @@ class ConfigFile:
             kind = "whole number" if whole else "number"
             raise self.wrong(f"{name} must be a {'positive ' if least is None else ''}{kind}")
         return value
+
+    def choice(self, name: str, known: Sequence[str]) -> str:
+        """One of these words; the first, where the file says nothing."""
+        if (value := self.data.get(name, known[0])) not in known:
+            raise self.wrong(f"{name} is one of {', '.join(known)}")
+        return value
+
+    def beside(self, name: str, default: str) -> Path:
+        """A place that need not exist yet, relative to the file."""
+        return self.path.parent / (self.need(self.data, name, str) if name in self.data else default)
 
     def entries(self, name: str) -> dict[str, Any]:
         """The entries of a list by their name, which no two of them have."""

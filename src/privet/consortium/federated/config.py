@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from privet.consortium.config_file import ConfigFile
 from privet.consortium.federated.terms import NAME, NOISE
@@ -41,8 +40,7 @@ class PartyConfig:
     def read(cls, path: Path) -> PartyConfig:
         file = ConfigFile(path)
         data = file.data
-        known = {"name", "key", "schema", "data", "state", "epsilon", "delta", "questions", "tolerated_colluders"}
-        file.allow(known | {"seed", "coordinator", "parties"})
+        file.allow({*cls.__annotations__} - {"address", "certificate"} | {"coordinator"})
         if "epsilon" not in data:
             raise file.wrong("it needs epsilon: the most that all runs together may spend")
         questions = data.get("questions", list(QUESTIONS))
@@ -50,11 +48,11 @@ class PartyConfig:
             raise file.wrong(f"questions is a list of {', '.join(QUESTIONS)}")
         coordinator = file.need(data, "coordinator", dict)
         return cls(
-            name=_name(file, data),
+            name=_checked(file, file.need(data, "name", str)),
             key=file.file(data, "key"),
             schema=file.file(data, "schema"),
             data=file.file(data, "data"),
-            state=path.parent / (file.need(data, "state", str) if "state" in data else "state"),
+            state=file.beside("state", "state"),
             epsilon=_amount(file, "epsilon", exact),
             delta=_amount(file, "delta", checked_delta) if "delta" in data else None,
             address=file.address(coordinator),
@@ -88,10 +86,7 @@ class CoordinatorConfig:
     def read(cls, path: Path) -> CoordinatorConfig:
         file = ConfigFile(path)
         data = file.data
-        known = {"key", "certificate", "address", "schema", "parties", "noise", "wait", "timeout"}
-        file.allow(known | {"tolerated_colluders", "tolerated_dropouts"})
-        if data.get("noise", NOISE[0]) not in NOISE:
-            raise file.wrong(f"noise is one of {', '.join(NOISE)}")
+        file.allow(cls.__annotations__)
         return cls(
             key=file.file(data, "key"),
             certificate=file.file(data, "certificate"),
@@ -100,7 +95,7 @@ class CoordinatorConfig:
             parties=_parties(file),
             tolerated_colluders=file.number("tolerated_colluders", 1, least=0, whole=True),
             tolerated_dropouts=file.number("tolerated_dropouts", 0, least=0, whole=True),
-            noise=data.get("noise", NOISE[0]),
+            noise=file.choice("noise", NOISE),
             wait=file.number("wait", 300.0),
             timeout=file.number("timeout", 120.0),
         )
@@ -117,16 +112,10 @@ def _parties(file: ConfigFile) -> dict[str, bytes]:
     parties = file.certificates("parties")
     if not parties:
         raise file.wrong("it needs [[parties]], each with its name and its certificate")
-    for name in parties:
-        _check_name(file, name)
-    return parties
+    return {_checked(file, name): certificate for name, certificate in parties.items()}
 
 
-def _name(file: ConfigFile, entry: Any) -> str:
-    return _check_name(file, file.need(entry, "name", str))
-
-
-def _check_name(file: ConfigFile, name: str) -> str:
+def _checked(file: ConfigFile, name: str) -> str:
     if not NAME.fullmatch(name):
         raise file.wrong("a party's name has small letters, digits and - _ . alone")
     return name

@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from privet.consortium.config_file import ConfigFile, address_of
+from privet.consortium.config_file import ConfigFile
 from privet.consortium.net.channel import TlsIdentity
 from privet.shares.mesh import PARTIES
 
 ENGINES = ("replicated", "mpyc")
+LAWS = ("cut", "dealt")
 TRAINER = "trainer"
-HIDDEN = {"users", "models", "storage_key", "features", "label"}
-"""What files say about hidden models."""
-
 Columns = tuple[tuple[str, ...], bool]
 """The features that an owner holds, and whether it holds the labels."""
 
@@ -54,8 +52,8 @@ class Config:
     trainer: bytes = b""
     epsilon: float = 1.0
     most_records: int = 2**20
-    engine: str = "replicated"
-    noise: str = "cut"
+    engine: str = ENGINES[0]
+    noise: str = LAWS[0]
     timeout: float = 60.0
     patience: float = 3600.0
     seeds: bool = False
@@ -75,8 +73,8 @@ class Config:
 
 def _config(file: ConfigFile) -> Config:
     data = file.data
-    known = {"key", "certificate", "servers", "schema", "party", "owners", "trainer", "patience"}
-    file.allow(known | {"epsilon", "most_records", "engine", "noise", "timeout", "seeds", "ledger", "rows"} | HIDDEN)
+    made_of_others = {"identity", "columns", "holds"}
+    file.allow({*Config.__annotations__} - made_of_others | {"key", "certificate", "features", "label"})
     servers = tuple(_peer(file, entry) for entry in file.need(data, "servers", list))
     if len(servers) != PARTIES:
         raise file.wrong(f"it needs {PARTIES} [[servers]], in the same order in all files")
@@ -87,6 +85,14 @@ def _config(file: ConfigFile) -> Config:
         raise file.wrong(f"party is the place of this server among [[servers]], 0 to {PARTIES - 1}")
     if party is not None and not (owners and trainer and "schema" in data):
         raise file.wrong("a server needs a schema, [[owners]] and a [trainer]")
+    if not isinstance(seeds := data.get("seeds", Config.seeds), bool):
+        raise file.wrong("seeds is true or false")
+    own: dict[str, Any] = {} if party is None else {
+        "ledger": file.beside("ledger", f"{file.path.stem}.ledger.json"),
+        "models": file.beside("models", f"{file.path.stem}.models"),
+        "storage_key": file.beside("storage_key", f"{file.path.stem}.storage.key"),
+        "users": {name: _user(file, entry) for name, entry in file.entries("users").items()},
+    }  # fmt: skip
     config = Config(
         TlsIdentity(file.file(data, "key"), file.file(data, "certificate")),
         servers,
@@ -94,18 +100,12 @@ def _config(file: ConfigFile) -> Config:
         party,
         owners,
         trainer,
-        epsilon=file.number("epsilon", Config.epsilon),
-        most_records=file.number("most_records", Config.most_records, whole=True),
-        engine=data.get("engine", Config.engine),
-        noise=data.get("noise", Config.noise),
-        timeout=file.number("timeout", Config.timeout),
-        patience=file.number("patience", Config.patience),
-        seeds=data.get("seeds", Config.seeds),
-        ledger=None if party is None else _kept(file, "ledger", "ledger.json"),
-        rows=file.number("rows", Config.rows, whole=True),
-        users={} if party is None else {name: _user(file, entry) for name, entry in file.entries("users").items()},
-        models=None if party is None else _kept(file, "models", "models"),
-        storage_key=None if party is None else _kept(file, "storage_key", "storage.key"),
+        engine=file.choice("engine", ENGINES),
+        noise=file.choice("noise", LAWS),
+        seeds=seeds,
+        **{name: file.number(name, getattr(Config, name)) for name in ("epsilon", "timeout", "patience")},
+        **{name: file.number(name, getattr(Config, name), whole=True) for name in ("most_records", "rows")},
+        **own,
         columns={
             name: _columns(file, entry)
             for name, entry in file.entries("owners").items()
@@ -115,25 +115,13 @@ def _config(file: ConfigFile) -> Config:
     )
     if config.columns and len(config.columns) < len(owners):
         raise file.wrong("if one of [[owners]] has features of its own, all have")
-    if config.engine not in ENGINES:
-        raise file.wrong(f"engine is one of {', '.join(ENGINES)}")
     if config.engine == "mpyc" and any(peer.mpyc_address is None for peer in config.servers):
         raise file.wrong('with engine = "mpyc" each of [[servers]] needs an mpyc_address')
-    if config.noise not in ("cut", "dealt"):
-        raise file.wrong("noise is cut or dealt")
-    if not isinstance(config.seeds, bool):
-        raise file.wrong("seeds is true or false")
     everybody = [*(peer.certificate for peer in config.servers), *config.owners.values(), config.trainer]
     everybody += [certificate for certificate, _ in config.users.values()]
     if len(set(everybody)) < len(everybody):
         raise file.wrong("two programs have the same certificate; each needs one of its own")
     return config
-
-
-def _kept(file: ConfigFile, name: str, ending: str) -> Path:
-    """Where a server keeps something: as the file says, or beside it under its own name."""
-    kept = file.need(file.data, name, str) if name in file.data else f"{file.path.stem}.{ending}"
-    return file.path.parent / kept
 
 
 def _user(file: ConfigFile, entry: Any) -> tuple[bytes, int]:
@@ -151,6 +139,5 @@ def _columns(file: ConfigFile, entry: Any) -> Columns:
 
 
 def _peer(file: ConfigFile, entry: Any) -> Peer:
-    address = file.address(entry)
-    mpyc = address_of(entry["mpyc_address"]) if "mpyc_address" in entry else None
-    return Peer(address, file.file(entry, "certificate").read_bytes(), mpyc)
+    mpyc = file.address(entry, "mpyc_address") if "mpyc_address" in entry else None
+    return Peer(file.address(entry), file.file(entry, "certificate").read_bytes(), mpyc)
