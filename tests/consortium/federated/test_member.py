@@ -173,7 +173,7 @@ def test_the_sum_of_those_who_answered_is_read_with_their_help():
     listed = sorted(entries)
     helps = {}
     for name in listed:
-        run.members[name].check_confirmed(listed, entries[name], signatures)
+        run.members[name].check_confirmed(listed, entries[name].context, signatures)
         helps[name] = unpack(run.members[name].unmask(listed, entries[name], boxes[name]))[0]
     shares = {
         name: {own: bytes.fromhex(share) for own, share in said["shares"].items()} for name, said in helps.items()
@@ -213,14 +213,14 @@ def test_a_list_without_this_member_in_disorder_or_too_short_is_not_signed(liste
 def test_without_enough_true_signatures_of_the_list_there_is_no_help(change, message):
     run, entries, signatures, _ = settled()
     with pytest.raises(FederatedError, match=message):
-        run.members["a"].check_confirmed(["a", "b", "c"], entries["a"], change(signatures))
+        run.members["a"].check_confirmed(["a", "b", "c"], entries["a"].context, change(signatures))
 
 
 def test_signatures_of_another_list_do_not_count():
     run, entries, signatures, _ = settled()
     other = ["a", "b", "d"]
     with pytest.raises(FederatedError, match=r"Too few|in the name of"):
-        run.members["a"].check_confirmed(other, entries["a"], {**signatures, "d": signatures["c"]})
+        run.members["a"].check_confirmed(other, entries["a"].context, {**signatures, "d": signatures["c"]})
 
 
 @pytest.mark.parametrize(

@@ -88,31 +88,30 @@ class Coordinator:
 
     def _join(self) -> dict[str, list[Any]]:
         """Everybody's signed key for this run; each party checks the others' by itself."""
-        kept = self._journal.get("keys")
-        if kept is None:
-            self._progress(f"asking {len(self.terms.parties)} parties to join")
-            message = pack({"do": "join", "protocol": PROTOCOL, "terms": self.terms.words})
-
-            def check(name: str, said: dict[str, Any], _: bytes) -> None:
-                key = hex_bytes(said.get("key"), KEY_BYTES)
-                self._signed(name, said, join_statement(self.terms, key, word(said, "heard", list)))
-                word(said, "reproducible", bool)
-
-            replies = self._exchange(dict.fromkeys(self.terms.parties, message), check)
-            if missing := self._missing(replies, self.terms.parties):
-                raise FederatedError(
-                    f"{_names(missing)} did not join. Start again when all parties are there, or without."
-                    f"{self._garbage(missing)}"
-                )
-            keys = {name: [said["key"], said["signature"], said["heard"]] for name, (said, _) in replies.items()}
-            reproducible = any(said["reproducible"] for said, _ in replies.values())
-            kept = pack({"keys": keys, "reproducible": reproducible, "protocol": PROTOCOL})
-            self._journal.put("keys", kept)
-        words, _ = unpack(kept)
+        words, _ = unpack(self._journal.once("keys", self._ask_to_join))
         if words.get("protocol") != PROTOCOL:
             raise FederatedError(OTHER_PROTOCOL)
         self.reproducible: bool = words["reproducible"]
         return words["keys"]
+
+    def _ask_to_join(self) -> bytes:
+        self._progress(f"asking {len(self.terms.parties)} parties to join")
+        message = pack({"do": "join", "protocol": PROTOCOL, "terms": self.terms.words})
+
+        def check(name: str, said: dict[str, Any], _: bytes) -> None:
+            key = hex_bytes(said.get("key"), KEY_BYTES)
+            self._signed(name, said, join_statement(self.terms, key, word(said, "heard", list)))
+            word(said, "reproducible", bool)
+
+        replies = self._exchange(dict.fromkeys(self.terms.parties, message), check)
+        if missing := self._missing(replies, self.terms.parties):
+            raise FederatedError(
+                f"{_names(missing)} did not join. Start again when all parties are there, or without."
+                f"{self._garbage(missing)}"
+            )
+        keys = {name: [said["key"], said["signature"], said["heard"]] for name, (said, _) in replies.items()}
+        reproducible = any(said["reproducible"] for said, _ in replies.values())
+        return pack({"keys": keys, "reproducible": reproducible, "protocol": PROTOCOL})
 
     def tell(self, **what: Any) -> None:
         """Something to do that has no answer: it goes along with the next question."""
@@ -164,16 +163,16 @@ class Coordinator:
         number, told = self._number, self._told
         asked = {"told": told, "question": question}
         digest = sha256(pack(asked)).hexdigest()
-        if (kept := self._journal.get(f"{number:06}ask")) is None:
-            roster = [name for name in self.terms.parties if name not in self._gone]
+
+        def ask() -> bytes:
+            roster = self._missing(self._gone, self.terms.parties)
             if len(roster) < self.terms.threshold:
                 raise FederatedError(self._too_few(sorted(self._gone)))
             keys = {"keys": self._keys} if number == 0 else {}
             words = {"do": "ask", "run": self.terms.run, "number": number, "roster": roster, **asked, **keys}
-            self._journal.put(f"{number:06}ask", pack({"digest": digest}, pack(words)))
-            kept = self._journal.get(f"{number:06}ask")
-        assert kept is not None
-        before, message = unpack(kept)
+            return pack({"digest": digest}, pack(words))
+
+        before, message = unpack(self._journal.once(f"{number:06}ask", ask))
         if before["digest"] != digest:
             raise FederatedError(
                 "The journal has another question here: the run was begun with another model or other parameters. "
@@ -206,10 +205,8 @@ class Coordinator:
             return unmasked({name: numbers_of(own, n) for name, (_, own) in replies.items()}).astype("<i8").tobytes()
         # Which answers are summed up is settled, and they are kept, before the parties are asked to help: they help
         # once, and whoever has answered need not be there again.
-        settled = f"{self._number:06}list"
-        if self._journal.get(settled) is None:
-            self._journal.put(settled, _bundle(self._replies(asked, roster, answers)))
-        replies = _unbundle(self._journal.get(settled) or b"")
+        entry, proof = f"{self._number:06}list", f"{self._number:06}proof"
+        replies = _unbundle(self._journal.once(entry, lambda: _bundle(self._replies(asked, roster, answers))))
         listed = self._heard = sorted(replies)
         numbers = {name: numbers_of(own, n) for name, (_, own) in replies.items()}
         missing = self._missing(listed, roster)
@@ -231,8 +228,7 @@ class Coordinator:
         signed = self._exchange(dict.fromkeys(listed, pack({"do": "confirm", **about})), confirms)
         self._enough(signed, missing, listed)
         signatures = {name: said["signature"] for name, (said, _) in signed.items()}
-        if self._journal.get(proof := f"{self._number:06}proof") is None:
-            self._journal.put(proof, pack({"answered": listed, "signatures": signatures}))
+        self._journal.once(proof, lambda: pack({"answered": listed, "signatures": signatures}))
         messages = {}
         for name in signed:
             shares = {other: replies[other][0]["shares"][name] for other in listed if other != name}
@@ -317,14 +313,13 @@ class Coordinator:
     def _makes_sense(self, name: str, said: tuple[dict[str, Any], bytes], check: Check) -> bool:
         try:
             check(name, *said)
+            return True
         except PrivetError as error:
             _logger.info("%s sent garbage", name, exc_info=True)
             self._is_garbage(name, str(error))
         except Exception:  # what a party says must not end the run of the others, whatever it is
             _logger.exception("what %s says cannot be read", name)
             self._is_garbage(name, "It is not what was asked for.")
-        else:
-            return True
         return False
 
     def _is_garbage(self, name: str, reason: str) -> None:
@@ -350,14 +345,17 @@ class Coordinator:
             _, asked = unpack(self._journal.get(f"{number:06}ask") or b"")
             proof, _ = unpack(self._journal.get(f"{number:06}proof") or pack({}))
             missed = {"do": "missed", "run": self.terms.run, "number": number, **proof}
-            reply = self._channel.ask({name: pack(missed, asked)}).get(name)
-            said = None if reply is None else self._understood(name, reply)
+            said = self._ask_one(name, pack(missed, asked))
             if said is None or said[0].get("behind") != number + 1:
                 return None
             number += 1
-        reply = self._channel.ask({name: message}).get(name)
-        said = None if reply is None else self._understood(name, reply)
+        said = self._ask_one(name, message)
         return None if said is None or "behind" in said[0] else said
+
+    def _ask_one(self, name: str, message: bytes) -> tuple[dict[str, Any], bytes] | None:
+        """What one party answers, if it does."""
+        reply = self._channel.ask({name: message}).get(name)
+        return None if reply is None else self._understood(name, reply)
 
     @staticmethod
     def _missing(replies: Iterable[str], names: Iterable[str]) -> list[str]:

@@ -6,6 +6,7 @@ kept in memory, for runs inside one process.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from privet.disk import write_whole
@@ -40,6 +41,12 @@ class Journal:
                     "have a journal: stop the other one."
                 ) from error
         self._kept[name] = entry
+
+    def once(self, name: str, say: Callable[[], bytes]) -> bytes:
+        """What was said the first time."""
+        if name not in self._kept:
+            self.put(name, say())
+        return self._kept[name]
 
     def _replace(self, name: str, entry: bytes) -> None:
         """Keep this in the place of what was kept: there is always one of them, whole."""

@@ -95,10 +95,7 @@ class Member:
     def answer(self, words: dict[str, Any], message: bytes) -> Entry:
         """Answer a question. The answer leaves masked, unless it has all of its noise."""
         roster = names(words, "roster")
-        if roster != [name for name in self.terms.parties if name in set(roster)] or self._me not in roster:
-            raise FederatedError("The list of those who are asked makes no sense.")
-        if len(roster) < self.terms.threshold:
-            raise FederatedError(f"Too few parties are asked: the terms need {self.terms.threshold}.")
+        self._check_among(roster, self.terms.parties, "are asked")
         context = self.context(message)
         said, numbers = self.count(words, message)
         if self.terms.noise == "own" or words["question"]["do"] not in SUMS:
@@ -123,7 +120,7 @@ class Member:
             listed = names(words, "answered")
             if self._me in listed:
                 raise FederatedError(f"{self._me} has answered this question, others have signed.")
-            self._check_signed(listed, self.context(asked), texts(words, "signatures"))
+            self.check_confirmed(listed, self.context(asked), texts(words, "signatures"))
         missed = pack({"missed": self.next})
         self.do(question, asked)
         return Entry(self._spent, message, missed)
@@ -170,20 +167,20 @@ class Member:
 
     def check_list(self, listed: Sequence[str], entry: Entry) -> None:
         """Raise unless these may be those who answered."""
-        roster = unpack(entry.asked)[0]["roster"]
-        if listed != [name for name in roster if name in set(listed)] or self._me not in listed:
-            raise FederatedError("The list of those who answered makes no sense.")
-        if len(listed) < self.terms.threshold:
-            raise FederatedError(f"Too few parties have answered: the terms need {self.terms.threshold}.")
+        self._check_among(listed, unpack(entry.asked)[0]["roster"], "have answered")
+
+    def _check_among(self, some: Sequence[str], everybody: Sequence[str], did: str) -> None:
+        """Raise unless these are enough of everybody, in order, this party among them."""
+        if some != [name for name in everybody if name in set(some)] or self._me not in some:
+            raise FederatedError(f"The list of those who {did} makes no sense.")
+        if len(some) < self.terms.threshold:
+            raise FederatedError(f"Too few parties {did}: the terms need {self.terms.threshold}.")
 
     def confirm(self, listed: Sequence[str], entry: Entry) -> bytes:
         return pack({"signature": self._identity.sign(list_statement(entry.context, listed)).hex()})
 
-    def check_confirmed(self, listed: Sequence[str], entry: Entry, signatures: dict[str, str]) -> None:
+    def check_confirmed(self, listed: Sequence[str], context: bytes, signatures: dict[str, str]) -> None:
         """Raise unless as many as it takes, all of them listed, have signed this list."""
-        self._check_signed(listed, entry.context, signatures)
-
-    def _check_signed(self, listed: Sequence[str], context: bytes, signatures: dict[str, str]) -> None:
         if len(signatures) < self.terms.threshold or not set(signatures) <= set(listed):
             raise FederatedError(f"Too few parties have signed this list: the terms need {self.terms.threshold}.")
         statement = list_statement(context, listed)

@@ -252,26 +252,28 @@ class Party:
 
     def _confirm(self, words: dict[str, Any], message: bytes) -> bytes:
         """Sign the list of those who answered a question: one for each question, for good."""
-        number, listed, run = count(words, "number"), names(words, "answered"), word(words, "run", str)
-        member, diary = self._open(run), self._diary(run)
-        entry = diary.to_unmask(number)
+        number, listed, member, diary, entry = self._listed(words)
         member.check_list(listed, entry)
         diary.settle(number, listed)
         return member.confirm(listed, entry)
 
     def _unmask(self, words: dict[str, Any], message: bytes) -> bytes:
         """Help to read the sum of the list that was signed here, if as many others as it takes have signed it too."""
-        number, listed, run = count(words, "number"), names(words, "answered"), word(words, "run", str)
-        member, diary = self._open(run), self._diary(run)
-        entry = diary.to_unmask(number)
+        number, listed, member, diary, entry = self._listed(words)
         if not diary.has_settled(number, listed):
             raise FederatedError(f"{self.name} has not signed this list of those who answered question {number}.")
 
         def help() -> bytes:
-            member.check_confirmed(listed, entry, texts(words, "signatures"))
+            member.check_confirmed(listed, entry.context, texts(words, "signatures"))
             return member.unmask(listed, entry, texts(words, "shares"))
 
         return diary.once(f"{number:06}help", help)
+
+    def _listed(self, words: dict[str, Any]) -> tuple[int, list[str], Member, Diary, Entry]:
+        """What a message about those who answered is about: the question, their list, and what is kept of it here."""
+        number, listed, run = count(words, "number"), names(words, "answered"), word(words, "run", str)
+        diary = self._diary(run)
+        return number, listed, self._open(run), diary, diary.to_unmask(number)
 
     # -- the receipt -------------------------------------------------------------------------------------------------
 

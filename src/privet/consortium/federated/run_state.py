@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -105,13 +105,6 @@ class Diary(Journal):
         if "own_share" not in entry.noted:
             raise FederatedError("There is nothing to unmask.")
         return entry
-
-    def once(self, name: str, say: Callable[[], bytes]) -> bytes:
-        """What was said the first time."""
-        if (kept := self.get(name)) is None:
-            kept = say()
-            self.put(name, kept)
-        return kept
 
     def settle(self, number: int, listed: Sequence[str]) -> None:
         """Write down the list of those who answered; raises if there is another one."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -99,14 +99,7 @@ class Terms:
 
     @property
     def words(self) -> dict[str, Any]:
-        return {
-            "run": self.run,
-            "parties": list(self.parties),
-            "colluders": self.colluders,
-            "dropouts": self.dropouts,
-            "noise": self.noise,
-            "schema": self.schema,
-        }
+        return {**asdict(self), "parties": list(self.parties)}
 
     @classmethod
     def of_words(cls, words: Any) -> Terms:

@@ -57,7 +57,7 @@ def statement(public: dict[str, Any]) -> bytes:
 
 def check(public: dict[str, Any], certificates: Sequence[bytes]) -> None:
     """Raise ReceiptError unless all three servers, by their certificates, have signed what is public of a model."""
-    signatures, commitments = public.get("signatures"), public.get("commitments")
+    signatures, commitments = public.get("signatures", []), public.get("commitments", [])
     three = all(isinstance(each, list) and len(each) == PARTIES for each in (signatures, commitments))
     if not three or not all(isinstance(each, str) and DIGEST.fullmatch(each) for each in commitments):
         raise ReceiptError("Of this hidden model there are no three commitments and signatures.")
