@@ -14,7 +14,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, MISSING, dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn
@@ -81,10 +81,9 @@ class Numeric:
         object.__setattr__(self, "high", high)
 
     def __repr__(self) -> str:
-        flags = [f", {name}=True" for name in ("integer", "log", "missing", "inferred") if getattr(self, name)]
-        if self.mean_of:
-            flags.append(f", mean_of={list(self.mean_of)!r}")
-        return f"Numeric({_short(self.low)}, {_short(self.high)}{''.join(flags)})"
+        entry = _field_dict(self)
+        low, high = _short(entry.pop("low")), _short(entry.pop("high"))
+        return f"Numeric({', '.join([low, high, *_options(entry)])})"
 
 
 @final
@@ -142,10 +141,8 @@ class Categorical:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        flags = "" if self.other else ", other=False"
-        flags += f", groups={[list(group) for group in self.groups]!r}" if self.groups else ""
-        flags += ", inferred=True" if self.inferred else ""
-        return f"Categorical({list(self.values)!r}{flags})"
+        entry = _field_dict(self)
+        return f"Categorical({', '.join([repr(entry.pop('values')), *_options(entry)])})"
 
 
 @final
@@ -364,31 +361,26 @@ def _short(number: float) -> str:
 
 
 def _field_dict(feature: Numeric | Categorical) -> dict[str, Any]:
-    entry: dict[str, Any]
-    if isinstance(feature, Categorical):
-        entry = {"values": list(feature.values)}
-        if not feature.other:
-            entry["other"] = False
-        if feature.groups:
-            entry["groups"] = [list(group) for group in feature.groups]
-    else:
-        entry = {"low": feature.low, "high": feature.high}
-        entry |= {name: True for name in ("integer", "log", "missing") if getattr(feature, name)}
-        if feature.mean_of:
-            entry["mean_of"] = list(feature.mean_of)
-    if feature.inferred:
-        entry["inferred"] = True
-    return entry
+    """What a field is made of, without what is as by default."""
+    parts = ((part, getattr(feature, part.name)) for part in fields(feature))
+    return {part.name: _listed(value) for part, value in parts if part.default is MISSING or value != part.default}
+
+
+def _listed(value: Any) -> Any:
+    return [_listed(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _options(entry: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={value!r}" for name, value in entry.items()]
 
 
 def _field_from(name: str, entry: Any) -> Numeric | Categorical:
     where = f"feature {name!r}"
     entry = as_table(entry, where)
     if "values" in entry:
-        check_keys(entry, ("values", "other", "groups", "inferred"), where)
+        check_keys(entry, Categorical.__slots__, where)
     else:
-        known = ("low", "high", "integer", "log", "missing", "mean_of", "inferred", "values", "other")
-        check_keys(entry, known, where)
+        check_keys(entry, (*Numeric.__slots__, "values", "other"), where)
         if "low" not in entry or "high" not in entry or "other" in entry:
             raise SchemaError(f"{where} needs low and high if it is a number, or values if it is a category")
     try:

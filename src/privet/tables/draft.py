@@ -19,8 +19,10 @@ from privet.schema_file import nearest
 from privet.schema_values import MOST_CATEGORIES, Value
 from privet.tables.column import has_missing, kind_of_column, numbers, open_column
 from privet.tables.table import (
+    check_finite,
     csv_columns,
     csv_header,
+    empty_is_missing,
     is_parquet,
     one_dimensional,
     open_array,
@@ -85,13 +87,15 @@ def draft_toml(path: str | Path, label: str, task: Task | None = None) -> str:
     feature as they are (empty, dates, text that differs in nearly every record) are left out, with a
     comment that says why. A CSV value such as 001 stays text.
     """
+    import pyarrow as pa
+
     path = Path(path)
-    table = parquet_columns(path) if is_parquet(path) else _csv(path)
+    as_text = not is_parquet(path)
+    table = csv_columns(path, dict.fromkeys(csv_header(path), pa.string())) if as_text else parquet_columns(path)
     if label not in table.column_names:
         raise SchemaError(f"{path} has no column {label!r}{nearest(label, table.column_names)}")
     if not table.num_rows:
         raise SchemaError(f"{path} has no records, so there is nothing to draft from")
-    as_text = not is_parquet(path)
     notes = {name: _look(table.column(name), name, as_text) for name in table.column_names if name != label}
     blocks = [_HEAD, _label_block(table.column(label), label, task, as_text)]
     blocks += [_feature_block(name, note) for name, note in notes.items()]
@@ -138,10 +142,7 @@ def _numeric(values: Any, *, integer: bool, missing: bool = False) -> Numeric:
 
 def _finite(opened: Any, where: str) -> Any:
     values = numbers(opened, where)
-    if np.isnan(values).any():
-        raise SchemaError(f"{where} contains NaN or missing values; write a schema that allows them")
-    if np.isinf(values).any():
-        raise SchemaError(f"{where} contains infinity; replace it by a number")
+    check_finite(values, where, missing=False, instead="write a schema that allows them")
     return values
 
 
@@ -168,12 +169,6 @@ def _distinct(opened: Any) -> tuple[Value, ...]:
     return tuple(sorted(cast("list[Any]", opened.unique().drop_null().to_pylist())))
 
 
-def _csv(path: Path) -> Any:
-    import pyarrow as pa
-
-    return csv_columns(path, {name: pa.string() for name in csv_header(path)})
-
-
 def _typed(column: Any, as_text: bool) -> tuple[Any, tuple[str, ...]]:
     """A CSV column, which comes as text, as the type its values look like."""
     import pyarrow as pa
@@ -191,11 +186,11 @@ def _typed(column: Any, as_text: bool) -> tuple[Any, tuple[str, ...]]:
     if all_match(r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"):
         if pc.any(pc.match_substring_regex(present, r"^-?0[0-9]")).as_py():
             remark = "Digits with leading zeros, so probably a code: kept as text."
-            return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column), (remark,)
+            return empty_is_missing(column), (remark,)
         if all_match(r"^-?[0-9]{1,15}$"):
             return pc.cast(present, pa.int64()), ()
         return pc.cast(present, pa.float64()), ()
-    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column), ()
+    return empty_is_missing(column), ()
 
 
 def _look(column: Any, name: str, as_text: bool) -> _Note:

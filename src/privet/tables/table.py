@@ -71,7 +71,7 @@ class Table:
     def _numbers(self, column: str, missing: bool) -> Floats:
         where = f"column {column!r}"
         values = numbers(open_column(self._column(column), where), where)
-        _check_finite(values, where, missing=missing, instead="fill them, or set missing = true")
+        check_finite(values, where, missing=missing, instead="fill them, or set missing = true")
         return values
 
     def codes(self, name: str) -> Codes:
@@ -127,7 +127,7 @@ def read_targets(y: Any, schema: Schema) -> Floats:
     if schema.target is None:
         raise SchemaError("the schema has no target range, so these targets cannot be read; give it one")
     targets = numbers(open_column(one_dimensional(y), "the target"), "the target")
-    _check_finite(targets, "the target", missing=False, instead="leave these records out, or fill them")
+    check_finite(targets, "the target", missing=False, instead="leave these records out, or fill them")
     return np.clip(targets, *schema.target)
 
 
@@ -149,7 +149,7 @@ def read_file(path: str | Path, schema: Schema, *, with_label: bool = True) -> t
         if schema.label is None:
             raise SchemaError("the schema does not name the label's column; set label, or name in [label]")
         names.append(schema.label)
-    table = _read_parquet(path, names) if is_parquet(path) else _read_csv(path, schema, names)
+    table = parquet_columns(path, names) if is_parquet(path) else _read_csv(path, schema, names)
     return table.select(list(schema.columns)), table.column(schema.label) if with_label else None
 
 
@@ -254,29 +254,21 @@ def csv_columns(path: Path, types: dict[str, Any]) -> Any:
     raise SchemaError(f"{path} is not valid CSV: some lines have more or fewer fields than the header")
 
 
-def parquet_columns(path: Path, names: Sequence[str] | None = None) -> Any:
+def parquet_columns(path: Path, names: list[str] | None = None) -> Any:
     """Columns of a Parquet file, all by default."""
     import pyarrow.parquet as pq
 
-    table = attempt(lambda: pq.read_table(path, columns=None if names is None else list(names)))
+    arrow = attempt(pq.read_schema, path)
+    if arrow is not None and names is not None:
+        check_columns(arrow.names, names)
+    table = None if arrow is None else attempt(lambda: pq.read_table(path, columns=names))
     if table is None:
         raise SchemaError(f"{path} is not a readable Parquet file")
     return table
 
 
-def _read_parquet(path: Path, names: list[str]) -> Any:
-    import pyarrow.parquet as pq
-
-    arrow = attempt(pq.read_schema, path)
-    if arrow is None:
-        raise SchemaError(f"{path} is not a readable Parquet file")
-    check_columns(arrow.names, names)
-    return parquet_columns(path, names)
-
-
 def _read_csv(path: Path, schema: Schema, names: list[str]) -> Any:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     check_columns(csv_header(path), names)
     listed = {name: f.values for name, f in schema.features.items() if isinstance(f, Categorical)}
@@ -292,13 +284,20 @@ def _read_csv(path: Path, schema: Schema, names: list[str]) -> Any:
     table = csv_columns(path, types)
     for name, values in listed.items():
         if name in types and types[name] == pa.string() and "" not in values:
-            column = table.column(name)
-            kept = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-            table = table.set_column(table.schema.get_field_index(name), name, kept)
+            table = table.set_column(table.schema.get_field_index(name), name, empty_is_missing(table.column(name)))
     return table
 
 
-def _check_finite(values: Floats, where: str, *, missing: bool, instead: str) -> None:
+def empty_is_missing(column: Any) -> Any:
+    """A column of text with nothing in the place of empty text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+
+
+def check_finite(values: Floats, where: str, *, missing: bool, instead: str) -> None:
+    """Refuse infinity, and NaN unless values may be missing."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):  # one pass and no temporary: nearly always all it takes
             return
