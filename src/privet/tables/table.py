@@ -88,9 +88,8 @@ class Table:
 def read_table(X: Any, schema: Schema, *, fitted_names: Sequence[str] | None = None) -> Table:
     """Open records: a pandas, polars or PyArrow table by column names, anything else by position.
 
-    Columns may come in any order and there may be more than the schema has. With ``fitted_names``, the
-    columns of the table that an inferred schema came from, scikit-learn's stricter rule holds: exactly
-    these, in this order.
+    Columns may come in any order and there may be more than the schema has. With ``fitted_names``, the columns of the
+    table that an inferred schema came from, scikit-learn's stricter rule holds: exactly these, in this order.
     """
     frame = open_frame(X)
     if frame is not None:
