@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from loopback import run_three, run_three_mpyc
 from privet import Categorical, HiddenTreeClassifier, Ledger, Schema
-from privet.consortium.net.loopback import run_three, run_three_mpyc
 from privet.curators.dealt import check_queries, check_rows
 from privet.curators.hidden import HiddenCurator
 

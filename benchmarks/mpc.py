@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from privet.consortium.net.loopback import run_three, run_three_mpyc
+from loopback import run_three, run_three_mpyc
 from privet.shares.engine import Engine
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from privet.consortium.net.loopback import Program
 from privet.errors import MpcError
 from privet.shares.mesh import PARTIES, Mesh
 from privet.shares.replicated import ReplicatedEngine
 
 
-def run_threads(program: Program, *args: Any, meshes: Sequence[Mesh] | None = None, ring_bits: int = 64) -> list[Any]:
+def run_threads(
+    program: Callable[..., Any], *args: Any, meshes: Sequence[Mesh] | None = None, ring_bits: int = 64
+) -> list[Any]:
     """What ``program(engine, *args)`` returns on each of three servers in threads of this process."""
     meshes = meshes or Queues.three()
 

@@ -83,7 +83,7 @@ def test_mpyc_grows_the_tree_in_the_open(options):
 )
 def test_on_the_papers_data_with_tls_all_is_as_in_the_open(engine, name, depth, n_values, branches):
     pytest.importorskip("mpyc")
-    from privet.consortium.net.loopback import run_three, run_three_mpyc
+    from loopback import run_three, run_three_mpyc
     from shared_data import available, load
 
     if not available():

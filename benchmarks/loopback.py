@@ -1,4 +1,4 @@
-"""Three servers as three processes on this machine, TLS between them: for tests, benchmarks and a first look.
+"""Three servers as three processes on this machine, TLS between them: to measure and to test programs on shares.
 
 In real use each server runs elsewhere and belongs to somebody else (``privet mpc server``); here one person sees all.
 """
