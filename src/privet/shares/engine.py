@@ -54,7 +54,8 @@ class Secret:
         return self.engine.reshape(self, shape)
 
     def transpose(self, *axes: int) -> Secret:
-        return self.engine.transpose(self, axes)
+        held = self.engine.held
+        return Secret(self.engine, np.transpose(self.parts, (*range(held), *(axis + held for axis in axes))))
 
     def sum(self, axis: int) -> Secret:
         return self.engine.sum(self, axis)
@@ -124,13 +125,7 @@ class Engine(ABC):
     def reshape(self, x: Secret, shape: tuple[int, ...]) -> Secret: ...
 
     @abstractmethod
-    def transpose(self, x: Secret, axes: tuple[int, ...]) -> Secret: ...
-
-    @abstractmethod
     def sum(self, x: Secret, axis: int) -> Secret: ...
-
-    @abstractmethod
-    def concatenate(self, xs: Sequence[Secret], axis: int = 0) -> Secret: ...
 
     @abstractmethod
     def xor(self, a: Bits, b: Bits | np.ndarray) -> Bits: ...
@@ -195,6 +190,9 @@ class Engine(ABC):
         """Stop unless all servers have the same public bytes."""
 
     # -- written once, for all engines -----------------------------------------------------------------------------
+
+    def concatenate(self, xs: Sequence[Secret], axis: int = 0) -> Secret:
+        return Secret(self, np.concatenate([x.parts for x in xs], axis=axis % len(xs[0].shape) + self.held))
 
     def stack(self, tables: Sequence[Bits]) -> Bits:
         """Tables of as many columns, one's planes after the other's."""

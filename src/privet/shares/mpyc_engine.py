@@ -128,14 +128,8 @@ class MpycEngine(Engine):
     def reshape(self, x: Secret, shape: tuple[int, ...]) -> Secret:
         return Secret(self, np.reshape(x.parts, np.empty(x.shape, dtype=bool).reshape(shape).shape))
 
-    def transpose(self, x: Secret, axes: tuple[int, ...]) -> Secret:
-        return Secret(self, np.transpose(x.parts, axes))
-
     def sum(self, x: Secret, axis: int) -> Secret:
         return Secret(self, np.sum(x.parts, axis=axis))
-
-    def concatenate(self, xs: Sequence[Secret], axis: int = 0) -> Secret:
-        return Secret(self, np.concatenate([x.parts for x in xs], axis=axis % len(xs[0].shape)))
 
     def xor(self, a: Bits, b: Bits | np.ndarray) -> Bits:
         """With secret bits a + b - 2ab: one multiplication, unlike our own engine."""

@@ -12,7 +12,6 @@ shares and the opened values: Araki et al. 2016, theorem 4.3, for the multiplica
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -79,14 +78,8 @@ class ReplicatedEngine(BinaryShares):
     def reshape(self, x: Secret, shape: tuple[int, ...]) -> Secret:
         return Secret(self, x.parts.reshape(2, *shape))
 
-    def transpose(self, x: Secret, axes: tuple[int, ...]) -> Secret:
-        return Secret(self, x.parts.transpose(0, *(axis + 1 for axis in axes)))
-
     def sum(self, x: Secret, axis: int) -> Secret:
         return Secret(self, x.parts.sum(axis=axis if axis < 0 else axis + 1, dtype=self.ring))
-
-    def concatenate(self, xs: Sequence[Secret], axis: int = 0) -> Secret:
-        return Secret(self, np.concatenate([x.parts for x in xs], axis=axis if axis < 0 else axis + 1))
 
     def receive(self, parts: np.ndarray) -> Secret:
         return Secret(self, parts)
