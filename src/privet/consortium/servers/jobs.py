@@ -35,9 +35,9 @@ class Job:
 
     @classmethod
     def from_bytes(cls, job: bytes) -> Self:
-        words = _words(job)
-        _insist(set(words) == {field.name for field in fields(cls)})
-        return cls(**words)
+        words, own = _words(job), [field.name for field in fields(cls)]
+        _insist(words.keys() >= {*own})
+        return cls(**{name: words[name] for name in own})
 
 
 @dataclass(frozen=True)
