@@ -29,6 +29,7 @@ from privet import (
     BudgetError,
     CapabilityError,
     Categorical,
+    HistogramTreeClassifier,
     Ledger,
     MemoryCurator,
     Numeric,
@@ -42,6 +43,8 @@ from privet.algorithms.registry import MODELS, model_class
 from privet.curators.base import Curator
 from privet.curators.desk import capabilities_of
 from privet.curators.federated import FederatedRoom
+from privet.privacy.amounts import exact
+from privet.questions.tally import Tally
 from privet.tree.tree import Tree, TreeNode
 
 SCHEMA = Schema(
@@ -267,6 +270,23 @@ def test_a_receipt_is_void_if_exact_values_were_read():
     assert receipt.epsilon == receipt.spent == math.inf
     assert receipt.void == ("exact values were read",)
     assert receipt.verify()
+
+
+@pytest.mark.parametrize("second", [False, True])
+def test_with_a_delta_a_receipt_states_the_same_whatever_was_opened(second):
+    """Whether the second half is opened may follow from an answer: then an epsilon of what was opened does not hold."""
+
+    class Adaptive(HistogramTreeClassifier):
+        def _grow(self, curtain, start, budget):
+            rho = curtain.rho_within(budget, exact(self.delta))
+            (counts,) = curtain.tally({curtain.root(rho / 2, "rho"): Tally()}, rho / 2).values()
+            if second:
+                curtain.tally({curtain.root(rho / 2, "rho"): Tally()}, rho / 2)
+            return Tree(curtain.schema, (TreeNode(label=int(counts.argmax()), scope="/fit1:0"),))
+
+    model = Adaptive(SCHEMA, epsilon=1, delta=1e-6).fit(X, Y)
+    assert model.verify()
+    assert Fraction(99, 100) < model.privacy_.epsilon <= 1
 
 
 def test_a_model_holds_no_curator():

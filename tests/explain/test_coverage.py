@@ -2,6 +2,7 @@
 
 import json
 import math
+import tracemalloc
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
@@ -278,3 +279,25 @@ def test_a_file_whose_model_does_not_fit_its_receipt_is_not_loaded(tmp_path):
     (tmp_path / "model.json").write_text(json.dumps(plain))
     with pytest.raises(ReceiptError, match="another model"):
         privet.load(tmp_path / "model.json")
+
+
+def test_a_strangers_scope_takes_no_more_room_than_its_letters():
+    """All scopes above this one, written out, are a hundred megabytes; above one in a file of a megabyte, too many."""
+    model = fitted("PrivateTreeClassifier")
+    label = next(event for event in model.privacy_.events if "label" in event.question)
+    deep = replace(label, scope="/fit0:0" + "/split0:0" * 5_000)
+    tracemalloc.start()
+    try:
+        check(model.tree_, replace(model.privacy_, events=(*model.privacy_.events, deep)))
+        assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("part", ["1" + "0" * 5_000, "00"])
+def test_a_strangers_part_is_a_number_of_ours(part):
+    model = fitted("PrivateTreeClassifier")
+    nodes = list(model.tree_.nodes)
+    nodes[1] = replace(nodes[1], scope=f"/fit0:0/split0:{part}")
+    with pytest.raises(ReceiptError, match="not its part"):
+        check(Tree(CLASSES, tuple(nodes)), model.privacy_)

@@ -59,6 +59,7 @@ def test_an_exact_amount_is_the_same_float_again(x):
 
 def test_amounts_are_shown_with_the_digits_that_matter():
     assert [show(F(1, 3)), show(F(2)), show(math.inf)] == ["0.3333333333", "2", "infinity"]
+    assert show(F(10) ** 400) == "more than 1e308"
 
 
 class Shifty(Fraction):

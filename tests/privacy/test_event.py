@@ -44,7 +44,10 @@ def test_an_answer_without_noise_is_all_there_is_to_say():
     assert add_up([at("", F(1)), peek]) == math.inf
 
 
-@pytest.mark.parametrize("scope", ["split0:0", "/split", "/split0", "/Split0:0", "/split00:0", "/split0:0/", "//"])
+@pytest.mark.parametrize(
+    "scope",
+    ["split0:0", "/split", "/split0", "/Split0:0", "/split00:0", "/split0:0/", "//", "/sample0:1" + "0" * 5_000],
+)
 def test_a_scope_that_is_no_path_is_refused(scope):
     for summed in (add_up, worst_path):
         with pytest.raises(ReceiptError, match="path"):

@@ -147,6 +147,12 @@ def test_candidates_that_are_wrong_are_refused(change):
         words.candidates_of({**said, **change}, {"name": public_splits(GRID)}, 2)
 
 
+@pytest.mark.parametrize("array", ["\u00e9", "\ud800", "A", "AA=A", "-_-_"])
+def test_an_array_that_is_not_in_base_64_is_refused(array):
+    with pytest.raises(LeakError, match="base 64"):
+        words.splits_of({**words.splits_words(public_splits(GRID)), "log_prior": array}, GRID)
+
+
 def test_only_a_verb_of_the_list_is_done_and_with_its_fields_alone():
     verbs = {"add": lambda one, other=1: one + other}
     assert words.obeyed(verbs, *words.verb_of({"do": "add", "one": 2})) == 3

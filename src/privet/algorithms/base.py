@@ -210,7 +210,9 @@ class PrivateEstimator(BaseEstimator):
         events = tuple(event.in_rho() if f"{event.scope}/".startswith(pure) else event for event in events)
         delta = checked_delta(self.delta or 0)
         # The root in epsilon that every fit begins with reserves nothing if the algorithm opens others in its place.
-        reserved = reserved_rho(scope for scope in roots if scope.currency == "rho" or scope.spent)
+        opened = reserved_rho(scope for scope in roots if scope.currency == "rho" or scope.spent)
+        # Which roots were opened may follow from answers. What was set aside when the fit began does not.
+        reserved = max(opened, curator.rho_within(budget, delta))
         return Receipt(
             claimed=budget,
             spent=converted(reserved, delta, events),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -78,21 +79,18 @@ class _Paid:
 
     def __init__(self, events: tuple[Event, ...]) -> None:
         self._at: dict[str, Counter[str]] = {}
-        self._labelled_below: set[str] = set()
         for event in events:
-            pays_for = _pays_for(event)
-            self._at.setdefault(event.scope, Counter()).update(pays_for)
-            scope = event.scope if LABEL in pays_for else ""
-            while scope and scope not in self._labelled_below:
-                self._labelled_below.add(scope)
-                scope = scope.rpartition("/")[0]
+            self._at.setdefault(event.scope, Counter()).update(_pays_for(event))
+        # A slash behind each scope: then those at and below it are next to each other.
+        self._labelled = sorted(f"{scope}/" for scope, paid in self._at.items() if paid[LABEL])
 
     def times(self, what: str, scope: str) -> int:
         return self._at.get(scope, Counter())[what]
 
     def label(self, scope: str) -> bool:
         """Whether a label was chosen at this scope or below it: leaves that say the same are one."""
-        return scope in self._labelled_below
+        place = bisect_left(self._labelled, f"{scope}/")
+        return bool(scope) and place < len(self._labelled) and self._labelled[place].startswith(f"{scope}/")
 
 
 def _pays_for(event: Event) -> set[str]:
@@ -138,7 +136,7 @@ def _check_children(node: TreeNode, children: list[TreeNode], paid: _Paid) -> No
                 raise ReceiptError(f"The split at {node.scope} was not chosen with labels for its children.")
             continue
         steps = _STEPS.fullmatch(child.scope.removeprefix(node.scope)) if child.scope.startswith(node.scope) else None
-        if steps is None or int(steps[2]) != part:
+        if steps is None or steps[2] != str(part):
             raise ReceiptError(f"A child of the node at {node.scope or 'no scope'} is not its part number {part}.")
         groups.add(steps[1])
     if len(groups) > 1:

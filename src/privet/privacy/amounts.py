@@ -73,4 +73,7 @@ def show(amount: Amount) -> str:
     >>> show(Fraction(1, 10)), show(math.inf)
     ('0.1', 'infinity')
     """
-    return "infinity" if amount == math.inf else f"{float(amount):.10g}"
+    try:
+        return "infinity" if amount == math.inf else f"{float(amount):.10g}"
+    except OverflowError:
+        return "more than 1e308"

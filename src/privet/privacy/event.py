@@ -23,7 +23,7 @@ SELECTIONS = ("permute_and_flip", "exponential", "report_noisy_max")
 PARALLEL = ("split", "parts")
 # The records of ``sample3:10`` are each there with chance 1/10, independently: what is spent on them counts for less.
 SAMPLE = "sample"
-_STEP = re.compile(r"[a-z]+(?:0|[1-9][0-9]*):(?:0|[1-9][0-9]*)")
+_STEP = re.compile(r"[a-z]+(?:0|[1-9][0-9]{0,17}):(?:0|[1-9][0-9]{0,17})")
 
 # Sums of fractions stay fast, and printable, as long as their common denominator has fewer bits.
 _DENOMINATOR_BITS = 14_000

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
-from binascii import Error as NotBase64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from hashlib import sha256
@@ -257,5 +256,5 @@ def _flags(words: Words, n: int) -> np.ndarray:
 def _raw(words: Words) -> bytes:
     try:
         return b64decode(text(words, "An array"), validate=True)
-    except (NotBase64, UnicodeEncodeError):
-        raise LeakError("An array is not in base 64.") from None
+    except ValueError as error:  # not of its letters, not of its lengths, or not ASCII
+        raise error if isinstance(error, LeakError) else LeakError("An array is not in base 64.") from None

@@ -92,6 +92,12 @@ def test_a_used_attribute_is_not_asked_about_again(kind):
 
 
 @pytest.mark.parametrize("kind", BOTH)
+def test_no_time_is_spent_on_levels_that_have_no_node(kind):
+    """A server would be busy for hours with a few words of a trainer."""
+    assert kind(SCHEMA, epsilon=1, max_depth=10**12).fit(X, Y).tree_.depth == 0
+
+
+@pytest.mark.parametrize("kind", BOTH)
 def test_leaves_have_counts_and_real_probabilities(kind):
     model = kind(SCHEMA, epsilon=1000, max_depth=1).fit(X, Y)
     assert all(model.tree_.nodes[leaf].counts is not None for leaf in model.tree_.leaves)

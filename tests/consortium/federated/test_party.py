@@ -240,6 +240,36 @@ def test_nonsense_is_refused_and_does_no_harm(message):
     assert "refused" in unpack(party.handle(message))[0]
 
 
+class Twisted(InProcess):
+    """A coordinator that first sends each party a question that is twisted, and notes what it says to that."""
+
+    def __init__(self, parties, twist):
+        super().__init__(parties)
+        self.twist, self.said = twist, []
+
+    def ask(self, messages):
+        for name, message in messages.items():
+            words, numbers = unpack(message)
+            if words["do"] == "ask":
+                self.twist(words)
+                self.said.append(unpack(self._parties[name].handle(pack(words, numbers)))[0])
+        return super().ask(messages)
+
+
+@pytest.mark.parametrize(
+    ("twist", "reason"),
+    [
+        (lambda words: words["keys"].popitem(), "not those of the parties"),
+        (lambda words: words["question"].update(budgets=["9" * 600]), "would cost more than 1e308"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused_in_words(twist, reason):
+    channel = Twisted(in_process(tables(3), SCHEMA, limit=Fraction(1))._parties.values(), twist)
+    fit(channel, HALF)
+    assert len(channel.said) == 3
+    assert all(reason in said["refused"] for said in channel.said)
+
+
 def test_every_question_is_logged_with_its_price():
     logs = []
     fit(in_process(tables(3), SCHEMA, limit=Fraction(1), log=logs.append), HALF)

@@ -61,6 +61,8 @@ class ID3Classifier(PrivateClassifier):
             ]
             frontier.without(ready).count(query)
             frontier = frontier.split(self._choose(frontier.only(ready), query) if ready else {})
+            if not ready:  # all are leaves, however many levels there might be
+                break
         return frontier.finish()[0]
 
 

@@ -28,6 +28,7 @@ from privet.consortium.federated.terms import Terms, history_after, join_stateme
 from privet.consortium.federated.wire import hex_bytes, names, nonsense, pack, texts, unpack, word
 from privet.curators.owners.party_records import SUMS, PartyRecords
 from privet.errors import FederatedError
+from privet.privacy.amounts import show
 from privet.privacy.ledger import Ledger
 
 
@@ -142,8 +143,8 @@ class Member:
         """A question that was answered, and its price, for the party's log."""
         asked = question["asked"]["asked"] if isinstance(question["asked"], dict) else question["asked"]
         currency = self.records.currency(asked)
-        budgets = sorted({float(Fraction(amount)) for amount in question["budgets"]})
-        return f"{question['do']} of {len(asked)} node(s) for {currency} {', '.join(f'{each:.4g}' for each in budgets)}"
+        budgets = sorted({Fraction(amount) for amount in question["budgets"]})
+        return f"{question['do']} of {len(asked)} node(s) for {currency} {', '.join(map(show, budgets))}"
 
     def _masked(self, numbers: Any, context: bytes, roster: Sequence[str]) -> tuple[bytes, dict[str, Any]]:
         """The reply, and what to note of it: where parties may drop out, a share of each seed goes along to each."""

@@ -182,6 +182,8 @@ class Party:
     def _remember(self, terms: Terms, keys: dict[str, list[Any]]) -> None:
         """Raise if another party has met this one in a run that is not known, or not known to be closed, here."""
         known = self._all()
+        if sorted(keys) != list(terms.parties):
+            raise FederatedError("The keys are not those of the parties.")
         for other in terms.parties:
             for run, closed, met in keys[other][2]:
                 if self.name not in met or other == self.name:
