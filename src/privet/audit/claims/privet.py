@@ -131,5 +131,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def sound_estimators(epsilon: float) -> dict[str, Any]:
     """Every estimator of the project that promises ``epsilon``, by the name that ``privet audit`` knows."""
-    registered: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in MODELS}  # sound as they come
-    return {name: model(kind, epsilon=epsilon, **params) for name, (kind, params) in (registered | VARIANTS).items()}
+    as_they_come: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in MODELS}  # these are sound
+    asked = as_they_come | {name: made for name, made in VARIANTS.items() if made[0] in MODELS}
+    return {name: model(kind, epsilon=epsilon, **params) for name, (kind, params) in asked.items()}
