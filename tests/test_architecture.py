@@ -31,14 +31,9 @@ FOREIGN = {
 """Private attributes of other people's packages, and why there is no way around them."""
 
 KNOWN: dict[str, set[str]] = {
-    "direction": {
-        "audit.membership > datasets",
-    },
+    "direction": set(),
     "cycles": set(),
     "class names": {
-        "Cells",
-        "Event",
-        "Mixed",
         "Score",
     },
     "long files": {
