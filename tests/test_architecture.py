@@ -31,26 +31,16 @@ FOREIGN = {
 """Private attributes of other people's packages, and why there is no way around them."""
 
 KNOWN: dict[str, set[str]] = {
-    "direction": {
-        "audit.membership > datasets",
-    },
+    "direction": set(),
     "cycles": set(),
     "class names": {
-        "Cells",
-        "Event",
-        "Forest",
-        "Mixed",
         "Score",
-        "Tree",
     },
     "long files": {
         "curators.desk",
     },
     "private attributes": set(),
     "untested files": {
-        "algorithms.forest",
-        "audit.claims.diffprivlib_worker",
-        "audit.claims.watched",
         "privacy.processes",
         "tree.hidden_shape",
     },

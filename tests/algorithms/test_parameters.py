@@ -1,12 +1,49 @@
 """Parameters that make no sense are refused with a message that names them; public draws have their own seed."""
 
 import math
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
 
 from privet import PrivetError
-from privet.algorithms.parameters import check_choice, check_hint, check_whole, is_number, public_generator
+from privet.algorithms.parameters import (
+    check_choice,
+    check_hint,
+    check_parameters,
+    check_whole,
+    choice,
+    fraction,
+    hint,
+    is_number,
+    public_generator,
+    whole,
+)
+
+
+@dataclass
+class Parameters:
+    depth: int = whole(4, 1, 5)
+    seed: int | None = whole(None, 0)
+    leaves: str = choice("labels", "counts")
+    share: float = fraction(0.5)
+    n_records: int | None = hint()
+    anything: object = None
+
+
+def test_parameters_pass_as_they_come_and_keep_their_defaults():
+    check_parameters(Parameters())
+    check_parameters(Parameters(depth=5, seed=0, leaves="counts", share=0.9, n_records=10**6, anything=[]))
+    assert [own.default for own in fields(Parameters)] == [4, None, "labels", 0.5, None, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("depth", 6), ("depth", None), ("seed", -1), ("leaves", None), ("share", 1.0), ("share", True), ("n_records", -1)],
+)
+def test_a_parameter_that_may_not_have_its_value_is_refused_by_name(name, value):
+    with pytest.raises(PrivetError, match=name):
+        check_parameters(Parameters(**{name: value}))
 
 
 @pytest.mark.parametrize("value", [1, 5, np.int64(3)])
@@ -31,7 +68,7 @@ def test_a_choice_is_one_of_the_words_and_nothing_that_only_equals_one():
 @pytest.mark.parametrize("hint", [-1, math.nan, math.inf, "many", True])
 def test_a_hint_that_no_float_holds_is_refused(hint):
     with pytest.raises(PrivetError, match="n_records"):
-        check_hint(hint)
+        check_hint("n_records", hint)
 
 
 def test_truth_values_are_no_numbers():

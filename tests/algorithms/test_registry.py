@@ -1,5 +1,7 @@
 """Every estimator by name: found, made with checked parameters, or refused with what to do."""
 
+import re
+
 import pytest
 from sklearn.base import is_classifier, is_regressor
 
@@ -76,3 +78,15 @@ def test_every_estimator_that_can_be_imported_by_name_is_registered():
         if isinstance(kind := getattr(module, name), type) and issubclass(kind, PrivateEstimator)
     }
     assert exported == set(MODELS)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_help_explains_every_parameter(name):
+    """In the docstring of the class, or in one that its list of parameters refers to."""
+    texts, waiting = "", [name]
+    while waiting:
+        _, _, listed = (model_class(waiting.pop()).__doc__ or "").partition("    Parameters\n")
+        texts += listed
+        waiting += re.findall(r"As for ``(\w+)``", listed)
+    for parameter in parameters(model_class(name)):
+        assert re.search(rf"^    (\w+, )*{parameter}(, \w+)*( :.*)?$", texts, re.MULTILINE), parameter

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privet.audit import bound_of_samples
-from privet.audit.event import Intervals, Mixed, Regions, Seen, cells_of
+from privet.audit.event import Intervals, MixedCells, Regions, Seen, cells_of
 from privet.errors import PrivetError
 
 RNG = np.random.default_rng()
@@ -17,7 +17,7 @@ def seen(values):
 
 def test_text_among_numbers_is_a_cell_of_its_own():
     cells = cells_of(seen([*map(float, range(400)), "none"]), seen([]))
-    assert isinstance(cells, Mixed)
+    assert isinstance(cells, MixedCells)
     codes = cells.code([3.0, "none", "never seen", 1e9])
     assert codes[1] == cells.n - 1
     assert codes[2] == -1
@@ -59,5 +59,5 @@ def test_outputs_without_a_hash_are_refused_wherever_they_come():
 
 
 def test_arrays_of_numbers_are_put_into_intervals_and_regions():
-    assert isinstance(cells_of(*(Seen.of(RNG.normal(size=500)) for _ in "ab")), Intervals)
-    assert isinstance(cells_of(*(Seen.of(RNG.normal(size=(500, 2))) for _ in "ab")), Regions)
+    assert isinstance(cells_of(*(Seen.of(RNG.normal(size=500)) for _ in "ab")).inside, Intervals)
+    assert isinstance(cells_of(*(Seen.of(RNG.normal(size=(500, 2))) for _ in "ab")).inside, Regions)

@@ -6,6 +6,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from privet import PrivateTreeClassifier
 from privet.audit import advantage_allowed, attack_membership
+from privet.datasets import load_adult
 from privet.errors import PrivetError
 
 SURE = 1 - 1e-7  # in each test: all of them together are wrong in fewer than one of a million
@@ -19,7 +20,8 @@ def test_epsilon_allows_what_the_formula_says():
 @pytest.mark.parametrize("leaves", ["labels", "counts"])
 def test_our_tree_gives_no_more_than_epsilon_allows_on_adult(leaves):
     model = PrivateTreeClassifier(epsilon=0.5, leaves=leaves)
-    found = attack_membership(model, records=200, targets=10, runs=60, confidence=SURE, n_jobs=1)
+    X, y, schema = load_adult()
+    found = attack_membership(model, X, y, schema=schema, records=200, targets=10, runs=60, confidence=SURE, n_jobs=1)
     assert not found.violated
     assert found.low <= found.advantage <= found.high
     assert found.allowed == pytest.approx(np.tanh(0.25))
@@ -37,7 +39,9 @@ def test_a_tree_without_noise_gives_its_records_away():
 @pytest.mark.slow
 def test_our_tree_gives_no_more_than_epsilon_allows_on_much_of_adult():
     model = PrivateTreeClassifier(epsilon=1.0, leaves="counts")
-    assert not attack_membership(model, records=2000, targets=50, runs=5000, confidence=SURE).violated
+    X, y, schema = load_adult()
+    found = attack_membership(model, X, y, schema=schema, records=2000, targets=50, runs=5000, confidence=SURE)
+    assert not found.violated
 
 
 @pytest.mark.parametrize(("kwargs", "words"), [({"runs": 4}, "too few"), ({"targets": 200}, "fewer than records")])
@@ -49,11 +53,11 @@ def test_wrong_use_is_explained(kwargs, words):
 
 @pytest.mark.parametrize(
     ("kwargs", "words"),
-    [({"epsilon": -1.0}, "promised"), ({"confidence": 2.0}, "confidence"), ({"runs": -1}, "runs must"), ({}, "labels")],
+    [({"epsilon": -1.0}, "promised"), ({"confidence": 2.0}, "confidence"), ({"runs": -1}, "runs must")],
 )
 def test_numbers_that_make_no_sense_are_refused(kwargs, words):
     with pytest.raises(PrivetError, match=words):
-        attack_membership(DecisionTreeClassifier(), np.zeros((50, 1)), np.zeros(50) if kwargs else None, **kwargs)
+        attack_membership(DecisionTreeClassifier(), np.zeros((50, 1)), np.zeros(50), **kwargs)
     with pytest.raises(PrivetError, match="epsilon"):
         advantage_allowed(-1.0)
 

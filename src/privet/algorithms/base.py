@@ -8,13 +8,15 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from privet.algorithms.parameters import check_choice, check_parameters
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
 from privet.errors import BudgetError, PrivetError, SchemaError
@@ -40,32 +42,42 @@ if TYPE_CHECKING:
 VARIANTS = ("sound", "published")
 
 
+@dataclass(eq=False, repr=False)
 class PrivateEstimator(BaseEstimator):
-    """Base of all estimators: parameters ``schema``, ``epsilon`` and ``random_state``; of a paper's, ``variant``.
+    """Base of all estimators. A subclass is a dataclass of its own parameters, all of them given by name.
 
-    ``variant="sound"`` spends at most ``epsilon``. ``variant="published"`` is the printed algorithm, which may spend
-    more than its paper says: there ``epsilon`` is the claim, and the receipt has what it really cost and, in
-    ``_shortfall``'s words, why.
+    ``variant="sound"``, of a paper's, spends at most ``epsilon``. ``variant="published"`` is the printed algorithm,
+    which may spend more than its paper says: there ``epsilon`` is the claim, and the receipt has what it really cost
+    and, in ``_shortfall``'s words, why.
     """
 
-    schema: Schema | str | None
-    epsilon: float
-    random_state: Any
-    variant: str = "sound"
-    delta: float | None = None  # of those that can spend with one
-    _task: Task
-    _shortfall: str = ""
-    _poor_score = False  # whether it promises nothing on small data: random splits, or many questions
+    schema: Schema | str | None = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    random_state: Any = None
+
+    variant = "sound"
+    _task: ClassVar[Task]
+    _shortfall = ""
     _draws_rules = False  # whether rules are drawn without asking anything
-    _released: str = "tree_"  # the attribute that holds what was grown: "tree_" or "forest_"
-    _fitted_names: tuple[str, ...] | None  # the columns of the data frame that a schema was inferred from
+    _released = "tree_"  # the attribute that holds what was grown: "tree_" or "forest_"
+
+    @property
+    def delta(self) -> float | None:
+        """Of those that can spend with one."""
+        return None
+
+    @property
+    def _poor_score(self) -> bool:
+        """Whether it promises nothing on small data: random splits, or many questions."""
+        return False
 
     @abstractmethod
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Any:
         """Ask private questions about ``start``, spending at most ``budget``; return a Tree or Forest."""
 
     def _check_params(self) -> None:
-        """Raise for parameters that make no sense, before any record is read."""
+        """Raise for parameters that make no sense together; each by itself was checked before."""
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         """What this asks of a curator that can do all of ``able`` (``Curator.capabilities``)."""
@@ -106,8 +118,8 @@ class PrivateEstimator(BaseEstimator):
     def _budget(self) -> Fraction:
         """The budget, exact, once the parameters make sense."""
         budget = exact(self.epsilon)
-        if self.variant not in VARIANTS:
-            raise PrivetError(f"variant must be one of {', '.join(map(repr, VARIANTS))}; got {self.variant!r}.")
+        check_choice("variant", self.variant, VARIANTS)
+        check_parameters(self)
         self._check_params()
         return budget
 

@@ -8,15 +8,14 @@ All nodes of all trees of a level are asked about at once.
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from privet.algorithms.forest import ForestClassifier, ForestRegressor, PrivateForest, deepest
-from privet.algorithms.parameters import check_choice, check_hint, check_whole, public_generator
+from privet.algorithms.parameters import check_whole, choice, hint, public_generator, whole
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
 from privet.privacy.amounts import exact
@@ -47,40 +46,28 @@ class LevelShares:
     attribute: Fraction
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class DiPriMe(PrivateForest):
     """What the two forests share; see them for the parameters."""
 
     _poor_score = True  # random attributes promise nothing on small data
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    n_trees: int = 10
+    n_trees: int = whole(10)
     max_depth: int | None = None
-    occupancy: int = 25
-    attribute: str = "random"
-    n_candidates: int = 5
+    occupancy: int = whole(25)
+    attribute: str = choice("random", "exp", "flip")
+    n_candidates: int = whole(5)
     rho: float = 0.5
-    partition: bool = True
-    n_records: int | None = None
+    partition: bool = choice(True, False)
+    n_records: int | None = hint()
     variant: str = "sound"
-    structure: int | None = None
-    random_state: Any = None
+    structure: int | None = whole(None, 0)
 
     def _check_params(self) -> None:
-        check_whole("n_trees", self.n_trees, 1)
         if self.max_depth is not None:
             check_whole("max_depth", self.max_depth, 0, deepest(self.n_trees))
-        check_whole("occupancy", self.occupancy, 1)
-        check_choice("attribute", self.attribute, ("random", "exp", "flip"))
-        check_whole("n_candidates", self.n_candidates, 1)
-        check_hint(self.n_records)
         if not exact(self.rho, "rho") < 1:
             raise PrivetError(f"rho must be between 0 and 1, both excluded; got {self.rho!r}.")
-        check_choice("partition", self.partition, (True, False))
-        if self.structure is not None:
-            check_whole("structure", self.structure, 0)
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         printed, splits = self.variant == "published", self.max_depth != 0
@@ -201,8 +188,8 @@ class DiPriMeForestClassifier(DiPriMe, ForestClassifier):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
+    schema, random_state
+        As for ``PrivateTreeClassifier``.
     epsilon : float
         The privacy budget; of the published variant, the claim.
     n_trees : int
@@ -228,8 +215,6 @@ class DiPriMeForestClassifier(DiPriMe, ForestClassifier):
         Truly epsilon-DP, or as printed.
     structure : int, optional
         A public seed for the attributes that are drawn.
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
 
     Examples
     --------
@@ -267,7 +252,12 @@ class DiPriMeForestRegressor(DiPriMe, ForestRegressor):
     records: that reads exact values and costs infinity. Predictions may leave the target's range; an empty leaf
     predicts its middle.
 
-    Parameters are those of ``DiPriMeForestClassifier``; the schema has a target's range.
+    Parameters
+    ----------
+    schema : Schema
+        The public ranges and categories, and the target's range.
+    epsilon, n_trees, max_depth, occupancy, attribute, n_candidates, rho, partition, n_records, variant, structure
+        As for ``DiPriMeForestClassifier``.
 
     Examples
     --------

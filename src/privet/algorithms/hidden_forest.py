@@ -8,14 +8,14 @@ and the trees' costs, amplified, add up: by ln(1 + g (e^epsilon - 1)) for each, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
 from privet.algorithms.forest import ForestClassifier
-from privet.algorithms.hidden_tree import HiddenTreeClassifier
-from privet.algorithms.parameters import check_choice, check_whole
+from privet.algorithms.hidden_tree import HiddenParameters, HiddenTreeClassifier
+from privet.algorithms.parameters import choice, whole
 from privet.privacy.event import amplified
 from privet.questions.curtain import Curtain, Node
 from privet.schema import Schema
@@ -24,8 +24,8 @@ from privet.tree.hidden_forest import HiddenForest, trees_of
 from privet.tree.hidden_growth import HiddenGrowth, OpenGrowth
 
 
-@dataclass(eq=False, repr=False)
-class HiddenForestClassifier(ForestClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class HiddenForestClassifier(HiddenParameters, ForestClassifier):
     """A forest that can stay hidden: trees of ``HiddenTreeClassifier`` on disjoint parts of the records, which vote.
 
     Costs ``epsilon``, in the open and on secret shares. ``structure="chosen"`` is the paper's ID3 forest with private
@@ -34,23 +34,13 @@ class HiddenForestClassifier(ForestClassifier):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
-    epsilon : float
-        The privacy budget.
     n_trees : int
         How many trees, and so how many parts.
     sampling : "parts" or "poisson"
         Disjoint parts, or samples that each record is in with chance one over ``n_trees``. A tree on a sample has a
         larger budget than its share and records that other trees have too.
-    max_depth, branches, n_values, structure, labels
-        As in ``HiddenTreeClassifier``, of every tree.
-    n_records : int, optional
-        About how many records there are in all, as far as is publicly known.
-    variant : "sound" or "published"
-        ``"published"`` chooses structures exactly, as printed; its receipt says infinity.
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
+    schema, epsilon, max_depth, branches, n_values, structure, labels, n_records, variant, random_state
+        As for ``HiddenTreeClassifier``, of every tree; ``n_records`` are all records.
 
     Examples
     --------
@@ -61,41 +51,17 @@ class HiddenForestClassifier(ForestClassifier):
     (True, True, True)
     """
 
-    _shortfall = HiddenTreeClassifier._shortfall
-
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    n_trees: int = 5
-    sampling: str = "parts"
-    max_depth: int = 3
-    branches: str | None = None
-    n_values: int = 5
-    structure: str = "chosen"
-    labels: str = "permute_and_flip"
-    n_records: int | None = None
-    variant: str = "sound"
-    random_state: Any = None
-
-    def _check_params(self) -> None:
-        check_whole("n_trees", self.n_trees, 1, 1000)
-        check_choice("sampling", self.sampling, ("parts", "poisson"))
-        self._tree()._check_params()
+    n_trees: int = whole(5, most=1000)
+    sampling: str = choice("parts", "poisson")
 
     def _tree(self) -> HiddenTreeClassifier:
         """One of the trees, which sees its part of the records."""
-        each = None if self.n_records is None else int(self.n_records // max(1, self.n_trees))
-        params = {
-            name: value for name, value in self.get_params(deep=False).items() if name not in ("n_trees", "sampling")
-        }
-        return HiddenTreeClassifier(**{**params, "n_records": each})
+        params = {own.name: getattr(self, own.name) for own in fields(HiddenTreeClassifier)}
+        each = None if self.n_records is None else int(self.n_records // self.n_trees)
+        return HiddenTreeClassifier(**params | {"n_records": each})
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         return self._tree()._needs(able) | {"samples" if self.sampling == "poisson" else "parts"}
-
-    def branches_used(self) -> str:
-        """What ``branches`` is where it is not given."""
-        return self._tree().branches_used()
 
     def hidden_bits(self, joint: Any, schema: Schema, most: int) -> int:
         """As of one tree: any of them may hold all records."""

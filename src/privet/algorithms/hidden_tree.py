@@ -10,12 +10,12 @@ is the reference for tests, audits and benchmarks, and on secret shares (``curat
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privet.algorithms.base import PrivateClassifier
-from privet.algorithms.parameters import check_choice, check_hint, check_whole, public_generator
+from privet.algorithms.base import PrivateClassifier, PrivateEstimator
+from privet.algorithms.parameters import choice, hint, public_generator, whole
 from privet.errors import PrivetError
 from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import MOST_CHILDREN
@@ -31,8 +31,34 @@ LABELS = {"permute_and_flip": 1, "report_noisy_max": 1, "exponential": 2}
 """How leaves may be labelled, and by what a published budget is divided: exp(epsilon q / 2) costs half of it."""
 
 
-@dataclass(eq=False, repr=False)
-class HiddenTreeClassifier(PrivateClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class HiddenParameters(PrivateEstimator):
+    """What one hidden tree and a forest of them are told alike; ``HiddenTreeClassifier`` explains it."""
+
+    _shortfall = (
+        "the structure was chosen exactly: predictions show it, so that one record can change them without bound"
+    )
+
+    max_depth: int = whole(3)
+    branches: str | None = choice(None, *BRANCHES)
+    n_values: int = whole(5, 2, MOST_CHILDREN - 1)
+    structure: str = choice("chosen", "random")
+    labels: str = choice(*LABELS)
+    n_records: int | None = hint()
+    variant: str = "sound"
+
+    def _check_params(self) -> None:
+        if self.variant == "published" and self.structure == "random":
+            raise PrivetError("A random structure is private as it is: there is no published variant of it.")
+
+    def branches_used(self) -> str:
+        """What ``branches`` is where it is not given."""
+        if self.branches is not None:
+            return self.branches
+        return "thresholds" if self.variant == "sound" and self.structure == "chosen" else "values"
+
+
+class HiddenTreeClassifier(HiddenParameters, PrivateClassifier):
     """A tree that can stay hidden: every node looks alike from outside, and all choices can be made on secret shares.
 
     ``fit`` grows it in the open, on one machine, by exactly the law of the hidden one. ``fit_curator`` with a
@@ -43,10 +69,8 @@ class HiddenTreeClassifier(PrivateClassifier):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
-    epsilon : float
-        The privacy budget.
+    schema, epsilon, random_state
+        As for ``PrivateTreeClassifier``.
     max_depth : int
         The largest depth; all leaves have the same, which is less if ``n_records`` are too few for it.
     branches : "thresholds" or "values", optional
@@ -66,8 +90,6 @@ class HiddenTreeClassifier(PrivateClassifier):
     variant : "sound" or "published"
         ``"published"`` is ODP+FMPC-ID3 as printed: an exact structure and noise at the leaves; its receipt says
         infinity.
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
 
     Examples
     --------
@@ -78,33 +100,7 @@ class HiddenTreeClassifier(PrivateClassifier):
     (True, True, True)
     """
 
-    _shortfall = (
-        "the structure was chosen exactly: predictions show it, so that one record can change them without bound"
-    )
     _complete = False  # ask about every node, as on secret shares: for tests that compare both
-
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    max_depth: int = 3
-    branches: str | None = None
-    n_values: int = 5
-    structure: str = "chosen"
-    labels: str = "permute_and_flip"
-    n_records: int | None = None
-    variant: str = "sound"
-    random_state: Any = None
-
-    def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth, 1)
-        if self.branches is not None:
-            check_choice("branches", self.branches, BRANCHES)
-        check_whole("n_values", self.n_values, 2, MOST_CHILDREN - 1)
-        check_choice("structure", self.structure, ("chosen", "random"))
-        check_choice("labels", self.labels, tuple(LABELS))
-        check_hint(self.n_records)
-        if self.variant == "published" and self.structure == "random":
-            raise PrivetError("A random structure is private as it is: there is no published variant of it.")
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         if "hidden" in able:
@@ -114,12 +110,6 @@ class HiddenTreeClassifier(PrivateClassifier):
     def shape(self, schema: Schema) -> Shape:
         """All that is public about the trees that this grows."""
         return shape_of(schema, self.branches_used(), self.n_values)
-
-    def branches_used(self) -> str:
-        """What ``branches`` is where it is not given."""
-        if self.branches is not None:
-            return self.branches
-        return "thresholds" if self.variant == "sound" and self.structure == "chosen" else "values"
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
         shape = self.shape(curtain.schema)

@@ -10,14 +10,14 @@ split so far is left out, and what it would have cost is handed down to the chil
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor
-from privet.algorithms.parameters import check_choice, check_whole, is_number
+from privet.algorithms.parameters import choice, fraction, is_number, whole
 from privet.errors import PrivetError
 from privet.privacy.amounts import exact
 from privet.privacy.fixed_point import ONE, TARGET_ONE
@@ -25,7 +25,6 @@ from privet.privacy.zcdp import ratio_for
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import even_grid
 from privet.questions.tally import Tally
-from privet.schema import Schema
 from privet.tree.frontier import Frontier
 from privet.tree.histogram_search import LevelSearch
 from privet.tree.noisy_histograms import Histograms, feature_histograms, one_hot_histograms
@@ -41,7 +40,7 @@ CLAIMED_BOUND = Fraction(5, 4)
 """What the report says one record can change of a bound; it is 1 (``least_impurity_sensitivity``)."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class _HistogramTree(PrivateEstimator):
     """What classifier and regressor share: how a tree grows on sums alone."""
 
@@ -51,26 +50,16 @@ class _HistogramTree(PrivateEstimator):
         "the report divides it by the number of features only for histograms."
     )
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
     delta: float | None = None
-    max_depth: int = 5
-    n_bins: int = 10
+    max_depth: int = whole(5, most=MOST_DEPTH)
+    n_bins: int = whole(10, 2, MOST_BINS)
     min_samples: float = 10
-    leaf_share: float = 0.5
-    save_budget: bool = False
-    bounds_share: float = 0.25
+    leaf_share: float = fraction(0.5)
+    save_budget: bool = choice(False, True)
+    bounds_share: float = fraction(0.25)
     variant: str = "sound"
-    random_state: Any = None
 
     def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
-        check_whole("n_bins", self.n_bins, 2, MOST_BINS)
-        check_choice("save_budget", self.save_budget, (True, False))
-        for name in ("leaf_share", "bounds_share"):
-            if not (is_number(getattr(self, name)) and 0 < getattr(self, name) < 1):
-                raise PrivetError(f"{name} must lie between 0 and 1; got {getattr(self, name)!r}.")
         if not (is_number(self.min_samples) and 0 <= self.min_samples < 1e300):
             raise PrivetError(f"min_samples must be a number of records, such as 10; got {self.min_samples!r}.")
         self._check_own_delta()
@@ -133,7 +122,7 @@ class _HistogramTree(PrivateEstimator):
         return {node: own + level_budget * levels[node] for node, own in leaves.with_saved(budget).items()}
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
     """A decision tree from private histograms, for owners who only ever add up (paper 002).
 
@@ -143,18 +132,16 @@ class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
     what that costs. The sound variant pays for bounds with a share for each feature and the true sensitivity, 1; counts
     a categorical feature in one histogram, which costs no more than one of its one-hot columns; lets the histograms of
     a node, which all hold the same records, agree on its class counts; leaves out splits that the rules above a node
-    leave nothing to part; gives leaves what their path has not spent; and asks for
-    histograms in batches, each twice as large as the one before, so that a level takes few rounds.
+    leave nothing to part; gives leaves what their path has not spent; and asks for histograms in batches, each twice as
+    large as the one before, so that a level takes few rounds.
 
     All it asks of a curator are sums, so it also learns from owners who mask theirs (``fit_curator``). On one machine
     ``PrivateTreeClassifier`` is more accurate.
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
-    epsilon : float
-        The privacy budget.
+    schema, epsilon, random_state
+        As for ``PrivateTreeClassifier``.
     delta : float, optional
         With it (epsilon, delta)-differential privacy, accounted by zCDP, with Gaussian noise or, between owners, shares
         of Skellam noise. A record is in the histograms of all p features; that costs geometric noise p times its
@@ -175,15 +162,7 @@ class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
         Noisy class counts, which are probabilities, or a label by the exponential mechanism, which needs a curator that
         can choose.
     variant : "sound" or "published"
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
-
-    Attributes
-    ----------
-    tree_ : Tree
-        The public tree.
-    privacy_ : Receipt
-        What it cost and why.
+        See above.
 
     Examples
     --------
@@ -196,12 +175,7 @@ class HistogramTreeClassifier(_HistogramTree, PrivateClassifier):
 
     _measure = "records"
 
-    _: KW_ONLY
-    leaves: str = "counts"
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("leaves", self.leaves, ("counts", "labels"))
+    leaves: str = choice("counts", "labels")
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         return super()._needs(able) | ({"choose"} if self.leaves == "labels" else set())
@@ -228,13 +202,6 @@ class HistogramTreeRegressor(_HistogramTree, PrivateRegressor):
         The public ranges and categories, and the target's range.
     epsilon, delta, max_depth, n_bins, min_samples, leaf_share, save_budget, bounds_share, variant, random_state
         As for ``HistogramTreeClassifier``.
-
-    Attributes
-    ----------
-    tree_ : Tree
-        The public tree.
-    privacy_ : Receipt
-        What it cost and why.
 
     Examples
     --------

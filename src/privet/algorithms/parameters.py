@@ -1,15 +1,53 @@
-"""Checks of parameters, before any record is read, and the generator that public structures are drawn from."""
+"""Parameters of estimators: fields that say what they may be, and the generator that public structures are drawn from.
+
+An estimator is a dataclass. ``check_parameters`` looks at its fields before any record is read; what depends on several
+of them is for the estimator's own ``_check_params``.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import field, fields
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from privet.errors import PrivetError
+
+
+def parameter(default: Any, check: Callable[[str, Any], None]) -> Any:
+    """A field whose value must pass ``check``; None always passes where it is the default."""
+    return field(default=default, metadata={"check": check})
+
+
+def whole(default: int | None, least: int = 1, most: float = math.inf) -> Any:
+    """A whole number from ``least`` to ``most``."""
+    return parameter(default, lambda name, value: check_whole(name, value, least, most))
+
+
+def choice(*choices: Any) -> Any:
+    """One of these; the first is the default."""
+    return parameter(choices[0], lambda name, value: check_choice(name, value, choices))
+
+
+def fraction(default: float) -> Any:
+    """A number between 0 and 1, both excluded."""
+    return parameter(default, _check_fraction)
+
+
+def hint() -> Any:
+    """About how many records there are, if that is public."""
+    return parameter(None, check_hint)
+
+
+def check_parameters(model: Any) -> None:
+    """Raise PrivetError for a field that may not have its value."""
+    for own in fields(model):
+        value = getattr(model, own.name)
+        if "check" in own.metadata and not (value is None and own.default is None):
+            own.metadata["check"](own.name, value)
 
 
 def check_whole(name: str, value: Any, least: int = 1, most: float = math.inf) -> None:
@@ -29,10 +67,15 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def check_hint(hint: Any) -> None:
-    """Raise unless ``n_records`` is left out or a number that a float holds."""
-    if hint is not None and not (is_number(hint) and 0 <= float(hint) <= 1e300):
-        raise PrivetError(f"n_records is about how many records there are, a number from 0 on; got {hint!r}.")
+def check_hint(name: str, value: Any) -> None:
+    """Raise unless a number of records is one that a float holds."""
+    if not (is_number(value) and 0 <= float(value) <= 1e300):
+        raise PrivetError(f"{name} is about how many records there are, a number from 0 on; got {value!r}.")
+
+
+def _check_fraction(name: str, value: Any) -> None:
+    if not (is_number(value) and 0 < value < 1):
+        raise PrivetError(f"{name} must lie between 0 and 1; got {value!r}.")
 
 
 def public_generator(structure: int | None, random_state: Any) -> np.random.Generator:

@@ -10,7 +10,7 @@ records (``privet.tree.rounds``); docs/forests.md has the comparison.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from privet.algorithms.forest import ForestClassifier
-from privet.algorithms.parameters import check_choice, check_hint, check_whole
+from privet.algorithms.parameters import choice, hint, whole
 from privet.algorithms.private_tree import grow_trees
 from privet.algorithms.size import Size, size_share
 from privet.errors import PrivetError
@@ -32,7 +32,6 @@ from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, public_grid
 from privet.questions.tally import Step, Tally
-from privet.schema import Schema
 from privet.tree.additive import Additive, Round
 from privet.tree.forest import Forest
 from privet.tree.planning import COUNT_SHARE, plan_levels
@@ -41,8 +40,6 @@ from privet.tree.public_splits import public_splits
 from privet.tree.rounds import CELLS, LARGEST_MOVE, RIDGE, partitions, pays_off, plan_rounds, signal
 from privet.tree.tree import Tree
 
-METHODS = ("auto", "boosting", "trees")
-
 PART_CELLS = 32
 """The most cells of a numeric feature where trees share the records: each has too few of them for finer cuts."""
 
@@ -50,7 +47,7 @@ MOST_COUNTS = 2**27
 """So many 64-bit counts, a gigabyte, are held at once: trees beyond that grow one batch after another."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateForestClassifier(ForestClassifier):
     """The best private ensemble that we know for a given budget, for two or more classes.
 
@@ -59,10 +56,8 @@ class PrivateForestClassifier(ForestClassifier):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
-    epsilon : float
-        The privacy budget.
+    schema, epsilon, n_records, random_state
+        As for ``PrivateTreeClassifier``.
     delta : float, optional
         The probability with which the promise of ``epsilon`` may fail: far below one over the number of records, such
         as 1e-6. Left out, it is 0. The receipt states it also where trees were grown, which do not use it: that they
@@ -74,13 +69,8 @@ class PrivateForestClassifier(ForestClassifier):
         How many trees ``"trees"`` grows, each on a disjoint part of the records; one is the most accurate.
     max_depth : int
         The largest depth of these trees.
-    n_records : int, optional
-        About how many records there are, if that is public. A planning hint, never compared with the data; without it
-        2% of the budget measures the number.
     progress : bool or callable, optional
         Whether to show how far a fit is; by default where stderr is a terminal. A function is given (share, note).
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
 
     Attributes
     ----------
@@ -100,22 +90,14 @@ class PrivateForestClassifier(ForestClassifier):
     (True, True, True)
     """
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
     delta: float | None = None
-    method: str = "auto"
-    n_trees: int = 1
-    max_depth: int = 4
-    n_records: int | None = None
+    method: str = choice("auto", "boosting", "trees")
+    n_trees: int = whole(1)
+    max_depth: int = whole(4)
+    n_records: int | None = hint()
     progress: Any = None
-    random_state: Any = None
 
     def _check_params(self) -> None:
-        check_choice("method", self.method, METHODS)
-        check_whole("n_trees", self.n_trees, 1)
-        check_whole("max_depth", self.max_depth, 1)
-        check_hint(self.n_records)
         if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
             raise PrivetError(f"progress must be True, False, None or a function; got {self.progress!r}.")
         if self.delta is not None:

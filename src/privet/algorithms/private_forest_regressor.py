@@ -8,15 +8,13 @@ targets are measured once, and all trees grow in one pass.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from privet.algorithms.forest import ForestRegressor
-from privet.algorithms.parameters import check_hint, check_whole
+from privet.algorithms.parameters import hint, whole
 from privet.algorithms.private_tree_regressor import grow_means
 from privet.questions.curtain import Curtain, Node
-from privet.schema import Schema
 from privet.tree.forest import Forest
 
 WORTH_A_TREE = 1_000_000
@@ -25,7 +23,7 @@ WORTH_A_TREE = 1_000_000
 MOST_TREES = 8
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateForestRegressor(ForestRegressor):
     """A differentially private regression forest: the mean of trees by joint selection on all records.
 
@@ -33,19 +31,12 @@ class PrivateForestRegressor(ForestRegressor):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges and categories, and the target's range. ``"infer"`` reads them off the data and voids the
-        receipt.
-    epsilon : float
-        The privacy budget.
+    schema, epsilon, n_records, random_state
+        As for ``PrivateTreeRegressor``.
     n_trees : int, optional
         How many trees; by default as many as n * epsilon supports, often one.
     max_depth : int
         The largest depth of a tree.
-    n_records : int, optional
-        About how many records there are, if that is public; else 2% of the budget measures the number.
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
 
     Attributes
     ----------
@@ -65,19 +56,9 @@ class PrivateForestRegressor(ForestRegressor):
     (True, True, True)
     """
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    n_trees: int | None = None
-    max_depth: int = 10
-    n_records: int | None = None
-    random_state: Any = None
-
-    def _check_params(self) -> None:
-        if self.n_trees is not None:
-            check_whole("n_trees", self.n_trees, 1)
-        check_whole("max_depth", self.max_depth, 1)
-        check_hint(self.n_records)
+    n_trees: int | None = whole(None)
+    max_depth: int = whole(10)
+    n_records: int | None = hint()
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         return {"tally", "choose", "target_quantiles", "focus"} | (set() if self.n_trees == 1 else {"copies"})

@@ -9,18 +9,15 @@ records (``privet.tree.planning``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from privet.algorithms.base import PrivateClassifier
-from privet.algorithms.parameters import check_hint, check_whole
+from privet.algorithms.parameters import choice, hint, whole
 from privet.algorithms.size import Size
-from privet.errors import PrivetError
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import public_grid
 from privet.questions.splits import Splits
-from privet.schema import Schema
 from privet.tree.frontier import Frontier
 from privet.tree.planning import COUNT_SHARE, Plan, plan_levels, stop_log_prior
 from privet.tree.proposals import needs_to_choose
@@ -28,7 +25,7 @@ from privet.tree.public_splits import public_splits
 from privet.tree.tree import Tree
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateTreeClassifier(PrivateClassifier):
     """A differentially private decision tree for two or more classes.
 
@@ -68,19 +65,9 @@ class PrivateTreeClassifier(PrivateClassifier):
     (True, True, True)
     """
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    max_depth: int = 4
-    leaves: str = "labels"
-    n_records: int | None = None
-    random_state: Any = None
-
-    def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth, 1)
-        check_hint(self.n_records)
-        if self.leaves not in ("labels", "counts"):
-            raise PrivetError(f"leaves must be 'labels' or 'counts'; got {self.leaves!r}.")
+    max_depth: int = whole(4)
+    leaves: str = choice("labels", "counts")
+    n_records: int | None = hint()
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         counted = self.leaves == "counts" or (self.n_records is None and self.max_depth != 1)

@@ -10,16 +10,14 @@ full range, from two sums that cost what one count costs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from privet.algorithms.base import PrivateRegressor
-from privet.algorithms.parameters import check_hint, check_whole
+from privet.algorithms.parameters import hint, whole
 from privet.algorithms.size import Size
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import public_grid
-from privet.schema import Schema
 from privet.tree.frontier import Frontier
 from privet.tree.planning import FOCUS_SHARE, plan_means
 from privet.tree.public_splits import public_splits
@@ -32,7 +30,7 @@ MUCH = 100_000
 """From this n * epsilon on only thin tails are cut off: noise matters less than what they tell."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateTreeRegressor(PrivateRegressor):
     """A differentially private regression tree.
 
@@ -44,22 +42,8 @@ class PrivateTreeRegressor(PrivateRegressor):
     schema : Schema
         The public ranges and categories, and the target's range. ``"infer"`` reads them off the data and voids the
         receipt.
-    epsilon : float
-        The privacy budget.
-    max_depth : int
-        The largest depth; the tree stays shallower where n * epsilon would not support more.
-    n_records : int, optional
-        About how many records there are, if that is public. A planning hint, never compared with the data; without it
-        2% of the budget measures the number.
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
-
-    Attributes
-    ----------
-    tree_ : Tree
-        The public tree.
-    privacy_ : Receipt
-        What it cost and why.
+    epsilon, max_depth, n_records, random_state
+        As for ``PrivateTreeClassifier``; so are the attributes of a fitted model.
 
     Examples
     --------
@@ -72,16 +56,8 @@ class PrivateTreeRegressor(PrivateRegressor):
     (True, True, True)
     """
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    max_depth: int = 10
-    n_records: int | None = None
-    random_state: Any = None
-
-    def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth, 1)
-        check_hint(self.n_records)
+    max_depth: int = whole(10)
+    n_records: int | None = hint()
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         return {"tally", "choose", "target_quantiles", "focus"}

@@ -10,7 +10,7 @@ more features there are, the more a joint choice (``PrivateTreeClassifier``) is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier
-from privet.algorithms.parameters import check_choice, check_hint, check_whole, is_number
+from privet.algorithms.parameters import choice, fraction, hint, is_number, whole
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
 from privet.privacy.amounts import exact
@@ -31,8 +31,6 @@ from privet.questions.tally import Tally
 from privet.schema import Numeric, Schema
 from privet.tree.frontier import Frontier
 from privet.tree.tree import Tree
-
-BINS = ("quantile", "uniform", "exact")
 
 MOST_BINS = 255
 """A bin's number is a byte, and missing values have a bin of their own."""
@@ -47,7 +45,7 @@ EXACT_CELLS = 2**11
 """How finely exact quantiles are read off, cells for each feature."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivaTreeClassifier(PrivateClassifier):
     """PrivaTree: a decision tree whose splits are found in noisy histograms of all features.
 
@@ -64,8 +62,8 @@ class PrivaTreeClassifier(PrivateClassifier):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
+    schema, random_state
+        As for ``PrivateTreeClassifier``.
     epsilon : float
         The privacy budget; of the published variant, the claim.
     max_depth : int
@@ -87,15 +85,6 @@ class PrivaTreeClassifier(PrivateClassifier):
     n_records : int, optional
         About how many records there are, if that is public, as the paper assumes. Never compared with the data; without
         it 2% of the budget measures the number (or, where the early stop looks at all records anyway, it is read).
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
-
-    Attributes
-    ----------
-    tree_ : Tree
-        The public tree.
-    privacy_ : Receipt
-        What it cost and why.
 
     Examples
     --------
@@ -114,28 +103,17 @@ class PrivaTreeClassifier(PrivateClassifier):
         "parallel. Stopping at pure nodes and exact quantiles, where they are on, tell exact data."
     )
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    max_depth: int = 4
-    n_bins: int = 10
-    bins: str = "quantile"
-    max_leaf_error: float = 0.01
+    max_depth: int = whole(4, most=MOST_DEPTH)
+    n_bins: int = whole(10, 2, MOST_BINS)
+    bins: str = choice("quantile", "uniform", "exact")
+    max_leaf_error: float = fraction(0.01)
     leaf_share: float | None = None
     quantile_share: float | None = None
-    early_stop: bool | None = None
+    early_stop: bool | None = choice(None, True, False)
     variant: str = "sound"
-    n_records: int | None = None
-    random_state: Any = None
+    n_records: int | None = hint()
 
     def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
-        check_whole("n_bins", self.n_bins, 2, MOST_BINS)
-        check_choice("bins", self.bins, BINS)
-        check_choice("early_stop", self.early_stop, (None, True, False))
-        if not (is_number(self.max_leaf_error) and 0 < self.max_leaf_error < 1):
-            raise PrivetError(f"max_leaf_error must be between 0 and 1; got {self.max_leaf_error!r}.")
-        check_hint(self.n_records)
         given = [share for share in (self.leaf_share, self.quantile_share) if share is not None]
         # Exactly, as the shares are taken later: 0.7 and 0.3 are below 1 together only as floats.
         if not (all(is_number(share) and 0 < share < 1 for share in given) and self._given_in_all() < 1):

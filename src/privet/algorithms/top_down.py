@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
 from privet.algorithms.base import PrivateClassifier
 from privet.algorithms.distributed_split import LocalRNM, NoisyCounts, PrintedLocalRNM, PrintedNoisyCounts
-from privet.algorithms.parameters import check_choice, check_hint, check_whole, is_number
+from privet.algorithms.parameters import choice, fraction, hint, is_number, whole
 from privet.algorithms.private_split import MECHANISMS, BudgetedSplit, PublishedSplit, SoundSplit, shares
 from privet.curators.desk import Desk
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.receipt import Receipt
 from privet.questions.curtain import Curtain, Node
-from privet.schema import Schema
 from privet.tree.best_first import grow_best_first
 from privet.tree.criteria import CRITERIA
 from privet.tree.frontier import Frontier
@@ -52,7 +51,7 @@ SHORTFALLS = {
 MOST_NODES = 10**5
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class TopDownClassifier(PrivateClassifier):
     """DP-TopDown: best-first greedy growth over a public splitting class.
 
@@ -71,8 +70,8 @@ class TopDownClassifier(PrivateClassifier):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
+    schema, random_state
+        As for ``PrivateTreeClassifier``.
     epsilon : float
         The privacy budget (the paper's alpha).
     delta : float, optional
@@ -106,15 +105,7 @@ class TopDownClassifier(PrivateClassifier):
         About how many records there are, if that is public. Never compared with the data; without it 2% of the budget
         measures the number. It sets which weight is too small, and caps for entropy and root-Gini.
     variant : "sound" or "published"
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
-
-    Attributes
-    ----------
-    tree_ : Tree
-        The public tree.
-    privacy_ : Receipt
-        What it cost and why.
+        See above.
 
     Examples
     --------
@@ -125,29 +116,20 @@ class TopDownClassifier(PrivateClassifier):
     (True, True, True)
     """
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
     delta: float | None = None
-    max_nodes: int = 512
-    max_depth: int | None = None
-    criterion: str = "gini"
+    max_nodes: int = whole(512, most=MOST_NODES)
+    max_depth: int | None = whole(None)
+    criterion: str = choice(*CRITERIA)
     budget: str | Callable[[int], Any] = "decay"
-    leaf_share: float = 0.5
+    leaf_share: float = fraction(0.5)
     error: float = 0.1
     min_gain: float = 0.01
-    split: str = "rnm"
+    split: str = choice(*MECHANISMS, *DISTRIBUTED)
     splitting_class: int | SplittingClass = 10
-    n_records: int | None = None
+    n_records: int | None = hint()
     variant: str = "sound"
-    random_state: Any = None
 
     def _check_params(self) -> None:
-        check_whole("max_nodes", self.max_nodes, 1, MOST_NODES)
-        if self.max_depth is not None:
-            check_whole("max_depth", self.max_depth)
-        check_choice("criterion", self.criterion, tuple(CRITERIA))
-        check_choice("split", self.split, (*MECHANISMS, *DISTRIBUTED))
         if self.variant == "published" and self.split not in SHORTFALLS:
             known = " or ".join(map(repr, SHORTFALLS))
             raise PrivetError(f"The published variant has the paper's splits: split={known}; got {self.split!r}.")
@@ -156,8 +138,6 @@ class TopDownClassifier(PrivateClassifier):
                 "The published split='local_rnm' is for criterion='gini': by the others an owner's noise depends on "
                 "its private size in a way that only exact counts could tell."
             )
-        if not (is_number(self.leaf_share) and 0 < self.leaf_share < 1):
-            raise PrivetError(f"leaf_share must lie between 0 and 1; got {self.leaf_share!r}.")
         if not (is_number(self.error) and 0 <= self.error <= 1):
             raise PrivetError(f"error must lie between 0 and 1; got {self.error!r}.")
         if not (is_number(self.min_gain) and math.isfinite(self.min_gain)):
@@ -166,7 +146,6 @@ class TopDownClassifier(PrivateClassifier):
             raise PrivetError(
                 f"splitting_class is a number of thresholds or a SplittingClass; got {self.splitting_class!r}."
             )
-        check_hint(self.n_records)
         self._check_own_delta()
         shares(self.budget, self.max_nodes)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from sklearn.base import is_regressor
 
-from privet.audit.bound import CONFIDENCE, check_confidence, check_minutes, runs_needed
+from privet.audit.bound import CONFIDENCE, check, runs_needed
 from privet.audit.pair import Pair, fresh
 from privet.audit.release import release_of
 from privet.audit.report import Finding, Report
@@ -56,10 +56,7 @@ def audit(
     hold together with ``confidence``.
     """
     start = time.monotonic()
-    check_confidence(confidence)
-    check_minutes(minutes)
-    if most_pairs is not None and most_pairs < 1:
-        raise PrivetError(f"most_pairs must be at least 1; got {most_pairs!r}.")
+    check(confidence=confidence, minutes=minutes, most_pairs=most_pairs)
     no_open_ledger()
     given = None if pairs is None else _checked_pairs(pairs)
     release_of(estimator, probe=())  # refuses what cannot be audited, before any time is spent

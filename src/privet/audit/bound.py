@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,6 +23,28 @@ CONFIDENCE = 1 - 1e-6
 
 ROUNDING = 1e-9
 """A sum of logarithms may be off by this much: an exact bound is a violation only beyond it."""
+
+
+RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "alpha": (lambda value: 0 < value < 1, "is a chance to be wrong, above 0 and below 1, such as 1e-6"),
+    "confidence": (lambda value: 0 < value < 1, "is a probability below 1, such as 0.999999"),
+    "delta": (lambda value: 0 <= value < 1, "is a probability, at least 0 and below 1"),
+    "epsilon": (lambda value: value >= 0, "must be at least 0"),
+    "minutes": (lambda value: 0 < value < math.inf, "must be greater than zero and finite"),
+    "most": (lambda value: value > 0, "must be greater than zero"),
+    "most_pairs": (lambda value: value >= 1, "must be at least 1"),
+    "proven": (lambda value: value > 0, "is the epsilon that was promised: it must be greater than zero"),
+    "runs": (lambda value: 0 < value < math.inf and value == int(value), "must be a whole number greater than zero"),
+}
+"""What the numbers that an audit is given may be, and how that is said."""
+
+
+def check(**numbers: float | None) -> None:
+    """Raise PrivetError for numbers that make no sense; None is one that was not given."""
+    for name, value in numbers.items():
+        fits, rule = RULES[name]
+        if value is not None and not fits(value):
+            raise PrivetError(f"{name} {rule}; got {value!r}.")
 
 
 def exceeds(found: float, proven: float) -> bool:
@@ -128,8 +150,7 @@ def reach(runs: int, alpha: float = 1 - CONFIDENCE, delta: float = 0.0) -> float
     >>> round(reach(10_000), 2)
     6.53
     """
-    check_alpha(alpha)
-    check_delta(delta)
+    check(alpha=alpha, delta=delta)
     if not runs >= 0:
         raise PrivetError(f"runs must be at least 0; got {runs!r}.")
     return max(0.0, float(log_odds(runs, runs, 0, runs, alpha, delta))) if runs > 0 else 0.0
@@ -143,10 +164,7 @@ def runs_needed(epsilon: float, alpha: float = 1 - CONFIDENCE, delta: float = 0.
     >>> runs_needed(0.0), runs_needed(1.0), runs_needed(5.0)
     (21, 47, 2161)
     """
-    check_alpha(alpha)
-    check_delta(delta)
-    if not epsilon >= 0:
-        raise PrivetError(f"epsilon must be at least 0; got {epsilon!r}.")
+    check(alpha=alpha, delta=delta, epsilon=epsilon)
     few, many = 0, 1
     while reach(many, alpha, delta) <= epsilon:
         few, many = many, 2 * many
@@ -156,37 +174,6 @@ def runs_needed(epsilon: float, alpha: float = 1 - CONFIDENCE, delta: float = 0.
         middle = (few + many) // 2
         few, many = (few, middle) if reach(middle, alpha, delta) > epsilon else (middle, many)
     return many
-
-
-def check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise PrivetError(f"confidence is a probability below 1, such as 0.999999; got {confidence!r}.")
-
-
-def check_alpha(alpha: float) -> None:
-    if not 0 < alpha < 1:
-        raise PrivetError(f"alpha is a chance to be wrong, above 0 and below 1, such as 1e-6; got {alpha!r}.")
-
-
-def check_delta(delta: float) -> None:
-    if not 0 <= delta < 1:
-        raise PrivetError(f"delta is a probability, at least 0 and below 1; got {delta!r}.")
-
-
-def check_proven(epsilon: float | None) -> None:
-    """What was promised, if anything was; infinity is a promise of nothing."""
-    if epsilon is not None and not epsilon > 0:
-        raise PrivetError(f"The epsilon that was promised must be greater than zero; got {epsilon!r}.")
-
-
-def check_runs(runs: int) -> None:
-    if not (0 < runs < math.inf and runs == int(runs)):
-        raise PrivetError(f"runs must be a whole number greater than zero; got {runs!r}.")
-
-
-def check_minutes(minutes: float) -> None:
-    if not 0 < minutes < math.inf:
-        raise PrivetError(f"minutes must be greater than zero and finite; got {minutes!r}.")
 
 
 def _nines(confidence: float) -> str:

@@ -11,19 +11,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from privet.audit.bound import CONFIDENCE, check_confidence, check_runs, highest, lowest, runs_needed
-from privet.audit.event import Seen, find_event, nested_events
-from privet.audit.pair import Pair, pair_of
-from privet.audit.release import release_of
-from privet.audit.statistical import (
-    Collector,
-    Halves,
-    check_noise_is_fresh,
-    jobs,
-    no_open_ledger,
-    pilot,
-    uses_workers,
-)
+from privet.audit.bound import CONFIDENCE, check, highest, lowest, runs_needed
+from privet.audit.event import find_event, nested_events
+from privet.audit.pair import Pair
+from privet.audit.statistical import Collector, Halves
 from privet.errors import PrivetError
 from privet.progress import Progress
 
@@ -50,8 +41,7 @@ class Curve:
 
     def delta_at(self, epsilon: float) -> float:
         """Delta is at least this if epsilon is no more than ``epsilon``."""
-        if not epsilon >= 0:
-            raise PrivetError(f"epsilon is at least 0; got {epsilon!r}.")
+        check(epsilon=epsilon)
         return max([0.0, *(p - math.exp(min(epsilon, 700.0)) * q for p, q in self.points)])
 
     def violates(self, epsilon: float, delta: float) -> bool:
@@ -71,18 +61,12 @@ def privacy_curve(
     n_jobs: int | None = None,
 ) -> Curve:
     """The curve of an estimator, or of a function of ``(X, y)``, from ``runs`` fits on each table of a pair."""
-    check_confidence(confidence)
-    check_runs(runs)
-    pair = pair_of(pair)
-    if hasattr(release, "fit"):
-        release = release_of(release, pair)
-    no_open_ledger()
+    check(confidence=confidence, runs=runs)
     _enough(runs, confidence)
-    seconds, workers = pilot(release, pair), jobs(n_jobs)
-    if uses_workers(4 * (runs // 2), seconds, workers):
-        check_noise_is_fresh(release, pair, runs)
+    collector = Collector.ready(release, pair, n_jobs)
+    collector.check_workers(runs)
     with Progress(progress, "auditing", int(runs)) as bar:
-        halves = Collector(release, pair, seconds, workers).up_to(int(runs), bar)
+        halves = collector.up_to(int(runs), bar)
     assert halves is not None
     return _curve(halves, confidence, runs)
 
@@ -96,15 +80,14 @@ def curve_of_samples(one: Any, other: Any, *, confidence: float = CONFIDENCE) ->
     >>> curve.violates(0.5, 0.1), curve.violates(1.0, 0.0)
     (True, False)
     """
-    check_confidence(confidence)
+    check(confidence=confidence)
     runs = min(len(one), len(other))
     _enough(runs, confidence)
-    halves = Halves(*({"output": Seen.of(outputs[start::2])} for start in (0, 1) for outputs in (one, other)))
-    return _curve(halves, confidence, runs)
+    return _curve(Halves.of(one, other), confidence, runs)
 
 
 def _curve(halves: Halves, confidence: float, runs: int) -> Curve:
-    n_one, n_other = (next(iter(half.values())).runs for half in (halves.count_one, halves.count_other))
+    n_one, n_other = halves.counted
     view = find_event(halves.find_one, halves.find_other, (n_one, n_other), 1 - confidence).view
     events = [
         event
@@ -114,8 +97,7 @@ def _curve(halves: Halves, confidence: float, runs: int) -> Curve:
     share = (1 - confidence) / (2 * len(events))
     points = []
     for event in events:
-        a, b = event.hits(halves.count_one), event.hits(halves.count_other)
-        p, q = (a, n_one), (b, n_other)
+        p, q = (event.hits(halves.count_one), n_one), (event.hits(halves.count_other), n_other)
         if event.here == "other":
             p, q = q, p
         points.append((float(lowest(*p, share)), float(highest(*q, share))))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -34,17 +34,14 @@ _MOST_ATOMS = 64
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """The different values of one view over many runs, and how often each came up."""
+    """The different values of one view over many runs, ``comparable``, and how often each came up."""
 
-    values: Sequence[Any] | np.ndarray
+    values: Sequence[Any]
     counts: np.ndarray
 
     @classmethod
     def of(cls, outputs: Any) -> Seen:
-        """From a list of outputs, an array of numbers (2-D: one vector for each run) or a Counter."""
-        if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "iufb" and outputs.size:
-            values, counts = np.unique(outputs, axis=0, return_counts=True)
-            return cls(values, counts)
+        """From a list of outputs, an array of numbers (2-D: one vector for each run) or a Counter of what compares."""
         counter = outputs if isinstance(outputs, Counter) else _counted(outputs)
         return cls(list(counter), np.fromiter(counter.values(), dtype=np.int64, count=len(counter)))
 
@@ -59,29 +56,22 @@ class Seen:
 
     def only(self, fits: Callable[[Any], bool]) -> Seen:
         """The values that fit."""
-        if fits is _is_number and isinstance(self.values, np.ndarray) and self.values.dtype.kind in "iu":
-            return self if self.values.ndim == 1 else Seen([], self.counts[:0])
-        if fits is _is_number and isinstance(self.values, np.ndarray) and self.values.dtype.kind == "f":
-            known = ~np.isnan(self.values) if self.values.ndim == 1 else np.zeros(len(self.values), dtype=bool)
-            return Seen(self.values[known], self.counts[known])
-        kept = [i for i, value in enumerate(self.values) if fits(comparable(value))]
-        return Seen([comparable(self.values[i]) for i in kept], self.counts[kept])
+        return self._with(self.counts * np.fromiter(map(fits, self.values), dtype=bool, count=len(self.values)))
 
     def _with(self, counts: np.ndarray) -> Seen:
         kept = np.flatnonzero(counts)
-        values = self.values[kept] if isinstance(self.values, np.ndarray) else [self.values[i] for i in kept.tolist()]
-        return Seen(values, counts[kept])
+        return Seen([self.values[i] for i in kept.tolist()], counts[kept])
 
 
 Views = Mapping[str, Seen]
 
 
 @dataclass(frozen=True, eq=False)
-class Event:
+class SeenEvent:
     """A set of cells of one view; ``here`` names the table on which it is more likely."""
 
     view: str
-    cells: Cells
+    cells: OutputCells
     chosen: np.ndarray = field(repr=False)
     here: str = "one"
 
@@ -97,32 +87,32 @@ class Event:
         )
 
 
-class Cells:
+class OutputCells:
     """Each value a cell of its own; values that were not seen while finding belong to none."""
 
-    def __init__(self, values: Sequence[Hashable]) -> None:
+    ordered = False
+
+    def __init__(self, values: Iterable[Hashable]) -> None:
         self.values = list(dict.fromkeys(values))
         self.n = len(self.values)
         self._number = {value: i for i, value in enumerate(self.values)}
 
-    ordered = False
-
-    def code(self, values: Any) -> np.ndarray:
-        listed = values.tolist() if isinstance(values, np.ndarray) else values
-        return np.array([self._number.get(value, -1) for value in map(comparable, listed)], dtype=np.intp)
+    def code(self, values: Sequence[Any]) -> np.ndarray:
+        return np.array([self._number.get(value, -1) for value in values], dtype=np.intp)
 
     def describe(self, chosen: np.ndarray) -> str:
-        first = str(self.values[chosen[0]])
-        first = first if len(first) <= 160 else first[:157] + "..."
-        return f"is {first}" + (f" or one of {len(chosen) - 1} others" if len(chosen) > 1 else "")
+        others = f" or one of {len(chosen) - 1} others" if len(chosen) > 1 else ""
+        return f"is {shown(self.values[chosen[0]])}{others}"
 
 
-class Intervals(Cells):
+class Intervals(OutputCells):
     """Numbers, in intervals that were about equally frequent."""
 
     ordered = True
 
-    def __init__(self, values: np.ndarray, counts: np.ndarray) -> None:
+    def __init__(self, one: Seen, other: Seen) -> None:
+        values = np.array([*one.values, *other.values], dtype=float)
+        counts = np.concatenate([one.counts, other.counts])
         order = np.argsort(values)
         share = np.cumsum(counts[order]) / counts.sum()
         n = int(np.clip(counts.sum() / _RUNS_EACH, 2, MOST_CELLS))
@@ -140,7 +130,7 @@ class Intervals(Cells):
         return f"is between {low} and {high}" + ("" if whole else f", in {len(chosen)} of the intervals")
 
 
-class Regions(Cells):
+class Regions(OutputCells):
     """Vectors of numbers, in the leaves of a decision tree that tells the two tables apart."""
 
     def __init__(self, one: Seen, other: Seen) -> None:
@@ -175,30 +165,29 @@ class Regions(Cells):
         return f"is in {len(chosen)} of {self.n} regions"
 
 
-class Mixed(Cells):
+class MixedCells(OutputCells):
     """Numbers or vectors in cells of their kind, and each other value a cell of its own."""
 
-    def __init__(self, fits: Callable[[Any], bool], cells: Cells, others: Cells) -> None:
-        self._fits, self._cells, self._others = fits, cells, others
-        self.n = cells.n + others.n
-        self.ordered = cells.ordered
+    def __init__(self, fits: Callable[[Any], bool], inside: OutputCells, others: OutputCells) -> None:
+        self._fits, self.inside, self._others = fits, inside, others
+        self.n = inside.n + others.n
+        self.ordered = inside.ordered
 
-    def code(self, values: Any) -> np.ndarray:
-        listed = [comparable(value) for value in values]
-        fitting = np.array([self._fits(value) for value in listed], dtype=bool)
-        codes = np.empty(len(listed), dtype=np.intp)
-        codes[fitting] = self._cells.code([value for value, fit in zip(listed, fitting) if fit])
-        other = self._others.code([value for value, fit in zip(listed, fitting) if not fit])
-        codes[~fitting] = np.where(other < 0, -1, other + self._cells.n)
+    def code(self, values: Sequence[Any]) -> np.ndarray:
+        fitting = np.fromiter(map(self._fits, values), dtype=bool, count=len(values))
+        codes = np.empty(len(values), dtype=np.intp)
+        codes[fitting] = self.inside.code([value for value, fit in zip(values, fitting) if fit])
+        other = self._others.code([value for value, fit in zip(values, fitting) if not fit])
+        codes[~fitting] = np.where(other < 0, -1, other + self.inside.n)
         return codes
 
     def describe(self, chosen: np.ndarray) -> str:
-        inside, outside = chosen[chosen < self._cells.n], chosen[chosen >= self._cells.n] - self._cells.n
-        parts = [cells.describe(own) for cells, own in ((self._cells, inside), (self._others, outside)) if len(own)]
+        inside, outside = chosen[chosen < self.inside.n], chosen[chosen >= self.inside.n] - self.inside.n
+        parts = [cells.describe(own) for cells, own in ((self.inside, inside), (self._others, outside)) if len(own)]
         return " or ".join(parts)
 
 
-def find_event(one: Views, other: Views, runs: tuple[int, int], alpha: float, delta: float = 0.0) -> Event:
+def find_event(one: Views, other: Views, runs: tuple[int, int], alpha: float, delta: float = 0.0) -> SeenEvent:
     """The event that promises the largest bound when it is counted in ``runs`` fresh runs on each table.
 
     One half of what was seen puts the outputs in order, the other says where to stop: on the same runs, those that were
@@ -215,7 +204,7 @@ def find_event(one: Views, other: Views, runs: tuple[int, int], alpha: float, de
         for here, there, name in ((a, b, "one"), (b, a, "other")):
             for chosen, score in _candidates(here, there, cells.ordered, alpha, delta):
                 if score > best or event is None:
-                    best, event = score, Event(view, cells, chosen, name)
+                    best, event = score, SeenEvent(view, cells, chosen, name)
     assert event is not None
     return event
 
@@ -230,7 +219,7 @@ class _Counts:
     runs: int
 
     @classmethod
-    def of(cls, cells: Cells, order: Seen, judge: Seen, runs: int) -> _Counts:
+    def of(cls, cells: OutputCells, order: Seen, judge: Seen, runs: int) -> _Counts:
         return cls(_by_cell(cells, order), _by_cell(cells, judge) * (runs / max(1, judge.runs)), runs)
 
 
@@ -253,7 +242,7 @@ def _candidates(
         yield chosen, float(union.max())
 
 
-def nested_events(one: Views, other: Views, view: str, here: str, most: int) -> list[Event]:
+def nested_events(one: Views, other: Views, view: str, here: str, most: int) -> list[SeenEvent]:
     """A chain of events of one view, each a part of the next, from the most tilted outputs on."""
     cells = cells_of(one[view], other[view])
     a, b = _by_cell(cells, one[view]), _by_cell(cells, other[view])
@@ -267,70 +256,55 @@ def nested_events(one: Views, other: Views, view: str, here: str, most: int) -> 
     for end in np.unique(np.searchsorted(mass, wanted)):
         chosen = np.zeros(cells.n, dtype=bool)
         chosen[order[: end + 1]] = True
-        events.append(Event(view, cells, chosen, here))
+        events.append(SeenEvent(view, cells, chosen, here))
     return events
 
 
-def cells_of(one: Seen, other: Seen) -> Cells:
+def cells_of(one: Seen, other: Seen) -> OutputCells:
     """How to tell outputs apart: one by one if they come up again and again, numbers by intervals, vectors by regions.
 
     Numbers that are nearly all different would not be seen again, however few they are.
     """
-    arrays = [seen.values for seen in (one, other) if isinstance(seen.values, np.ndarray)]
-    if len(arrays) == 2 and arrays[0].shape[1:] == arrays[1].shape[1:]:
-        if arrays[0].ndim == 1 and np.isfinite(np.concatenate(arrays)).all() and not _atoms(one, other):
-            few = _come_again(one, other)
-            return Cells([comparable(v) for v in np.concatenate(arrays)]) if few else _intervals(one, other)
-        if arrays[0].ndim == 2 and not _come_again(one, other):
-            return Regions(one, other)
-    values = [comparable(value) for value in [*one.values, *other.values]]
+    values = [*one.values, *other.values]
     widths = Counter(len(value) for value in values if isinstance(value, tuple) and _is_vector(value, len(value)))
-    width = widths.most_common(1)[0][0] if widths else 0
-    for fits, atoms in ((_is_number, _atoms(one, other)), (partial(_is_vector, width=width), frozenset())):
-        fits = partial(_fits_but, fits, atoms)
-        inside_one, inside_other = one.only(fits), other.only(fits)
-        if inside_one.runs + inside_other.runs and not _come_again(inside_one, inside_other):
-            cells = _intervals(inside_one, inside_other) if fits.args[0] is _is_number else None
-            return Mixed(fits, cells or Regions(inside_one, inside_other), Cells([v for v in values if not fits(v)]))
-    return Cells(values)
+    is_vector = partial(_is_vector, width=widths.most_common(1)[0][0] if widths else 0)
+    kinds: tuple[tuple[Any, ...], ...] = ((Intervals, _is_number, _atoms(one, other)), (Regions, is_vector, ()))
+    for kind, alike, atoms in kinds:
+        fits = partial(_fits_but, alike, atoms)
+        inside = one.only(fits), other.only(fits)
+        if sum(seen.runs for seen in inside) and not _come_again(*inside):
+            return MixedCells(fits, kind(*inside), OutputCells(value for value in values if not fits(value)))
+    return OutputCells(values)
 
 
 def _come_again(one: Seen, other: Seen) -> bool:
     """Whether the different values are few, and most runs gave one that others gave as well."""
-    _, counts = _together(one, other)
+    counts = np.array([*_together(one, other).values()])
     return len(counts) <= MOST_CELLS and 2 * int((counts == 1).sum()) <= int(counts.sum())
 
 
 def _atoms(one: Seen, other: Seen) -> frozenset[Any]:
     """Numbers that come up far more often than their neighbours could."""
-    values, counts = _together(one.only(_is_number), other.only(_is_number))
-    if not len(counts):
-        return frozenset()
-    often = np.flatnonzero(counts >= max(_ATOM, _ATOM * counts.mean()))
-    often = often[np.argsort(counts[often])][-_MOST_ATOMS:]
-    return frozenset(comparable(values[i]) for i in often.tolist())
+    counts = _together(one.only(_is_number), other.only(_is_number))
+    often = _ATOM * max(1.0, counts.total() / max(1, len(counts)))
+    return frozenset(value for value, n in counts.most_common(_MOST_ATOMS) if n >= often)
 
 
-def _together(one: Seen, other: Seen) -> tuple[Sequence[Any], np.ndarray]:
+def _together(one: Seen, other: Seen) -> Counter[Any]:
     """The different values of both tables, and how often each came up."""
-    counts = np.concatenate([one.counts, other.counts])
-    a, b = one.values, other.values
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape[1:] == b.shape[1:]:
-        values, numbers = np.unique(np.concatenate([a, b]), axis=0, return_inverse=True)
-        return list(values), np.bincount(numbers.ravel(), counts, len(values)).astype(np.int64)
-    joint: Counter[Any] = Counter()
-    for value, n in zip([*one.values, *other.values], counts.tolist()):
-        joint[comparable(value)] += n
-    return list(joint), np.fromiter(joint.values(), dtype=np.int64, count=len(joint))
+    joint: Counter[Any] = Counter(dict(zip(one.values, one.counts.tolist())))
+    joint.update(dict(zip(other.values, other.counts.tolist())))
+    return joint
 
 
-def _fits_but(fits: Callable[[Any], bool], atoms: frozenset[Any], value: Any) -> bool:
+def _fits_but(fits: Callable[[Any], bool], atoms: Collection[Any], value: Any) -> bool:
     return fits(value) and value not in atoms
 
 
-def _intervals(one: Seen, other: Seen) -> Intervals:
-    numbers = np.concatenate([np.asarray(one.values, dtype=float), np.asarray(other.values, dtype=float)])
-    return Intervals(numbers, np.concatenate([one.counts, other.counts]))
+def shown(output: Any) -> str:
+    """An output as text, not all of it if it is long."""
+    text = str(output)
+    return text if len(text) <= 160 else text[:157] + "..."
 
 
 def comparable(value: Any) -> Hashable:
@@ -342,7 +316,7 @@ def comparable(value: Any) -> Hashable:
     return tuple(map(comparable, value)) if isinstance(value, list | tuple) else value
 
 
-def _by_cell(cells: Cells, seen: Seen) -> np.ndarray:
+def _by_cell(cells: OutputCells, seen: Seen) -> np.ndarray:
     codes = cells.code(seen.values)
     return np.bincount(codes[codes >= 0], seen.counts[codes >= 0], cells.n)
 
@@ -370,7 +344,7 @@ def _is_vector(value: Any, width: int) -> bool:
 
 
 def _counted(outputs: Any) -> Counter[Any]:
-    values = [comparable(output) for output in outputs]
+    values = [*map(comparable, outputs.tolist() if isinstance(outputs, np.ndarray) else outputs)]
     try:
         return Counter(values)
     except TypeError:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.audit.bound import ROUNDING, Bound, check_delta, check_proven, exceeds
-from privet.audit.event import comparable
+from privet.audit.bound import ROUNDING, Bound, check, exceeds
+from privet.audit.event import comparable, shown
 from privet.audit.pair import Pair, fresh, pair_of
 from privet.audit.scripted import (
     MOST,
@@ -167,13 +167,10 @@ def exact_bound_of(
     most: int = MOST,
 ) -> Bound:
     """The same for any two functions that are given mechanisms, draw from nothing else, and return what is released."""
-    check_proven(proven)
-    check_delta(delta)
+    check(proven=proven, delta=delta, most=most)
     low, high = window
     if not low < high:
         raise PrivetError(f"A window is two whole numbers, the lower first; got {window!r}.")
-    if not most > 0:
-        raise PrivetError(f"most must be greater than zero; got {most!r}.")
     tables = _tables(run_one, run_other, window, most)
     bound = _bound_of_tables(tables, proven, delta)
     if proven is not None and not exceeds(bound.epsilon, proven):
@@ -286,8 +283,7 @@ def bound_of_laws(
     >>> round(bound_of_laws({"yes": often, "no": rare}, {"yes": rare, "no": often}, delta=0.25).epsilon, 6)  # ln 2
     0.693147
     """
-    check_proven(proven)
-    check_delta(delta)
+    check(proven=proven, delta=delta)
     if not one and not other:
         raise PrivetError("Both laws are empty: give the log-probability of every output.")
     if delta:
@@ -304,7 +300,7 @@ def bound_of_laws(
         epsilon=epsilon,
         confidence=1.0,
         engine="exact",
-        event=f"output is {_shown(worst)} ({_chances(p, q)})",
+        event=f"output is {shown(worst)} ({_chances(p, q)})",
         runs=runs,
         proven=proven,
         chance=float(np.exp(np.logaddexp.reduce([-math.inf, *telling]))),
@@ -323,18 +319,13 @@ def _bound_at(one: dict[Any, float], other: dict[Any, float], delta: float, prov
         log_p = np.logaddexp.accumulate([here[output] for output in outputs])
         log_q = np.logaddexp.accumulate([_at(there, output) for output in outputs])
         with np.errstate(divide="ignore", invalid="ignore"):
-            shown = np.log([_beyond(p, delta) for p in np.exp(log_p)]) - log_q
-        k = int(np.argmax(np.nan_to_num(shown, nan=-math.inf, posinf=math.inf, neginf=-math.inf)))
-        if shown[k] > best.epsilon:
+            losses = np.log([_beyond(p, delta) for p in np.exp(log_p)]) - log_q
+        k = int(np.argmax(np.nan_to_num(losses, nan=-math.inf, posinf=math.inf, neginf=-math.inf)))
+        if losses[k] > best.epsilon:
             p, q = (log_p[k], log_q[k]) if name == "one" else (log_q[k], log_p[k])
-            event = f"output is one of {k + 1}, such as {_shown(outputs[0])} (together {_chances(p, q)})"
-            best = replace(best, epsilon=float(shown[k]), event=event, chance=float(np.exp(log_p[k])))
+            event = f"output is one of {k + 1}, such as {shown(outputs[0])} (together {_chances(p, q)})"
+            best = replace(best, epsilon=float(losses[k]), event=event, chance=float(np.exp(log_p[k])))
     return best
-
-
-def _shown(output: Any) -> str:
-    text = str(output)
-    return text if len(text) <= 160 else text[:157] + "..."
 
 
 def _chances(p: float, q: float) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.audit.bound import check_confidence, check_proven, check_runs, highest, lowest
+from privet.audit.bound import check, highest, lowest
 from privet.audit.release import release_of, unfitted_copy
 from privet.audit.statistical import jobs, no_open_ledger
 from privet.errors import PrivetError
@@ -62,15 +62,14 @@ def advantage_allowed(epsilon: float | None) -> float:
     >>> round(advantage_allowed(1.0), 3), advantage_allowed(None)
     (0.462, 1.0)
     """
-    if epsilon is not None and not epsilon >= 0:
-        raise PrivetError(f"epsilon must be at least 0; got {epsilon!r}.")
+    check(epsilon=epsilon)
     return 1.0 if epsilon is None else math.tanh(epsilon / 2)
 
 
 def attack_membership(
     estimator: Any,
-    X: Any = None,
-    y: Any = None,
+    X: Any,
+    y: Any,
     *,
     schema: Schema | None = None,
     epsilon: float | None = None,
@@ -82,22 +81,14 @@ def attack_membership(
     progress: Any = None,
     n_jobs: int | None = None,
 ) -> Membership:
-    """Attack an estimator trained on ``records`` rows of a table, by default of Adult.
+    """Attack an estimator trained on ``records`` rows of a table; ``schema`` is for an estimator that has none yet.
 
     Half of the targets carry a wrong label: an odd record shows most. Half of the ``runs`` find, for each target, what
     to look at; the others measure it. The weakest target, too, is chosen on the first half, so the interval is about
     one pair of probabilities only.
     """
-    check_confidence(confidence)
-    check_proven(epsilon)
-    check_runs(runs)
-    if X is not None and y is None:
-        raise PrivetError("Give the labels y that belong to X.")
+    check(confidence=confidence, proven=epsilon, runs=runs)
     no_open_ledger()
-    if X is None:
-        from privet.datasets import load_adult
-
-        X, y, schema = load_adult()
     if runs < 8:
         raise PrivetError(f"{runs} runs are too few: at least 8 are needed, and some hundreds to see anything.")
     params = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}

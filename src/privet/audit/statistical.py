@@ -19,18 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from privet.audit.bound import (
-    CONFIDENCE,
-    Bound,
-    check_confidence,
-    check_delta,
-    check_minutes,
-    check_proven,
-    check_runs,
-    log_odds,
-    reach,
-    runs_needed,
-)
+from privet.audit.bound import CONFIDENCE, Bound, check, log_odds, reach, runs_needed
 from privet.audit.event import Seen, Views, check_comparable, comparable, find_event
 from privet.audit.pair import Pair, Table, fresh, pair_of
 from privet.audit.release import FAILED, release_of
@@ -70,35 +59,22 @@ def statistical_bound(
     dictionary of several ways to look at it. Give the number of ``runs`` on each table (half of them find the event,
     half count it) or a number of ``minutes``. With ``proven`` the audit stops as soon as a violation is certain.
     """
-    check_confidence(confidence)
-    check_delta(delta)
-    check_proven(proven)
+    check(confidence=confidence, delta=delta, proven=proven, runs=runs, minutes=minutes)
     if (runs is None) == (minutes is None):
         raise PrivetError("Give either the number of runs on each table or a number of minutes.")
-    if runs is not None:
-        check_runs(runs)
+    collector = Collector.ready(release, pair, n_jobs)
+    each = 2 * collector.seconds / collector.workers  # a run on both tables
     if minutes is not None:
-        check_minutes(minutes)
-    pair = pair_of(pair)
-    if hasattr(release, "fit"):
-        release = release_of(release, pair)
-    no_open_ledger()
-    alpha = 1 - confidence
-    seconds, workers = pilot(release, pair), jobs(n_jobs)
-    if minutes is not None:
-        deadline: float | None = time.monotonic() + 60 * minutes
-        total = int(60 * minutes * workers / (2 * seconds))
-        shares = _TIMED_LOOKS
+        collector.deadline = time.monotonic() + 60 * minutes
+        total, shares = int(60 * minutes / each), _TIMED_LOOKS
     else:
         assert runs is not None
-        deadline, total, shares = None, int(runs), _LOOKS if proven is not None else ((1.0, 1.0),)
-    looks = plan_looks(total, shares, alpha, delta, proven)
-    _enough(looks[-1], delta, total, seconds * 2 / workers if minutes is not None else None)
-    if uses_workers(4 * (total // 2), seconds, workers):
-        check_noise_is_fresh(release, pair, total)
+        total, shares = int(runs), _LOOKS if proven is not None else ((1.0, 1.0),)
+    looks = plan_looks(total, shares, 1 - confidence, delta, proven)
+    _enough(looks[-1], delta, total, each if minutes is not None else None)
+    collector.check_workers(total)
     best: Bound | None = None
-    with Progress(progress, "auditing", deadline or looks[-1].runs) as bar:
-        collector = Collector(release, pair, seconds, workers, deadline)
+    with Progress(progress, "auditing", collector.deadline or looks[-1].runs) as bar:
         for look in looks:
             halves = collector.up_to(look.runs, bar)
             if halves is None:
@@ -111,7 +87,7 @@ def statistical_bound(
     if best is None:
         raise PrivetError(
             f"Time was up before the first {looks[0].runs} runs on each table were done: one fit takes about "
-            f"{seconds:.2g} s. Give more minutes, or smaller data."
+            f"{collector.seconds:.2g} s. Give more minutes, or smaller data."
         )
     return best
 
@@ -134,14 +110,10 @@ def bound_of_samples(
     >>> 0.8 < bound.epsilon < 1
     True
     """
-    check_confidence(confidence)
-    check_delta(delta)
-    check_proven(proven)
-    n = min(len(one), len(other)) // 2
-    look = Look(2 * n, 1 - confidence)
-    _enough(look, delta, min(len(one), len(other)), None)
-    halves = Halves(*({"output": Seen.of(outputs[start::2])} for start in (0, 1) for outputs in (one, other)))
-    return count(halves, look.alpha, confidence, delta, proven)
+    check(confidence=confidence, delta=delta, proven=proven)
+    runs = min(len(one), len(other))
+    _enough(Look(runs // 2 * 2, 1 - confidence), delta, runs, None)
+    return count(Halves.of(one, other), 1 - confidence, confidence, delta, proven)
 
 
 @dataclass(frozen=True)
@@ -161,10 +133,21 @@ class Halves:
     count_one: Views
     count_other: Views
 
+    @classmethod
+    def of(cls, one: Any, other: Any) -> Halves:
+        """Of outputs that were drawn already: every second one finds the event."""
+        return cls(*({"output": Seen.of(outputs[start::2])} for start in (0, 1) for outputs in (one, other)))
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """How many runs count, on each table."""
+        one, other = (next(iter(half.values())).runs for half in (self.count_one, self.count_other))
+        return one, other
+
 
 def count(halves: Halves, alpha: float, confidence: float, delta: float, proven: float | None) -> Bound:
     """Find an event on one half and bound its odds on the other, wrongly with a chance of at most ``alpha``."""
-    n_one, n_other = (next(iter(half.values())).runs for half in (halves.count_one, halves.count_other))
+    n_one, n_other = halves.counted
     event = find_event(halves.find_one, halves.find_other, (n_one, n_other), alpha, delta)
     hits_one, hits_other = event.hits(halves.count_one), event.hits(halves.count_other)
     if event.here == "other":
@@ -346,22 +329,35 @@ class Collector:
     def __init__(
         self, release: Release, pair: Pair, seconds: float, workers: int, deadline: float | None = None
     ) -> None:
-        self._release, self._tables = release, (pair.one, pair.other)
-        self._seconds, self._workers, self._deadline = seconds, workers, deadline
+        self._release, self._pair = release, pair
+        self.seconds, self.workers, self.deadline = seconds, workers, deadline
         self._counts: dict[tuple[int, int], dict[str, Counter[Any]]] = {(h, t): {} for h in (0, 1) for t in (0, 1)}
         self._done = 0
+
+    @classmethod
+    def ready(cls, release: Any, pair: Any, n_jobs: int | None) -> Collector:
+        """Of an estimator or a function, tried a few times: so it is known how long one run takes."""
+        no_open_ledger()
+        pair = pair_of(pair)
+        release = release_of(release, pair) if hasattr(release, "fit") else release
+        return cls(release, pair, pilot(release, pair), jobs(n_jobs))
+
+    def check_workers(self, runs: int) -> None:
+        """Raise if workers will take part in so many runs on each table, and would repeat each other's noise."""
+        if uses_workers(4 * (runs // 2), self.seconds, self.workers):
+            check_noise_is_fresh(self._release, self._pair, runs)
 
     def up_to(self, runs: int, bar: Progress) -> Halves | None:
         """Run until each table has ``runs`` runs; None if time was up before."""
         half = runs // 2 - self._done // 2
-        size = max(1, min(math.ceil(half / (2 * self._workers)), int(0.5 / self._seconds), 2000))
+        size = max(1, min(math.ceil(half / (2 * self.workers)), int(0.5 / self.seconds), 2000))
         # All four kinds of task advance together.
         tasks = [((h, t), n) for n in _chunks(half, size) for h in (0, 1) for t in (0, 1)]
         for done, ((key, n), counts) in enumerate(self._run(tasks), start=1):
             for view, counter in counts.items():
                 self._counts[key].setdefault(view, Counter()).update(counter)
             bar.advance(n / 2)
-            if self._deadline is not None and time.monotonic() > self._deadline and done < len(tasks):
+            if self.deadline is not None and time.monotonic() > self.deadline and done < len(tasks):
                 return None
         self._done = runs
         names = dict.fromkeys(view for views in self._counts.values() for view in views)
@@ -375,15 +371,16 @@ class Collector:
         )
 
     def _run(self, tasks: list[Any]) -> Iterator[tuple[Any, dict[str, Counter[Any]]]]:
-        if not uses_workers(sum(n for _, n in tasks), self._seconds, self._workers):
+        tables = self._pair.one, self._pair.other
+        if not uses_workers(sum(n for _, n in tasks), self.seconds, self.workers):
             for key, n in tasks:
-                yield (key, n), run_many(self._release, self._tables[key[1]], n)
+                yield (key, n), run_many(self._release, tables[key[1]], n)
             return
         from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
         # Fresh processes (loky), never forks: a forked generator would repeat its parent's numbers.
-        parallel = Parallel(n_jobs=self._workers, backend="loky", return_as="generator_unordered", batch_size=1)
-        results = parallel(delayed(_task)((key, n), self._release, self._tables[key[1]], n) for key, n in tasks)
+        parallel = Parallel(n_jobs=self.workers, backend="loky", return_as="generator_unordered", batch_size=1)
+        results = parallel(delayed(_task)((key, n), self._release, tables[key[1]], n) for key, n in tasks)
         try:
             for result in results:  # noqa: UP028 - `yield from` would close it before the warning is silenced
                 yield result

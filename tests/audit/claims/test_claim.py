@@ -6,6 +6,7 @@ import pytest
 
 from privet.audit import statistical_bound
 from privet.audit.claims import Outcome, claim
+from privet.audit.claims.claim import model
 
 
 def counted(key: str, runs: int) -> float:
@@ -48,3 +49,7 @@ def test_an_outcome_is_plain_data(finding):
 def test_the_statistical_engine_catches_it_too(key, runs, least):
     # Bounds are at least ten of their standard deviations above these; all that is claimed is 1 or less.
     assert least < counted(key, runs) < claim(key).proven
+
+
+def test_estimators_are_made_with_an_epsilon_of_one_unless_told():
+    assert [model("BDPTClassifier", max_depth=1, **own).epsilon for own in ({}, {"epsilon": 2.2})] == [1.0, 2.2]

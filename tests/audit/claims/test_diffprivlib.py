@@ -41,7 +41,7 @@ def test_only_a_full_path_to_a_file_is_run(monkeypatch, named):
     assert diffprivlib.interpreter() is None
     diffprivlib.unavailable.cache_clear()
     with pytest.raises(PrivetError, match="no environment"):
-        diffprivlib.Tree()(np.zeros((2, 1)), np.array([0, 1]))
+        diffprivlib.DiffprivlibTree()(np.zeros((2, 1)), np.array([0, 1]))
     diffprivlib.unavailable.cache_clear()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from privet.audit import statistical_bound
 from privet.audit.claims import diprime
+from privet.audit.claims.law import alike
 
 
 def test_draws_of_medians_follow_the_law():
@@ -18,7 +19,7 @@ def test_draws_of_medians_follow_the_law():
 
 
 def test_noise_scaled_by_a_private_size_shows_in_the_tails():
-    law, pair = diprime.LeafMean(threshold=6), diprime.one_target()
+    law, pair = diprime.LeafMean(threshold=6), alike(1)
     # Not as far out as the exact engine looks, so that it happens often enough to be counted.
     assert statistical_bound(law, pair, runs=40_000, n_jobs=1, progress=False).epsilon > 1
 

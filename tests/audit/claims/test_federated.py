@@ -8,11 +8,12 @@ import pytest
 from scipy.stats import binom
 
 from privet.audit.claims import federated
+from privet.audit.claims.law import alike
 
 
 @pytest.mark.parametrize("variant", ["sound", "published"])
 def test_bounds_that_the_estimator_asks_for_follow_the_law(variant):
-    law, pair, n = federated.BoundsSeen(0.9, variant), federated.first_of_its_class(3), 300
+    law, pair, n = federated.BoundsSeen(0.9, variant), alike(100, 3, label=1), 300
     drawn = Counter(law.draw(*pair.other, np.random.default_rng()) for _ in range(n))
     for output, log_p in law.log_law(*pair.other).items():
         assert abs(drawn[output] - n * math.exp(log_p)) <= 6 * math.sqrt(n * math.exp(log_p)) + 6
@@ -20,11 +21,11 @@ def test_bounds_that_the_estimator_asks_for_follow_the_law(variant):
 
 def test_shares_that_nobody_knows_are_laplace_noise():
     law = federated.GammaShares(5, 0, count=5, width=1e-5)
-    assert law.exact_bound(federated.any_rows()).epsilon == pytest.approx(0.1, abs=1e-4)
+    assert law.exact_bound(alike(5)).epsilon == pytest.approx(0.1, abs=1e-4)
 
 
 def test_our_shares_cost_what_they_claim_up_to_what_they_tolerate_and_more_beyond():
-    pair = federated.any_rows()
+    pair = alike(5)
     for unknown, holds in ((4, True), (3, True), (2, False)):
         law = federated.GeometricShares(5, 5 - unknown, 0, of=3)
         epsilon = law.exact_bound(pair).epsilon
@@ -39,7 +40,7 @@ def test_our_shares_cost_what_they_claim_up_to_what_they_tolerate_and_more_beyon
 
 
 def test_our_skellam_shares_cost_what_they_claim_up_to_what_they_tolerate_and_more_beyond():
-    pair = federated.any_rows()
+    pair = alike(5)
     bounds = [federated.SkellamShares(6, 6 - unknown, 0, of=4).exact_bound(pair, 1.0) for unknown in (5, 4, 2)]
     assert [bound.violated for bound in bounds] == [False, False, True]
     assert 0.8 < bounds[1].epsilon < 1 == bounds[1].proven  # the conversion from zCDP is not tight

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from privet.audit.claims import hidden
+from privet.audit.claims.law import alike
 
 
 def test_a_cut_exponent_makes_a_label_impossible():
@@ -13,19 +14,19 @@ def test_a_cut_exponent_makes_a_label_impossible():
     ten, eleven = (law.log_law(None, np.zeros(n, dtype=int)) for n in (10, 11))
     assert set(ten) == {0, 1}
     assert set(eleven) == {0}
-    assert law.exact_bound(hidden.ten_zeros()).epsilon == math.inf
+    assert law.exact_bound(alike(10)).epsilon == math.inf
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.5, 1.0])
 def test_a_sample_costs_the_amplified_epsilon_and_not_rate_times_epsilon(rate):
-    found = hidden.PoissonSample(rate=rate).exact_bound(hidden.nobody()).epsilon
+    found = hidden.PoissonSample(rate=rate).exact_bound(alike(0)).epsilon
     assert found == pytest.approx(math.log1p(rate * (math.e - 1)))
     assert (found > rate) == (rate < 1)
 
 
 @pytest.mark.parametrize("kind", [hidden.JointCount, hidden.DealtCount])
 def test_a_count_on_shares_costs_epsilon(kind):
-    assert kind(epsilon=0.5).exact_bound(hidden.nobody()).epsilon == pytest.approx(0.5)
+    assert kind(epsilon=0.5).exact_bound(alike(0)).epsilon == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])

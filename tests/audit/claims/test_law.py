@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from privet.audit.claims import CLAIMS, Law, claim
-from privet.audit.claims.law import joined, log_geometric_at_least, log_laplace_above, log_not, yes_or_no
+from privet.audit.claims.law import alike, binary, joined, log_geometric_at_least, log_laplace_above, log_not, yes_or_no
 from privet.privacy.laws import log_geometric
 
 LAWS = [entry.key for entry in CLAIMS if isinstance(entry.subject(), Law)]
@@ -65,3 +65,9 @@ def test_tails_of_noise_are_sums_of_what_is_beyond():
 def test_the_tables_of_a_pair_differ_in_the_record_that_joins():
     pair = joined(np.array([[1, 2]]), np.array([0]), [3, 4], 1)
     assert [table.tolist() for table in pair.other] == [[[1, 2], [3, 4]], [0, 1]]
+
+
+def test_records_are_alike_but_for_the_one_that_joins():
+    pair = alike(2, 3, value=1, label=1)
+    assert [table.tolist() for table in pair.other] == [[[0, 0, 0], [0, 0, 0], [1, 1, 1]], [0, 0, 1]]
+    assert len(binary(3).names) == 3

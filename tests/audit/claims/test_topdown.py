@@ -6,12 +6,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from privet.audit.claims import topdown
+from privet.audit.claims import claim, topdown
+from privet.audit.claims.law import alike
 
 
 @pytest.mark.parametrize("split", ["noisy_counts", "local_rnm"])
 def test_counts_that_the_estimator_asks_for_follow_the_law(split):
-    law, pair, n = topdown.CountsSeen(split), topdown.other_cells(), 300
+    law, pair, n = topdown.CountsSeen(split), alike(5, value=1, label=1), 300
     drawn = Counter(law.draw(*pair.other, np.random.default_rng()) for _ in range(n))
     for output, log_p in law.log_law(*pair.other).items():
         assert abs(drawn[output] - n * math.exp(log_p)) <= 6 * math.sqrt(n * math.exp(log_p)) + 6
@@ -30,6 +31,6 @@ def test_a_told_maximum_costs_half_of_epsilon_for_each_candidate(candidates):
 
 
 def test_the_published_estimator_has_nearly_all_of_its_budget_for_one_split():
-    model, pair = topdown.published(min_gain=3.0), topdown.one_more_alike(2)
-    assert (model.variant, model.max_nodes, model.min_gain) == ("published", 1, 3.0)
+    model, pair = claim("topdown-private-size").subject(), topdown.one_more_alike(2)
+    assert (model.variant, model.max_nodes, model.leaf_share) == ("published", 1, 0.01)
     assert [len(table[1]) for table in (pair.one, pair.other)] == [1, 2]

@@ -7,19 +7,17 @@ reading where texts leave a choice, whose printed accuracies it reproduces.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier
-from privet.algorithms.parameters import check_whole
+from privet.algorithms.parameters import whole
 from privet.privacy.scores import Gini
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, even_grid
-from privet.schema import Schema
 from privet.tree.frontier import Frontier
 from privet.tree.public_splits import single_splits
 from privet.tree.tree import Tree
@@ -37,7 +35,7 @@ RESOLUTION = 4096
 """The published tree sees two values as one if they share one of so many public cells."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class BDPTClassifier(PrivateClassifier):
     """A greedy tree, one category or bin against the rest, with counts that get more budget the deeper they are.
 
@@ -54,26 +52,14 @@ class BDPTClassifier(PrivateClassifier):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
-    epsilon : float
-        The privacy budget; of the published variant, the claim.
+    schema, epsilon, random_state
+        As for ``PrivateTreeClassifier``.
     max_depth : int
         The largest depth.
     n_bins : int
         How many public bins of one width a numeric feature has in the sound variant.
     variant : "sound" or "published"
-        Truly epsilon-DP, or as printed.
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
-
-    Examples
-    --------
-    >>> from privet.datasets import load_adult
-    >>> X, y, schema = load_adult()
-    >>> model = BDPTClassifier(schema, epsilon=1).fit(X, y)
-    >>> bool(model.score(X, y) > 0.7), model.privacy_.epsilon <= 1, model.privacy_.verify()
-    (True, True, True)
+        Truly epsilon-DP, or as printed: then ``epsilon`` is the claim.
     """
 
     _shortfall = (
@@ -81,23 +67,13 @@ class BDPTClassifier(PrivateClassifier):
         "at a noisy node size, which may exceed the true one."
     )
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    max_depth: int = 4
-    n_bins: int = 10
+    max_depth: int = whole(4, most=MOST_DEPTH)
+    n_bins: int = whole(10, 2, 256)
     variant: str = "sound"
-    random_state: Any = None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if self.variant == "published":
-            tags.classifier_tags.poor_score = True  # a split sets five of the values apart: four levels, twenty values
-        return tags
-
-    def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
-        check_whole("n_bins", self.n_bins, 2, 256)
+    @property
+    def _poor_score(self) -> bool:
+        return self.variant == "published"  # a split sets five of the values apart: four levels, twenty values
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         return {"tally", "choose"} | ({"peek"} if self.variant == "published" else set())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from privet.algorithms.baselines.id3 import ID3Classifier
-from privet.algorithms.parameters import check_choice, check_whole
+from privet.algorithms.parameters import choice, whole
 from privet.privacy.scores import CorrectCount, Entropy, Gini, Score
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Node
@@ -25,7 +24,7 @@ FINE = 256
 """Thresholds are chosen among the edges of so many bins of one width, which stand for the whole range."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class DiffPID3Classifier(ID3Classifier):
     """ID3 with private choices: one child for each category, the attribute by the exponential mechanism.
 
@@ -38,10 +37,8 @@ class DiffPID3Classifier(ID3Classifier):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
-    epsilon : float
-        The privacy budget.
+    schema, epsilon, random_state
+        As for ``PrivateTreeClassifier``.
     max_depth : int
         The largest depth.
     criterion : "max", "gini" or "entropy"
@@ -55,34 +52,12 @@ class DiffPID3Classifier(ID3Classifier):
     max_records : int
         For the entropy: a public bound on the number of records, which its sensitivity, 1 + ln(max_records), needs.
         More records are no error, their entropy just counts for less.
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
-
-    Examples
-    --------
-    >>> from privet.datasets import load_adult
-    >>> X, y, schema = load_adult()
-    >>> model = DiffPID3Classifier(schema, epsilon=1, max_depth=2, numeric="bins").fit(X, y)
-    >>> bool(model.score(X, y) > 0.7), model.privacy_.epsilon <= 1, model.privacy_.verify()
-    (True, True, True)
     """
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    max_depth: int = 4
-    criterion: str = "max"
-    numeric: str = "thresholds"
-    n_bins: int = 5
-    max_records: int = 100_000
-    random_state: Any = None
-
-    def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth, 1)
-        check_choice("criterion", self.criterion, ("max", "gini", "entropy"))
-        check_choice("numeric", self.numeric, ("thresholds", "bins"))
-        check_whole("n_bins", self.n_bins, 2, MOST_CHILDREN - 1)
-        check_whole("max_records", self.max_records, 1, 2**24)
+    criterion: str = choice("max", "gini", "entropy")
+    numeric: str = choice("thresholds", "bins")
+    n_bins: int = whole(5, 2, MOST_CHILDREN - 1)
+    max_records: int = whole(100_000, most=2**24)
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         return {"tally", "choose"}

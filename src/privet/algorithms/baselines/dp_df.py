@@ -38,15 +38,10 @@ class DPDFClassifier(BinnedForest, ForestClassifier):
     ``variant="published"`` takes the sensitivity of the mean impurity at a *noisy* node size, which may be far above
     the true one: it reads exact sizes, and costs infinity (docs/theory.md, B3).
 
-    The other parameters are those of ``DPRFClassifier``.
-
-    Examples
-    --------
-    >>> from privet.datasets import load_adult
-    >>> X, y, schema = load_adult()
-    >>> model = DPDFClassifier(schema, epsilon=1).fit(X, y)
-    >>> bool(model.score(X, y) > 0.7), model.privacy_.epsilon <= 1, model.privacy_.verify()
-    (True, True, True)
+    Parameters
+    ----------
+    schema, epsilon, n_trees, max_depth, n_bins, n_candidates, variant, structure, random_state
+        As for ``DPRFClassifier``.
     """
 
     _shortfall = "The sensitivity of a choice is taken at a noisy node size, which may exceed the true one."

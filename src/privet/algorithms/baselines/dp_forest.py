@@ -8,44 +8,37 @@ values, numbers in five bins. Every tree has all records and a share of the budg
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from privet.algorithms.baselines.random_tree import Drawer, grid_of, grow_drawn
 from privet.algorithms.forest import ForestClassifier, ForestRegressor, PrivateForest, deepest
-from privet.algorithms.parameters import check_whole, public_generator
+from privet.algorithms.parameters import check_whole, public_generator, whole
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.scores import Gini, Score, SquaredError
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import even_grid
 from privet.questions.multiway import MOST_CHILDREN, Multiway, each_cell
-from privet.schema import Schema
 from privet.tree.forest import Forest
 from privet.tree.frontier import End, Frontier
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class BaselineForest(PrivateForest):
     """What they share; see the classes for the parameters."""
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    n_trees: int = 10
-    max_depth: int = 4
+    n_trees: int = whole(10)
+    max_depth: int = whole(4)
     variant: str = "sound"
-    structure: int | None = None
-    random_state: Any = None
+    structure: int | None = whole(None, 0)
+
+    _poor_score = True  # random structures promise nothing on small data
 
     def _check_params(self) -> None:
-        check_whole("n_trees", self.n_trees, 1)
         check_whole("max_depth", self.max_depth, 1, deepest(self.n_trees))
-        if self.structure is not None:
-            check_whole("structure", self.structure, 0)
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         exact_leaves = self.variant == "published" and self._task == "regression"
@@ -58,8 +51,6 @@ class BaselineForest(PrivateForest):
             leaves.average_as_printed(budget)
         else:
             leaves.average(budget, noise=1 / float(budget))
-
-    _poor_score = True  # random structures promise nothing on small data
 
 
 class DPERT(BaselineForest):
@@ -77,19 +68,13 @@ class DPERT(BaselineForest):
         return Forest(curtain.schema, frontier.finish())
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class BinnedForest(BaselineForest):
     """Attributes of few values, numbers in bins: a node has a child for each value of an attribute, chosen among K."""
 
-    _: KW_ONLY
-    max_depth: int = 3
-    n_bins: int = 5
-    n_candidates: int = 5
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_whole("n_bins", self.n_bins, 2, MOST_CHILDREN - 1)
-        check_whole("n_candidates", self.n_candidates, 1)
+    max_depth: int = whole(3)
+    n_bins: int = whole(5, 2, MOST_CHILDREN - 1)
+    n_candidates: int = whole(5)
 
     def _options(self, end: End, draws: np.random.Generator, but: Collection[int] = ()) -> Candidates:
         """Up to K attributes that were not used above, each with a child for every value."""
@@ -131,8 +116,8 @@ class DPERTClassifier(DPERT, ForestClassifier):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
+    schema
+        As for ``PrivateTreeClassifier``.
     epsilon : float
         The privacy budget; of a published variant whose claim fails, the claim.
     n_trees : int
@@ -145,14 +130,6 @@ class DPERTClassifier(DPERT, ForestClassifier):
         A public seed for what is drawn. It says nothing about records, and the receipt stays valid.
     random_state : int, optional
         Reproducible structure and noise for research; voids the receipt.
-
-    Examples
-    --------
-    >>> from privet.datasets import load_adult
-    >>> X, y, schema = load_adult()
-    >>> model = DPERTClassifier(schema, epsilon=1).fit(X, y)
-    >>> bool(model.score(X, y) > 0.7), model.privacy_.epsilon <= 1, model.privacy_.verify()
-    (True, True, True)
     """
 
 
@@ -160,7 +137,12 @@ class DPERTRegressor(DPERT, ForestRegressor):
     """Extremely random trees with noisy means: DP-ERT as DiPriMe's authors carried it over to numbers.
 
     ``variant="sound"`` costs ``epsilon``; ``"published"`` scales a mean's noise by the exact size of its leaf, which
-    costs infinity. The other parameters are those of ``DPERTClassifier``; the schema has a target's range.
+    costs infinity. The schema has a target's range.
+
+    Parameters
+    ----------
+    schema, epsilon, n_trees, max_depth, variant, structure, random_state
+        As for ``DPERTClassifier``.
     """
 
     _shortfall = _MEANS
@@ -179,7 +161,7 @@ class DPRFClassifier(DPRF, ForestClassifier):
     n_candidates : int
         The paper's K: how many attributes, drawn from those not used above, a node's is chosen from.
     schema, epsilon, n_trees, max_depth, variant, structure, random_state
-        As in ``DPERTClassifier``.
+        As for ``DPERTClassifier``.
     """
 
 
@@ -187,7 +169,12 @@ class DPRFRegressor(DPRF, ForestRegressor):
     """DP-RF as DiPriMe's authors carried it over to numbers: attributes by squared error, means at the leaves.
 
     ``variant="sound"`` costs ``epsilon``; ``"published"`` scales a mean's noise by the exact size of its leaf, which
-    costs infinity. The other parameters are those of ``DPRFClassifier``; the schema has a target's range.
+    costs infinity. The schema has a target's range.
+
+    Parameters
+    ----------
+    schema, epsilon, n_trees, max_depth, n_bins, n_candidates, variant, structure, random_state
+        As for ``DPRFClassifier``.
     """
 
     _shortfall = _MEANS

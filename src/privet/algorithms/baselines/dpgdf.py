@@ -7,14 +7,14 @@ reading where texts leave a choice is that of PrivaTree's comparison, whose prin
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier
-from privet.algorithms.parameters import check_whole
+from privet.algorithms.parameters import whole
 from privet.errors import PrivetError
 from privet.privacy.scores import Gini
 from privet.questions.curtain import Curtain, Node
@@ -35,7 +35,7 @@ CERTAIN = 1e6
 """Log-odds that no draw will ever contradict, instead of numbers that no float holds."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class DPGDFClassifier(PrivateClassifier):
     """A greedy tree over categories: Gini for the splits, half of the budget, and labels with the other half.
 
@@ -54,26 +54,14 @@ class DPGDFClassifier(PrivateClassifier):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
-    epsilon : float
-        The privacy budget; of the published variant, the claim.
+    schema, epsilon, random_state
+        As for ``PrivateTreeClassifier``.
     max_depth : int
         The largest depth.
     n_bins : int
         How many public bins of one width a numeric feature has; 0 leaves numeric features out, as the paper does.
     variant : "sound" or "published"
-        Truly epsilon-DP, or as printed.
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
-
-    Examples
-    --------
-    >>> from privet.datasets import load_adult
-    >>> X, y, schema = load_adult()
-    >>> model = DPGDFClassifier(schema, epsilon=1).fit(X, y)
-    >>> bool(model.score(X, y) > 0.7), model.privacy_.epsilon <= 1, model.privacy_.verify()
-    (True, True, True)
+        Truly epsilon-DP, or as printed: then ``epsilon`` is the claim.
     """
 
     _shortfall = (
@@ -81,17 +69,9 @@ class DPGDFClassifier(PrivateClassifier):
         "the log-odds without bound."
     )
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    max_depth: int = 4
-    n_bins: int = 5
+    max_depth: int = whole(4, most=MOST_DEPTH)
+    n_bins: int = whole(5, 0, 256)
     variant: str = "sound"
-    random_state: Any = None
-
-    def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth, 1, MOST_DEPTH)
-        check_whole("n_bins", self.n_bins, 0, 256)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 
 from privet.algorithms.base import PrivateClassifier
+from privet.algorithms.parameters import whole
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid
 from privet.questions.split import Split
@@ -19,6 +21,7 @@ from privet.tree.frontier import End, Frontier
 from privet.tree.tree import Tree
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ID3Classifier(PrivateClassifier):
     """The skeleton. A subclass says what the cells are, what parts a node, and how it chooses.
 
@@ -26,7 +29,9 @@ class ID3Classifier(PrivateClassifier):
     size and for counts.
     """
 
-    max_depth: int
+    max_depth: int = whole(4)
+
+    _poor_score = True  # a few hundred records are not enough for so many queries
 
     @abstractmethod
     def _cells(self, schema: Schema) -> Grid:
@@ -43,8 +48,6 @@ class ID3Classifier(PrivateClassifier):
     def _level(self, schema: Schema) -> int:
         """How many queries an inner level costs."""
         return 2
-
-    _poor_score = True  # a few hundred records are not enough for so many queries
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
         schema = curtain.schema

@@ -7,13 +7,13 @@ and counts opened with their noise, the rest in the clear. (Algorithm 7, line 2,
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from privet.algorithms.base import PrivateClassifier
 from privet.algorithms.hidden_tree import HiddenTreeClassifier
-from privet.algorithms.parameters import check_choice, check_whole
+from privet.algorithms.parameters import choice, whole
 from privet.curators.desk import Desk
 from privet.privacy.receipt import Receipt
 from privet.privacy.scores import CorrectCount
@@ -26,7 +26,7 @@ from privet.tree.hidden_shape import shape_of
 from privet.tree.tree import Tree
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PMPCID3Classifier(PrivateClassifier):
     """CDP+PMPC-ID3: attributes by the exponential mechanism, leaves by noisy counts, all of it revealed (Algorithm 7).
 
@@ -35,10 +35,8 @@ class PMPCID3Classifier(PrivateClassifier):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
-    epsilon : float
-        The privacy budget.
+    schema, epsilon, random_state
+        As for ``PrivateTreeClassifier``.
     max_depth : int
         The depth of all leaves, as far as there are attributes.
     n_values : int
@@ -48,36 +46,17 @@ class PMPCID3Classifier(PrivateClassifier):
     variant : "sound" or "published"
         As printed, exponents are halved, which the correct count does not need: ``"published"`` costs less than it
         says, and ``"sound"`` is as sharp as its price allows.
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
-
-    Examples
-    --------
-    >>> from privet.datasets import load_adult
-    >>> X, y, schema = load_adult()
-    >>> model = PMPCID3Classifier(schema, epsilon=1, max_depth=2).fit(X, y)
-    >>> bool(model.score(X, y) > 0.7), model.privacy_.epsilon <= 1, model.privacy_.verify()
-    (True, True, True)
     """
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    max_depth: int = 3
-    n_values: int = 5
-    leaves: str = "laplace"
+    max_depth: int = whole(3)
+    n_values: int = whole(5, 2, MOST_CHILDREN - 1)
+    leaves: str = choice("laplace", "exponential")
     variant: str = "sound"
-    random_state: Any = None
 
-    def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth, 1)
-        check_whole("n_values", self.n_values, 2, MOST_CHILDREN - 1)
-        check_choice("leaves", self.leaves, ("laplace", "exponential"))
+    _poor_score = True  # a few hundred records are not enough for so many leaves
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         return {"choose", "tally"} if self.leaves == "laplace" else {"choose"}
-
-    _poor_score = True  # a few hundred records are not enough for so many leaves
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
         shape = shape_of(curtain.schema, "values", self.n_values)

@@ -7,14 +7,13 @@ leaves: one permute-and-flip for each, in parallel (Jagannathan et al. 2009; Boj
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier
-from privet.algorithms.parameters import check_choice, check_whole, public_generator
+from privet.algorithms.parameters import choice, public_generator, whole
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid
 from privet.questions.split import Split
@@ -26,7 +25,7 @@ DEEPEST = 16
 """A random tree is grown in full: one level more is twice as many leaves."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class RandomTreeClassifier(PrivateClassifier):
     """A tree whose splits are drawn at random, labelled with the whole budget.
 
@@ -36,10 +35,8 @@ class RandomTreeClassifier(PrivateClassifier):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
-    epsilon : float
-        The privacy budget.
+    schema, epsilon
+        As for ``PrivateTreeClassifier``.
     max_depth : int
         The depth; a branch that nothing can part ends before.
     categories : "order" or "subsets"
@@ -49,36 +46,17 @@ class RandomTreeClassifier(PrivateClassifier):
         A public seed for the structure. It says nothing about records, and the receipt stays valid.
     random_state : int, optional
         Reproducible structure and noise for research; voids the receipt.
-
-    Examples
-    --------
-    >>> from privet.datasets import load_adult
-    >>> X, y, schema = load_adult()
-    >>> model = RandomTreeClassifier(schema, epsilon=0.1, structure=3).fit(X, y)
-    >>> model.privacy_.epsilon <= 0.1, model.privacy_.verify()
-    (True, True)
     """
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    max_depth: int = 4
-    categories: str = "order"
-    structure: int | None = None
-    random_state: Any = None
+    max_depth: int = whole(4, most=DEEPEST)
+    categories: str = choice("order", "subsets")
+    structure: int | None = whole(None, 0)
 
-    def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth, 1, DEEPEST)
-        check_choice("categories", self.categories, ("order", "subsets"))
-        if self.structure is not None:
-            check_whole("structure", self.structure, 0)
+    _draws_rules = True
+    _poor_score = True  # random splits promise nothing
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         return {"choose"}
-
-    _draws_rules = True
-
-    _poor_score = True  # random splits promise nothing
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
         generator = public_generator(self.structure, self.random_state)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from privet.algorithms.baselines.id3 import ID3Classifier
-from privet.algorithms.parameters import check_whole
+from privet.algorithms.parameters import whole
 from privet.questions.curtain import Node
 from privet.questions.grid import Grid, even_grid
 from privet.questions.multiway import MOST_CHILDREN, attributes
@@ -19,7 +18,7 @@ from privet.schema import Schema
 from privet.tree.frontier import End, Frontier
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class SuLQID3Classifier(ID3Classifier):
     """ID3 on noisy counts: one child for each value, the attribute with the largest noisy information gain.
 
@@ -34,36 +33,15 @@ class SuLQID3Classifier(ID3Classifier):
 
     Parameters
     ----------
-    schema : Schema
-        The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
-    epsilon : float
-        The privacy budget.
+    schema, epsilon, random_state
+        As for ``PrivateTreeClassifier``.
     max_depth : int
         The largest depth.
     n_bins : int
         How many bins a numeric feature has.
-    random_state : int, optional
-        Reproducible noise for research; voids the receipt.
-
-    Examples
-    --------
-    >>> from privet.datasets import load_adult
-    >>> X, y, schema = load_adult()
-    >>> model = SuLQID3Classifier(schema, epsilon=1, max_depth=2).fit(X, y)
-    >>> bool(model.score(X, y) > 0.7), model.privacy_.epsilon <= 1, model.privacy_.verify()
-    (True, True, True)
     """
 
-    schema: Schema | str | None = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    max_depth: int = 4
-    n_bins: int = 5
-    random_state: Any = None
-
-    def _check_params(self) -> None:
-        check_whole("max_depth", self.max_depth, 1)
-        check_whole("n_bins", self.n_bins, 2, MOST_CHILDREN - 1)
+    n_bins: int = whole(5, 2, MOST_CHILDREN - 1)
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         return {"tally"}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from privet.audit.claims.law import Law, LogLaw, joined, log_not
+from privet.audit.claims.claim import Claim, model
+from privet.audit.claims.law import Law, LogLaw, alike, joined, log_geometric_at_least, log_not
 from privet.audit.claims.privet import kinds
 from privet.audit.pair import Pair
-from privet.privacy.laws import log_exponential, log_geometric, log_geometric_tail
+from privet.privacy.laws import log_exponential, log_geometric
 from privet.privacy.mechanisms import SeededMechanisms
 
 
@@ -57,7 +58,7 @@ class NoisySizeSensitivity(Law):
         sizes = np.arange(self.threshold, self.threshold + int(100 * scale))  # what is beyond is lost in rounding
         terms = log_geometric(sizes - len(y), scale)[:, None] + [self._choice(X, y, int(size)) for size in sizes]
         first, second = np.logaddexp.reduce(terms, axis=0).tolist()
-        return {0: first, 1: second, -1: log_not(log_geometric_tail(self.threshold - len(y), scale))}
+        return {0: first, 1: second, -1: log_not(log_geometric_at_least(self.threshold - len(y), scale))}
 
     def _choice(self, X: np.ndarray, y: np.ndarray, noisy: int) -> np.ndarray:
         n = max(noisy, 1)
@@ -72,30 +73,64 @@ def _mean_gini(side: np.ndarray, y: np.ndarray) -> float:
     return sum(float(c.sum() - (c**2).sum() / max(c.sum(), 1)) for c in children) / len(y)
 
 
-def leading(lead: int = 3) -> Pair:
-    """A leaf in which one class leads; the record that joins is one more of it."""
-    return joined(np.zeros((lead, 1), dtype=int), np.ones(lead, dtype=int), [0], 1)
-
-
 def two_features() -> Pair:
     """Two records that both features part perfectly; of the three, only the second does."""
     return joined(np.array([[0, 0], [1, 1]]), np.array([0, 1]), [0, 1], 1)
 
 
-def published(name: str, **options: Any) -> Any:
-    """The published variant of a baseline."""
-    from privet.algorithms.registry import model_class
-
-    return model_class(name)(epsilon=1.0, variant="published", max_depth=1, **options)
-
-
-def forest(name: str, **options: Any) -> Any:
-    """One tree of one level of a forest of the baselines."""
-    from privet.algorithms.registry import model_class
-
-    return model_class(name)(epsilon=1.0, n_trees=1, max_depth=1, structure=0, **options)
-
-
 def nearly_pure(records: int) -> Pair:
     """So many records of one class on both sides of a feature; the one that joins is of the other class."""
     return kinds(1, ((records + 1) // 2, 0, records // 2, 0), 3)
+
+
+CLAIMS = (
+    Claim(
+        "DPGDF",
+        "dpgdf-label",
+        "label by smooth sensitivity, lead 3",
+        SmoothLabel,
+        partial(alike, 3),
+        "In an exponent a sensitivity that depends on the data moves the odds without bound, smooth or not.",
+        proven=math.inf,
+    ),
+    Claim(
+        "BDPT",
+        "bdpt-noisy-size",
+        "sensitivity at a noisy size",
+        partial(NoisySizeSensitivity, threshold=100),
+        two_features,
+        "A noisy size may be far above the true one, and the noise of the choice shrinks with it.",
+        proven=math.inf,
+    ),
+    *(
+        Claim(
+            name,
+            f"{name.lower()}-published",
+            "published estimator: stops on exact data",
+            partial(model, f"{name}Classifier", variant="published", max_depth=1),
+            partial(nearly_pure, 12),
+            "Whether a node is pure is told without noise.",
+            proven=math.inf,
+            window=(0, 1),
+        )
+        for name in ("DPGDF", "BDPT")
+    ),
+    Claim(
+        "DP-DF",
+        "dpdf-noisy-size",
+        "sensitivity at a noisy size",
+        partial(NoisySizeSensitivity, threshold=100),
+        two_features,
+        "Fletcher and Islam's local sensitivity of the Gini impurity, taken at a noisy size: BDPT's flaw.",
+        proven=math.inf,
+    ),
+    Claim(
+        "DP-DF",
+        "dpdf-sound",
+        "DPDFClassifier, sound",
+        partial(model, "DPDFClassifier", n_trees=1, max_depth=1, structure=0),
+        partial(kinds, 1, (2, 0, 0, 0), 3),
+        "Counts and choices of a path have a share each; what is cut off follows from counts that were told.",
+        window=(0, 1),
+    ),
+)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from privet.algorithms.registry import model_class
 from privet.audit.bound import Bound, exceeds
 from privet.audit.claims.law import Law
 from privet.audit.exact import WINDOW, exact_bound
@@ -19,21 +20,22 @@ from privet.audit.statistical import statistical_bound
 class Claim:
     """One variant of one paper.
 
-    ``claimed`` is what the paper says the release costs, ``proven`` what it costs by our own proof (docs/theory.md),
-    infinity if nothing finite bounds it on all tables. ``subject`` makes what is attacked: a ``Law``, which is the
-    published step on plain data, or an estimator, once there is one. ``witness`` makes the pair of neighbouring
-    tables on which it is attacked. Of an estimator's noisy numbers the exact engine sees what is in ``window``;
-    what is not ours, or has too many transcripts, is run ``runs`` times on each table.
+    ``subject`` makes what is attacked: a ``Law``, which is the published step on plain data, or an estimator, once
+    there is one. ``witness`` makes the pair of neighbouring tables on which it is attacked. ``claimed`` is what the
+    paper says the release costs, ``proven`` what it costs by our own proof (docs/theory.md), infinity if nothing finite
+    bounds it on all tables; ``why`` says how they come apart, or why the claim holds. Of an estimator's noisy numbers
+    the exact engine sees what is in ``window``; what is not ours, or has too many transcripts, is run ``runs`` times on
+    each table.
     """
 
-    key: str
     paper: str
+    key: str
     variant: str
-    claimed: float
-    proven: float
     subject: Callable[[], Any]
     witness: Callable[[], Pair]
     why: str
+    claimed: float = 1.0
+    proven: float = 1.0
     window: Window = WINDOW
     runs: int = 10_000
 
@@ -53,6 +55,11 @@ class Claim:
                 pass
         bound = statistical_bound(subject, pair, runs=self.runs, progress=progress)
         return Outcome(self, replace(bound, proven=self.proven))
+
+
+def model(name: str, **params: Any) -> Any:
+    """A registered estimator, with an epsilon of 1 unless another is given."""
+    return model_class(name)(**{"epsilon": 1.0} | params)
 
 
 @dataclass(frozen=True)

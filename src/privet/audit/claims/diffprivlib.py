@@ -45,7 +45,7 @@ def unavailable() -> str | None:
 
 
 @dataclass(frozen=True)
-class Tree:
+class DiffprivlibTree:
     """``DecisionTreeClassifier`` with public bounds and classes; its prediction at 0 is what is seen."""
 
     epsilon: float = 1.0
@@ -55,7 +55,7 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Forest:
+class DiffprivlibForest:
     """``RandomForestClassifier`` as it comes: rows go to the trees in order, in equal chunks.
 
     What is seen is how many trees vote at 0 as they would after the chunks have moved: even ones 1, odd ones 0.
@@ -117,27 +117,24 @@ def _worker(python: Path, process: int) -> subprocess.Popen[str]:
     return worker
 
 
+_claim = partial(Claim, "diffprivlib")
+
 CLAIMS = (
-    Claim(
-        key="diffprivlib-tree",
-        paper="diffprivlib",
-        variant="DecisionTreeClassifier",
-        claimed=1.0,
-        proven=1.0,
-        subject=Tree,
-        witness=balanced,
-        why="A random structure, then one permute-and-flip for each leaf.",
+    _claim(
+        "diffprivlib-tree",
+        "DecisionTreeClassifier",
+        DiffprivlibTree,
+        balanced,
+        "A random structure, then one permute-and-flip for each leaf.",
         runs=2_000,
     ),
-    Claim(
-        key="diffprivlib-forest",
-        paper="diffprivlib",
-        variant="RandomForestClassifier, 10 trees",
-        claimed=1.0,
+    _claim(
+        "diffprivlib-forest",
+        "RandomForestClassifier, 10 trees",
+        DiffprivlibForest,
+        moving_chunks,
+        "Rows go to the trees in order and in equal chunks: one row more moves a row of every chunk.",
         proven=19.0,
-        subject=partial(Forest, 10),
-        witness=partial(moving_chunks, 10),
-        why="Rows go to the trees in order and in equal chunks: one row more moves a row of every chunk.",
         runs=400,
     ),
 )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from privet.audit.claims.law import Law, LogLaw, joined, log_laplace_above, yes_or_no
+from privet.audit.claims.claim import Claim, model
+from privet.audit.claims.law import Law, LogLaw, alike, joined, log_laplace_above, yes_or_no
 from privet.audit.pair import Pair
 from privet.privacy.laws import log_exponential, log_permute_and_flip
 from privet.schema import Numeric, Schema
@@ -110,35 +111,14 @@ def equal_attributes(candidates: int, size: int = 2000, gap: int = 1) -> Pair:
     return joined(X, (equal == 1).astype(float), np.zeros(candidates), 0.0)
 
 
-def one_target() -> Pair:
-    return joined(np.zeros((1, 1)), np.zeros(1), np.zeros(1), 0.0)
-
-
 def close_values(width: float) -> Pair:
     return joined(np.array([[0.5]]), np.zeros(1), np.array([0.5 + width]), 0.0)
 
 
-def forest(**options: Any) -> Any:
-    """One tree of one level, epsilon 2.2: 1 for a median, 1 for the choice among candidates, 0.2 for the leaves."""
-    from privet.algorithms.diprime import DiPriMeForestClassifier
-
-    plain: dict[str, Any] = {"epsilon": 2.2, "rho": "10/11", "n_trees": 1, "max_depth": 1, "structure": 0}
-    return DiPriMeForestClassifier(**plain | options)
-
-
-def means(name: str = "DiPriMeForestRegressor", **options: Any) -> Any:
-    """One tree of one level that predicts numbers, epsilon 1; ``name`` is its class."""
-    from privet.algorithms.registry import model_class
-
-    plain: dict[str, Any] = {"epsilon": 1.0, "n_trees": 1, "max_depth": 1, "structure": 0}
-    return model_class(name)(**plain | options)
-
-
 def in_one_leaf(records: int) -> Pair:
     """So many records and one more, all alike; the target's range is 0 to 1."""
-    schema = Schema({"i": Numeric(0, 1, integer=True)}, target=(0, 1))
-    table = np.zeros((records + 1, 1)), np.zeros(records + 1)
-    return Pair((table[0][1:], table[1][1:]), table, schema)
+    pair = alike(records)
+    return Pair(pair.one, pair.other, Schema({"i": Numeric(0, 1, integer=True)}, target=(0, 1)))
 
 
 def equal_attributes_of_classes(candidates: int, size: int, gap: int) -> Pair:
@@ -148,3 +128,84 @@ def equal_attributes_of_classes(candidates: int, size: int, gap: int) -> Pair:
     tables = [(2 * X[:, :-1], X[:, -1:], y.astype(int)) for X, y in (pair.one, pair.other)]
     one, other = ((np.hstack([equal, last]), labels) for equal, last, labels in tables)
     return Pair(one, other, Schema(features, classes=[0, 1]))
+
+
+_claim = partial(Claim, "DiPriMe")
+_one_level = partial(model, n_trees=1, max_depth=1, structure=0)
+# An epsilon of 1 for a median, 1 for the choice among candidates, 0.2 for the leaves.
+_forest = partial(_one_level, "DiPriMeForestClassifier", epsilon=2.2, rho="10/11", variant="published")
+_MEANS = ("DiPriMeForestRegressor", "DPERTRegressor", "DPRFRegressor")  # of DiPriMe's comparison, for numbers
+
+CLAIMS = (
+    *(
+        _claim(
+            f"diprime-medians-{k}",
+            f"medians in parallel, {k} candidates",
+            ParallelMedians,
+            partial(equal_attributes, k, size=16_000, gap=6),
+            "A record has a value in every attribute, so the medians' costs add up.",
+            claimed=1.1,
+            proven=k + 0.1,
+        )
+        for k in (5, 10)
+    ),
+    _claim(
+        "diprime-exp",
+        "DiPriMeExp, 4 candidates",
+        partial(_forest, attribute="exp", n_candidates=4),
+        partial(equal_attributes_of_classes, 4, size=400, gap=6),
+        "The same, by the estimator: four medians for 1 each, the choice for 1/2, the leaves for 1/5.",
+        claimed=2.2,
+        proven=4.7,
+        window=(0, 1),
+    ),
+    _claim(
+        "diprime-random",
+        "DiPriMe, random attribute",
+        _forest,
+        partial(equal_attributes_of_classes, 2, size=3, gap=1),
+        "One median for a level: the claim holds.",
+        claimed=2.2,
+        proven=2.2,
+        window=(0, 4),
+    ),
+    _claim(
+        "diprime-leaf-mean",
+        "leaf mean, noise scaled by its size",
+        partial(LeafMean, threshold=10),
+        partial(alike, 1),
+        "Two scales of noise differ without bound far out.",
+        proven=math.inf,
+    ),
+    *(
+        _claim(
+            f"{name.lower()}-published",
+            f"{name}, published",
+            partial(_one_level, name, variant="published"),
+            partial(in_one_leaf, 1),
+            "The same, by the estimator: the noise of two records' mean is half that of one's.",
+            proven=math.inf,
+            window=(-4, 16),
+        )
+        for name in _MEANS
+    ),
+    *(
+        _claim(
+            f"{name.lower()}-sound",
+            f"{name}, sound",
+            partial(_one_level, name),
+            partial(in_one_leaf, 1),
+            "Two noisy sums for each leaf; their joint sensitivity is one record.",
+            window=(0, 2),
+        )
+        for name in _MEANS
+    ),
+    _claim(
+        "diprime-gaps",
+        "permute-and-flip between records",
+        partial(GapsBetweenRecords, 0.5, 0.5 + 1e-6),
+        partial(close_values, 1e-6),
+        "A gap counts the same however narrow it is, so a split shows where two records are close.",
+        proven=math.inf,
+    ),
+)

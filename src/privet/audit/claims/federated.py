@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.integrate import quad  # type: ignore[import-untyped]
 from scipy.special import gamma, kv  # type: ignore[import-untyped]
 
-from privet.audit.bound import Bound
-from privet.audit.claims.law import Law, LogLaw, joined, log_geometric_at_least, yes_or_no
-from privet.audit.pair import Pair
+from privet.audit.claims.claim import Claim, model
+from privet.audit.claims.law import Law, LogLaw, alike, log_geometric_at_least, yes_or_no
+from privet.audit.claims.privet import kinds
 from privet.privacy.amounts import exact
 from privet.privacy.fixed_point import ONE
 from privet.privacy.laws import log_geometric_shares, log_skellam
@@ -52,15 +53,8 @@ class BoundsSeen(Law):
 
         schema = Schema({f"f{j}": Numeric(0, 1, integer=True) for j in range(X.shape[1])}, classes=[0, 1])
         curator = Watched(X, y, schema, "owner_sum")
-        tree(self.epsilon, variant=self.variant, save_budget=True).fit_curator(curator)
+        _stump(epsilon=self.epsilon, variant=self.variant, save_budget=True).fit_curator(curator)
         return curator
-
-
-def tree(epsilon: float, **options: Any) -> Any:
-    """One level, two bins for each feature."""
-    from privet.algorithms.histogram_tree import HistogramTreeClassifier
-
-    return HistogramTreeClassifier(epsilon=epsilon, max_depth=1, n_bins=2, **options)
 
 
 @dataclass(frozen=True)
@@ -136,14 +130,9 @@ class GeometricShares(Law):
 
 
 @dataclass(frozen=True)
-class SkellamShares(Law):
-    """The same with shares of Skellam noise, as a tally of one table has it, for ``epsilon`` at ``delta``."""
+class SkellamShares(GeometricShares):
+    """The same with shares of Skellam noise, as a tally of one table has it, for ``epsilon`` at ``delta``; not cut."""
 
-    parties: int
-    colluders: int
-    missing: int
-    of: int
-    count: int = 5
     epsilon: float = 1.0
     delta: float = 1e-6
 
@@ -151,10 +140,6 @@ class SkellamShares(Law):
     def scale(self) -> float:
         rho = rho_within(exact(self.epsilon), exact(self.delta), True)
         return scale_for(1, ratio_for("skellam_shares", rho))
-
-    @property
-    def unknown(self) -> int:
-        return self.parties - self.colluders - self.missing
 
     def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
         return int(len(y) + skellam_shares(self.unknown, self.scale, self.of).sum() - self.count)
@@ -164,39 +149,6 @@ class SkellamShares(Law):
         seen = np.arange(-far, far + 1)
         log_p = log_skellam(seen - (len(y) - self.count), self.scale, self.unknown / self.of)
         return dict(zip(seen.tolist(), log_p.tolist()))
-
-    def exact_bound(self, pair: Pair, proven: float | None = None) -> Bound:
-        """The least epsilon for which (epsilon, delta) is true of this pair: a fact.
-
-        The loss grows with the number that is seen, so of all events S "above t" has the largest (P(S) - delta) / Q(S).
-        """
-        one, other = (np.exp(list(self.log_law(*table).values())) for table in (pair.one, pair.other))
-        p, q = (
-            np.cumsum(law[::-1])[::-1]
-            for law in ((one, other) if len(pair.one[1]) > len(pair.other[1]) else (other, one))
-        )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            losses = np.where(p > self.delta, np.log((p - self.delta) / q), -np.inf)
-        best = int(losses.argmax())
-        return Bound(
-            epsilon=max(0.0, float(losses[best])),
-            confidence=1.0,
-            engine="exact",
-            event=f"the number is {best - len(p) // 2} or more above {self.count}",
-            runs=0,
-            proven=proven,
-            delta=self.delta,
-            chance=float(p[best]),
-        )
-
-
-def first_of_its_class(features: int, rows: int = 100) -> Pair:
-    """Constant features, records of one class; the row that joins is of the other."""
-    return joined(np.zeros((rows, features), dtype=int), np.zeros(rows, dtype=int), np.zeros(features, dtype=int), 1)
-
-
-def any_rows(rows: int = 5) -> Pair:
-    return joined(np.zeros((rows, 1), dtype=int), np.zeros(rows, dtype=int), np.zeros(1, dtype=int), 0)
 
 
 def _by_value(column: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -208,3 +160,76 @@ def shares_cost(parties: int, colluders: int, epsilon: float = 0.1) -> float:
     """The exact epsilon of the honest shares for one record: ln f(0) / f(1) of their density, shape above 1/2."""
     v = (parties - colluders) / parties - 0.5
     return math.log(2 ** (v - 1) * gamma(v) / (epsilon**v * kv(v, epsilon)))
+
+
+_claim = partial(Claim, "Federated histograms")
+_stump = partial(model, "HistogramTreeClassifier", max_depth=1, n_bins=2)
+_any_rows = partial(alike, 5)
+_first_of_its_class = partial(alike, 100, 50, label=1)
+_TOLERATED = ((5, 1, 0), (5, 2, 1))  # of so many parties how many collude, and how many drop out
+
+CLAIMS = (
+    _claim(
+        "federated-bounds",
+        "HistogramTreeClassifier, published, saving, 50 features",
+        partial(BoundsSeen, threshold=100 / 101),
+        _first_of_its_class,
+        "A record enters every feature's bound, and each is paid with the whole of the bounds' budget.",
+        claimed=2.0,
+        proven=11.75,
+    ),
+    _claim(
+        "federated-bounds-sound",
+        "HistogramTreeClassifier, sound, saving, 50 features",
+        partial(BoundsSeen, threshold=100 / 101, variant="sound"),
+        _first_of_its_class,
+        "The bounds' budget is shared by the features.",
+        claimed=2.0,
+        proven=2.0,
+    ),
+    *(
+        _claim(
+            f"federated-histograms-{variant}",
+            f"HistogramTreeClassifier, {variant}",
+            partial(_stump, variant=variant, leaves="labels"),
+            partial(kinds, 1, (2, 0, 0, 0), 3),
+            "Algorithm 5: histograms share the node's budget, and leaves have their own. The claim holds.",
+            window=window,
+        )
+        for variant, window in (("sound", (0, 2)), ("published", (0, 1)))
+    ),
+    *(
+        _claim(
+            f"federated-shares-{parties}-{colluders}",
+            f"noise shares, {colluders} of {parties} collude",
+            partial(GammaShares, parties, colluders, count=5, width=width),
+            _any_rows,
+            "Colluders subtract their own shares; what is left has a peak that Laplace noise has not.",
+            claimed=0.1,
+            proven=proven,
+        )
+        for parties, colluders, width, proven in ((5, 1, 1e-5, shares_cost(5, 1)), (4, 2, 1e-9, math.inf))
+    ),
+    *(
+        _claim(
+            f"federated-our-shares-{parties}-{colluders}-{missing}",
+            f"our noise shares, {colluders} of {parties} collude, {missing} missing",
+            partial(GeometricShares, parties, colluders, missing, parties - colluders - missing),
+            _any_rows,
+            "Shares are calibrated to the parties that neither collude nor drop out: theirs alone are the noise.",
+            claimed=0.1,
+            proven=0.1,
+        )
+        for parties, colluders, missing in _TOLERATED
+    ),
+    *(
+        _claim(
+            f"federated-skellam-{parties}-{colluders}-{missing}",
+            f"our shares of Skellam noise, delta 1e-6, {colluders} of {parties} collude, {missing} missing",
+            partial(SkellamShares, parties, colluders, missing, parties - colluders - missing),
+            _any_rows,
+            "Skellam noise divides as geometric noise does; what it costs comes with a delta.",
+        )
+        for parties, colluders, missing in _TOLERATED
+    ),
+)

@@ -20,12 +20,15 @@ from privet.audit.bound import Bound
 from privet.audit.exact import bound_of_laws
 from privet.audit.pair import Pair
 from privet.privacy.laws import log_geometric_tail
+from privet.schema import Categorical, Schema
 
 LogLaw = dict[Hashable, float]
 
 
 class Law(ABC):
     """Called with a table it gives one draw, so it is a release that the statistical engine can run."""
+
+    delta = 0.0  # what the claim comes with
 
     @abstractmethod
     def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Hashable:
@@ -39,8 +42,8 @@ class Law(ABC):
         return self.draw(X, y, _generator(os.getpid()))
 
     def exact_bound(self, pair: Pair, proven: float | None = None) -> Bound:
-        """The largest privacy loss of an output: a fact."""
-        return bound_of_laws(self.log_law(*pair.one), self.log_law(*pair.other), proven=proven)
+        """The largest privacy loss of an output, or with a delta of a set of them: a fact."""
+        return bound_of_laws(self.log_law(*pair.one), self.log_law(*pair.other), proven=proven, delta=self.delta)
 
 
 @cache
@@ -52,6 +55,16 @@ def _generator(process: int) -> np.random.Generator:
 def joined(X: np.ndarray, y: np.ndarray, row: Sequence[Any] | np.ndarray, label: Any) -> Pair:
     """A table, and the same with one record more."""
     return Pair((X, y), (np.concatenate([X, np.asarray(row, dtype=X.dtype)[None]]), np.append(y, label)))
+
+
+def alike(rows: int, features: int = 1, value: int = 0, label: int = 0) -> Pair:
+    """So many records of zeros, of class 0; the one that joins has ``value`` in all features, and its own class."""
+    return joined(np.zeros((rows, features), dtype=int), np.zeros(rows, dtype=int), np.full(features, value), label)
+
+
+def binary(features: int) -> Schema:
+    """So many features of the values 0 and 1, and two classes."""
+    return Schema({f"f{j}": Categorical([0, 1], other=False) for j in range(features)}, classes=[0, 1])
 
 
 def log_not(log_p: float) -> float:

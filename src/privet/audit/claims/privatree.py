@@ -8,13 +8,14 @@ more noisy tables than can be followed one by one, so the root's law is computed
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
 
 import numpy as np
 
+from privet.audit.claims.claim import Claim, model
 from privet.audit.claims.law import Law, LogLaw, joined
 from privet.audit.claims.privet import kinds
 from privet.audit.pair import Pair
@@ -42,24 +43,12 @@ class FeaturesInParallel(Law):
         return {j: _log_wins(j, cells, laws) for j in range(len(cells))}
 
 
-def tree(**options: Any) -> Any:
-    """The estimator, one level deep, its budget halved between its split and its labels."""
-    from privet.algorithms.privatree import PrivaTreeClassifier
-
-    return PrivaTreeClassifier(epsilon=1.0, max_depth=1, leaf_share=0.5, **options)
-
-
 def separated(features: int, rows: int = 12) -> Pair:
     """Every feature parts the classes perfectly; the row that joins agrees with the last feature only."""
     y = np.repeat([0, 1], rows)
     added = np.zeros(features, dtype=int)
     added[-1] = 1
     return joined(np.tile(y[:, None], features), y, added, 1)
-
-
-def pure(rows: int = 12) -> Pair:
-    """Records of one class; the row that joins is of the other."""
-    return kinds(1, (rows, 0, 0, 0), 1)
 
 
 def tables(X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -114,3 +103,38 @@ def _log_wins(j: int, cells: list[tuple[int, ...]], laws: dict) -> float:
         if i != j:
             terms += laws[table][2 if i < j else 1]
     return float(np.logaddexp.reduce(terms))
+
+
+_claim = partial(Claim, "PrivaTree")
+_tree = partial(model, "PrivaTreeClassifier", max_depth=1, leaf_share=0.5)  # half for the split, half for the labels
+
+CLAIMS = (
+    *(
+        _claim(
+            f"privatree-features-{m}",
+            f"features in parallel, m = {m}",
+            FeaturesInParallel,
+            partial(separated, m),
+            "A record is in every feature's histogram, so the histograms' costs add up.",
+            proven=float(m),
+        )
+        for m in (5, 14)
+    ),
+    _claim(
+        "privatree-early-stop",
+        "stopping on exact data",
+        partial(_tree, variant="published"),
+        partial(kinds, 1, (12, 0, 0, 0), 1),
+        "Whether a node is pure is told without noise.",
+        proven=math.inf,
+        window=(0, 1),
+    ),
+    _claim(
+        "privatree-sound",
+        "PrivaTreeClassifier, sound",
+        _tree,
+        partial(kinds, 1, (2, 0, 0, 0), 3),
+        "Every feature's histogram has its own share of the node's budget; no node stops on exact counts.",
+        window=(0, 2),
+    ),
+)

@@ -9,23 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from privet.audit.claims.claim import Claim
+from privet.algorithms.registry import MODELS
+from privet.audit.claims import hidden
+from privet.audit.claims.claim import Claim, model
+from privet.audit.claims.law import alike
 from privet.audit.pair import Pair
 from privet.schema import Categorical, Schema
 
 MANY = 10**6  # a public hint, so that the plan goes as deep as it may whatever the records
-
-
-def tree(**options: Any) -> Any:
-    from privet.algorithms.private_tree import PrivateTreeClassifier
-
-    return PrivateTreeClassifier(epsilon=1.0, n_records=MANY, **options)
-
-
-def top_down(**options: Any) -> Any:
-    from privet.algorithms.top_down import TopDownClassifier
-
-    return TopDownClassifier(epsilon=1.0, n_records=MANY, **options)
 
 
 def kinds(n_features: int, counts: Sequence[int], added: int) -> Pair:
@@ -43,38 +34,55 @@ def _table(rows: list[tuple[str, ...]], n_features: int) -> tuple[np.ndarray, np
     return table[:, :-1], table[:, -1]
 
 
+_claim = partial(Claim, "Privet")
+
 CLAIMS = (
-    Claim(
-        key="privet-tree-labels",
-        paper="Privet",
-        variant="PrivateTreeClassifier, labels",
-        claimed=1.0,
-        proven=1.0,
-        subject=partial(tree, max_depth=2, leaves="labels"),
-        witness=partial(kinds, 2, (60, 0, 30, 20, 0, 10, 0, 60), 2),
-        why="One joint choice per node, one node per level (docs/theory.md, section 4).",
+    _claim(
+        "privet-tree-labels",
+        "PrivateTreeClassifier, labels",
+        partial(model, "PrivateTreeClassifier", n_records=MANY, max_depth=2, leaves="labels"),
+        partial(kinds, 2, (60, 0, 30, 20, 0, 10, 0, 60), 2),
+        "One joint choice per node, one node per level (docs/theory.md, section 4).",
     ),
-    Claim(
-        key="privet-tree-counts",
-        paper="Privet",
-        variant="PrivateTreeClassifier, counts",
-        claimed=1.0,
-        proven=1.0,
-        subject=partial(tree, max_depth=1, leaves="counts"),
-        witness=partial(kinds, 1, (2, 0, 0, 2), 0),
-        why="The same, with a tally of each leaf that has its own share of the budget.",
+    _claim(
+        "privet-tree-counts",
+        "PrivateTreeClassifier, counts",
+        partial(model, "PrivateTreeClassifier", n_records=MANY, max_depth=1, leaves="counts"),
+        partial(kinds, 1, (2, 0, 0, 2), 0),
+        "The same, with a tally of each leaf that has its own share of the budget.",
         window=(0, 2),
     ),
-    Claim(
-        key="privet-topdown",
-        paper="Privet",
-        variant="TopDownClassifier, sound",
-        claimed=1.0,
-        proven=1.0,
-        subject=partial(top_down, max_nodes=1, leaf_share=0.9),
-        witness=partial(kinds, 1, (40, 0, 0, 40), 1),
-        why="A private choice, a fresh tally of the winner, and a label for each leaf: one node of a path at a time.",
+    _claim(
+        "privet-topdown",
+        "TopDownClassifier, sound",
+        partial(model, "TopDownClassifier", n_records=MANY, max_nodes=1, leaf_share=0.9),
+        partial(kinds, 1, (40, 0, 0, 40), 1),
+        "A private choice, a fresh tally of the winner, and a label for each leaf: one node of a path at a time.",
         window=(0, 2),
+    ),
+    *(
+        _claim(
+            f"privet-mpc-{mechanism.replace('_', '-')}",
+            f"a label chosen on secret shares, {mechanism.replace('_', '-')}",
+            partial(hidden.JointLabel, mechanism),
+            partial(alike, 10),
+            "The same law as in plain, drawn by coins that no server knows; delta below 2^-60.",
+        )
+        for mechanism in ("permute_and_flip", "exponential", "report_noisy_max")
+    ),
+    _claim(
+        "privet-mpc-count",
+        "a noisy count on secret shares",
+        hidden.JointCount,
+        partial(alike, 0),
+        "Two-sided geometric noise, drawn by coins that no server knows; delta below 2^-60.",
+    ),
+    _claim(
+        "privet-mpc-dealt-count",
+        "a noisy count on secret shares, noise dealt by the servers, seen by one of them",
+        hidden.DealtCount,
+        partial(alike, 0),
+        "What any two servers deal is two-sided geometric noise; the third subtracts its own in vain.",
     ),
 )
 
@@ -123,8 +131,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def sound_estimators(epsilon: float) -> dict[str, Any]:
     """Every estimator of the project that promises ``epsilon``, by the name that ``privet audit`` knows."""
-    from privet.algorithms.registry import MODELS, model_class
-
-    registered: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in MODELS}  # sound as they come
-    asked = registered | {name: made for name, made in VARIANTS.items() if made[0] in MODELS}
-    return {name: model_class(kind)(epsilon=epsilon, **params) for name, (kind, params) in asked.items()}
+    as_they_come: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in MODELS}  # these are sound
+    asked = as_they_come | {name: made for name, made in VARIANTS.items() if made[0] in MODELS}
+    return {name: model(kind, epsilon=epsilon, **params) for name, (kind, params) in asked.items()}

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from privet.audit.claims.law import (
-    Law,
-    LogLaw,
-    joined,
-    log_geometric_at_least,
-    log_laplace_above,
-    log_not,
-    yes_or_no,
-)
+from privet.audit.claims import law
+from privet.audit.claims.claim import Claim, model
+from privet.audit.claims.law import Law, LogLaw, alike, log_geometric_at_least, yes_or_no
 from privet.audit.pair import Pair
-from privet.schema import Categorical, Schema
 
 
 @dataclass(frozen=True)
@@ -41,7 +36,8 @@ class ReleasedMaximum(Law):
 
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         scores = correct_counts(X, y)
-        return yes_or_no(sum(log_not(log_laplace_above(self.threshold - score, self.scale)) for score in scores))
+        above = (law.log_laplace_above(self.threshold - score, self.scale) for score in scores)
+        return yes_or_no(sum(map(law.log_not, above)))
 
 
 @dataclass(frozen=True)
@@ -66,14 +62,10 @@ class CountsSeen(Law):
         return yes_or_no(sum(log_geometric_at_least(1 - count, event.scale) for count, event in zip(counts, events)))
 
     def _watched(self, X: np.ndarray, y: np.ndarray) -> Any:
-        from privet.algorithms.top_down import TopDownClassifier
         from privet.audit.claims.watched import Watched
 
-        schema = Schema({"f": Categorical([0, 1], other=False)}, classes=[0, 1])
-        curator = Watched(X, y, schema, "tally")
-        TopDownClassifier(
-            epsilon=self.epsilon, variant="published", split=self.split, max_nodes=1, budget="uniform", n_records=6
-        ).fit_curator(curator)
+        curator = Watched(X, y, law.binary(1), "tally")
+        _stump(epsilon=self.epsilon, split=self.split, n_records=6).fit_curator(curator)
         return curator
 
 
@@ -84,35 +76,60 @@ _SIDE = 1
 def equal_candidates(candidates: int, rows: int = 20) -> Pair:
     """Equal features that part the classes perfectly; the row that joins adds one to every correct count."""
     y = np.repeat([0, 1], rows // 2)
-    return joined(np.tile(y[:, None], candidates), y, np.ones(candidates, dtype=int), 1)
-
-
-def published(min_gain: float) -> Any:
-    """The estimator with one split to make, nearly all of its budget for it, and an unusual but public threshold.
-
-    A node of m records has noise of scale 40 / m on each gain, so that a table of one record reaches far more easily
-    above the threshold than one of two: whether the root is split tells them apart.
-    """
-    from privet.algorithms.top_down import TopDownClassifier
-
-    return TopDownClassifier(
-        epsilon=1.0, variant="published", max_nodes=1, budget="uniform", leaf_share=0.01, min_gain=min_gain
-    )
+    return law.joined(np.tile(y[:, None], candidates), y, np.ones(candidates, dtype=int), 1)
 
 
 def one_more_alike(features: int) -> Pair:
     """One record, and the same twice."""
-    schema = Schema({f"f{j}": Categorical([0, 1], other=False) for j in range(features)}, classes=[0, 1])
-    one, other = ((np.zeros((m, features), dtype=int), np.zeros(m, dtype=int)) for m in (1, 2))
-    return Pair(one, other, schema)
-
-
-def other_cells(functions: int = 1, rows: int = 5) -> Pair:
-    """Records of class 0 on side 0; the row that joins is of class 1 on side 1."""
-    return joined(np.zeros((rows, functions), dtype=int), np.zeros(rows, dtype=int), np.ones(functions, dtype=int), 1)
+    pair = alike(1, features)
+    return Pair(pair.one, pair.other, law.binary(features))
 
 
 def correct_counts(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """For each binary feature how many records its children's largest classes hold."""
     sides, labels = (X == 0, X == 1), (y == 0, y == 1)
     return sum(np.maximum(*((side & label[:, None]).sum(axis=0) for label in labels)) for side in sides)
+
+
+_claim = partial(Claim, "DP-TopDown")
+_stump = partial(model, "TopDownClassifier", variant="published", max_nodes=1, budget="uniform")
+_other_cell = partial(alike, 5, value=1, label=1)  # records of class 0 on side 0, and one of class 1 on side 1
+
+CLAIMS = (
+    _claim(
+        "topdown-maximum",
+        "released maximum, 10 candidates",
+        partial(ReleasedMaximum, threshold=20),
+        partial(equal_candidates, 10),
+        "The winner's noisy score says that all the other noisy scores are below it.",
+        proven=5.0,
+    ),
+    # Nearly all of the budget for one split, and an unusual but public threshold. A node of m records has noise of
+    # scale 40 / m on each gain, so that a table of one record reaches far more easily above the threshold than one of
+    # two: whether the root is split tells them apart.
+    _claim(
+        "topdown-private-size",
+        "noise scaled by the node's size",
+        partial(_stump, leaf_share=0.01, min_gain=40.0),
+        partial(one_more_alike, 24),
+        "Two scales of noise differ without bound far out, and a maximum of many gains looks far out.",
+        proven=math.inf,
+        runs=1_600,
+    ),
+    _claim(
+        "topdown-noisy-counts",
+        "TopDownClassifier, published, NoisyCounts",
+        CountsSeen,
+        _other_cell,
+        "A record is in one cell of each of three tables, and the noise is a third where it should be threefold.",
+        proven=9.0,
+    ),
+    _claim(
+        "topdown-local-rnm",
+        "TopDownClassifier, published, LocalRNM",
+        partial(CountsSeen, split="local_rnm"),
+        _other_cell,
+        "Half of the budget pays for such counts of what the owners chose, the other half for less than it buys.",
+        proven=4.55,
+    ),
+)

@@ -23,8 +23,8 @@ class Watched(MemoryCurator):
         desk = super().open()
         ask = getattr(desk, self._question)
 
-        def heard(*question: Any) -> Any:
-            answers = ask(*question)
+        def heard(*question: Any, **options: Any) -> Any:
+            answers = ask(*question, **options)
             self.told += answers.values()
             return answers
 
