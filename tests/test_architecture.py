@@ -34,38 +34,20 @@ KNOWN: dict[str, set[str]] = {
     "direction": {
         "audit.membership > datasets",
     },
-    "cycles": {
-        "algorithms.distributed_split > algorithms.top_down",
-    },
+    "cycles": set(),
     "class names": {
         "Cells",
         "Event",
         "Forest",
         "Mixed",
-        "Score",
         "Tree",
     },
-    "long files": {
-        "curators.desk",
-    },
+    "long files": set(),
     "private attributes": set(),
     "untested files": {
         "algorithms.forest",
-        "algorithms.parameters",
         "audit.claims.diffprivlib_worker",
         "audit.claims.watched",
-        "curators.base",
-        "curators.hidden",
-        "curators.owners.mpc_owner",
-        "curators.owners.party_records",
-        "curators.owners.records_at_owner",
-        "curators.remote",
-        "curators.routing",
-        "curators.row_owners",
-        "curators.shared_rows",
-        "privacy.processes",
-        "tree.growing",
-        "tree.hidden_shape",
     },
 }
 

@@ -44,8 +44,3 @@ def exact_int(value: Any) -> int:
 def exact_str(value: str) -> str:
     """A text as a ``str``; TypeError for anything else."""
     return str.__str__(value)
-
-
-def exact_float(value: float) -> float:
-    """An instance of ``float`` as a ``float``; TypeError for anything else."""
-    return float.__float__(value)
