@@ -72,8 +72,15 @@ def curator_of():
     """Twelve records of each pair of values, whose class is told by the category."""
     rows = [[n, c] for n in range(6) for c in "xyz"] * 12
     curator = Listening(np.array(rows, dtype=object), ["a" if c == "x" else "b" for _, c in rows], SCHEMA)
-    curator.grid(GRID)
-    return curator
+    return opened(curator, GRID)
+
+
+def opened(curator, grid):
+    """A desk with its grid, and the choices that its curator notes."""
+    desk = curator.open()
+    desk.grid(grid)
+    desk.choices = curator.choices
+    return desk
 
 
 def test_the_trees_of_a_level_are_asked_about_at_once():
@@ -94,9 +101,8 @@ def test_the_trees_of_a_level_are_asked_about_at_once():
 def test_a_branch_that_nothing_parts_asks_nothing_and_keeps_its_budget():
     """One value, and a feature of two: after one split there is nothing left to part."""
     schema = Schema({"n": Numeric(0, 0), "c": Categorical(["x", "y"], other=False)}, classes=["a", "b"])
-    curator = Listening(np.array([[0, "x"], [0, "y"]], dtype=object), ["a", "b"], schema)
     grid = public_grid(schema)
-    curator.grid(grid)
+    curator = opened(Listening(np.array([[0, "x"], [0, "y"]], dtype=object), ["a", "b"], schema), grid)
     frontier = Frontier.sprout(curator, [curator.root(Fraction(1))], grid)
     frontier = frontier.grow(public_splits(grid), Gini(), Fraction(1))
     assert [end.saved for end in frontier.values()] == [0, 0]
