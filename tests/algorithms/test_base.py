@@ -551,3 +551,13 @@ def test_tasks_on_one_thread_charge_their_own_ledgers():
         return await asyncio.gather(task(1), task(2))
 
     assert asyncio.run(both()) == [Fraction(1, 10), Fraction(1, 10)]
+
+
+@pytest.mark.parametrize(("wrong", "kind"), [(None, "NoneType"), ((), "tuple")])
+def test_an_algorithm_that_returns_no_tree_is_refused(wrong, kind):
+    class Wrong(PrivateTreeClassifier):
+        def _grow(self, curator, start, budget):
+            return wrong
+
+    with pytest.raises(TypeError, match=f"Wrong._grow must return a Tree or a Forest, not a {kind}"):
+        Wrong(SCHEMA).fit(X, Y)

@@ -125,7 +125,7 @@ def fitted(name, options, able):
 
 
 def test_every_registered_estimator_is_looked_at():
-    assert set(SETTINGS) == set(MODELS)
+    assert set(SETTINGS) == set(MODELS), "SETTINGS has the parameters of each registered class that change what it asks"
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{name}-{options}" for name, options in CASES])

@@ -119,14 +119,20 @@ def test_a_model_whose_events_were_deleted_is_refused(name, params):
 
 @every
 def test_another_model_beside_the_receipt_is_refused(name, params):
-    model, other = fitted(name, **params), fitted(name, **params, **_seed(name))
+    model, other = fitted(name, **params), another(name, **params)
     assert digest(getattr(model, model._released)) != digest(getattr(other, other._released))
     with pytest.raises(ReceiptError):
         set_released(model, getattr(other, other._released)).verify()
 
 
-def _seed(name):
-    return {"max_depth": 1} if "max_depth" in model_class(name)._get_param_names() else {}
+def another(name, **params):
+    """A model that is not the one of ``fitted``: a smaller one or, if it has no depth, one of opposite labels."""
+    cls = model_class(name)
+    if "max_depth" in cls._get_param_names():
+        return fitted(name, **params, max_depth=1)
+    if cls._task == "classification":
+        return cls(CLASSES, epsilon=200, **params).fit(X, np.where(LABELS == "yes", "no", "yes"))
+    return cls(TARGET, epsilon=200, **params).fit(X, -NUMBERS)
 
 
 def chain(depth, scope, asked=True):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from listening import Listening
-from privet import Categorical, Numeric, PrivetError, Schema
+from privet import Categorical, MemoryCurator, Numeric, PrivetError, Schema
 from privet.privacy.scores import Gini
 from privet.questions.grid import public_grid
 from privet.questions.split import Split
@@ -129,6 +129,13 @@ def test_nodes_name_the_scope_that_pays_for_them():
     (tree,) = frontier.finish()
     labelled = {event.scope for event in desk.events}
     assert {tree.nodes[leaf].scope for leaf in tree.leaves} <= labelled | {tree.nodes[0].scope}
+
+
+def test_splits_of_another_grid_are_refused():
+    curtain = MemoryCurator([[0, "x"]], ["a"], SCHEMA).open().curtain
+    frontier = Frontier.sprout(curtain, [curtain.root()], GRID)
+    with pytest.raises(PrivetError, match="another grid"):
+        frontier.candidates(public_splits(public_grid(SCHEMA, 3)))
 
 
 def test_a_tree_with_a_leaf_that_says_nothing_cannot_be_finished():

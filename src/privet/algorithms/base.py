@@ -190,6 +190,11 @@ class PrivateEstimator(BaseEstimator):
                 desk.cannot(question)  # now, before others were answered
             curtain = desk.curtain
             tree = self._grow(curtain, curtain.root(self._limit(budget)), budget)
+            if tree is None or isinstance(tree, tuple):
+                raise TypeError(
+                    f"{type(self).__name__}._grow must return a Tree or a Forest, not a {type(tree).__name__}: "
+                    "frontier.finish() has one tree for each root, so finish()[0] or Forest(schema, finish())."
+                )
             self.privacy_ = sealed(self._receipt(desk, budget), tree)
         finally:
             desk.close()

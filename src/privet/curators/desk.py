@@ -22,6 +22,7 @@ from privet.curators.prices import (
     MEASURES,
     Asked,
     Place,
+    check_output,
     check_score,
     check_statistic,
     check_sums,
@@ -99,9 +100,7 @@ class Desk:
 
     @property
     def most_records(self) -> int:
-        if not hasattr(self._room, "most_records"):
-            self.cannot("most_records")
-        return int(self._room.most_records)
+        return int(self._room.most_records) if hasattr(self._room, "most_records") else self.cannot("most_records")
 
     def close(self) -> None:
         """End the fit: nothing is answered any more, and what was kept for its nodes is dropped."""
@@ -222,12 +221,9 @@ class Desk:
         for tally in {(id(t.tables), t.measure, t.output): t for t in (each.word for each in asked)}.values():
             self._may_tally(tally)
         check_sums([each.word.tables for each in asked], self.schema)
-        events = [
-            self._room.priced_tally(
-                self._summed(each, "tally", MEASURES[each.word.measure], max(1, len(each.word.tables))), each.word
-            )
-            for each in asked
-        ]
+        lemmas = [(MEASURES[each.word.measure], max(1, len(each.word.tables))) for each in asked]
+        plain = [self._summed(each, "tally", *lemma) for each, lemma in zip(asked, lemmas)]
+        events = [self._room.priced_tally(event, each.word) for event, each in zip(plain, asked)]
         return self._answer(asked, events, self._room.tally)
 
     def _may_tally(self, tally: Tally) -> None:
@@ -437,11 +433,7 @@ class Desk:
         """Raise unless records have a score of this class."""
         if "advance" not in self.capabilities:
             self.cannot("advance")
-        n_classes = len(self.schema.classes or ())
-        if n_classes == 2 and output != 1:
-            raise LeakError("Of two classes only class 1 has a score: the other one's is its opposite.")
-        if not 0 <= output < n_classes:
-            raise LeakError("Records have no score of such a class.")
+        check_output(output, self.schema)
         self.cells  # noqa: B018 - raises where there is no grid yet
 
 

@@ -141,3 +141,12 @@ def check_sums(asked: Sequence[tuple[Split, ...]], schema: Schema) -> None:
     parts = {id(tables): sum(table.n_children for table in tables) or 1 for tables in asked}
     if sum(parts[id(tables)] for tables in asked) * len(schema.classes or range(3)) > MOST_CANDIDATES:
         raise LeakError(f"More than {MOST_CANDIDATES:,} sums at once would not fit in memory. Ask about fewer nodes.")
+
+
+def check_output(output: int, schema: Schema) -> None:
+    """Raise LeakError unless records have a score of this class."""
+    n_classes = len(schema.classes or ())
+    if n_classes == 2 and output != 1:
+        raise LeakError("Of two classes only class 1 has a score: the other one's is its opposite.")
+    if not 0 <= output < n_classes:
+        raise LeakError("Records have no score of such a class.")

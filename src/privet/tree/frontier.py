@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from privet.errors import PrivetError
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.scores import CorrectCount, Score
 from privet.questions.candidates import Candidates
@@ -157,7 +158,9 @@ class Frontier(Mapping[Node, End]):
     # -- splitting ---------------------------------------------------------------------------------------------------
 
     def candidates(self, splits: Splits | Multiway | None, **options: Any) -> dict[Node, Candidates]:
-        """For each end the splits that part what can reach it."""
+        """For each end the splits that part what can reach it: none where nothing does."""
+        if splits is not None and splits.grid != self.grid:
+            raise PrivetError("These splits are of another grid than the frontier: make both from one.")
         return {
             node: Candidates(
                 splits, self.n_classes, None if splits is None else splits.allowed_within(end.reachable), **options
@@ -253,8 +256,8 @@ class Frontier(Mapping[Node, End]):
         return {node: int(own[0]) for node, own in counts.items()}
 
     def average(self, budget: Budget, noise: float) -> None:
-        """A noisy mean for every end, by two sums, whose noise is worth ``noise`` records."""
-        assert self.curtain.schema.target is not None
+        """A noisy mean for every end, by two sums, whose noise is worth ``noise`` records: if geometric, 1 / budget."""
+        assert self.curtain.schema.target is not None, "means are of numeric targets; this schema has classes"
         sums = self.curtain.tally(dict.fromkeys(self, Tally(measure="target")), budget)
         for own in self.by_tree():
             by_leaf = {end.number: sums[node][0] for node, end in own.items()}

@@ -27,7 +27,10 @@ class GrowingNode:
         if self.rule is not None:
             return TreeNode(self.rule, self.children, scope=self.scope, asked=self.asked)
         if self.label is None and self.counts is None and self.value is None:
-            raise PrivetError("This tree is not finished: a leaf has neither a label nor counts nor a value.")
+            raise PrivetError(
+                "This tree is not finished: a leaf has neither a label nor counts nor a value. Ask for one on all ends "
+                "(frontier.ends), also where nothing parts a node, and on the frontier that the last split gave back."
+            )
         return TreeNode(label=self.label, counts=self.counts, value=self.value, weight=self.weight, scope=self.scope)
 
 
