@@ -18,7 +18,7 @@ import numpy as np
 
 from privet.audit.bound import check, highest, lowest
 from privet.audit.release import release_of, unfitted_copy
-from privet.audit.statistical import jobs, no_open_ledger
+from privet.audit.statistical import chunks, jobs, no_open_ledger, uses_workers
 from privet.errors import PrivetError
 from privet.progress import Progress
 from privet.schema import Schema
@@ -150,22 +150,17 @@ def _runs(estimator: Any, field: _Field, runs: int, workers: int, progress: Any)
     start = time.perf_counter()
     _run_many(estimator, field, 2)
     seconds = (time.perf_counter() - start) / 2
-    with Progress(progress, "attacking", runs) as bar:
-        found: list[Run] = []
-        if workers == 1 or seconds * runs < 6:
-            while len(found) < runs:
-                found += _run_many(estimator, field, 1)
-                bar.advance(1)
-            return found
-        from joblib import Parallel, delayed  # type: ignore[import-untyped]
+    from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
-        size = max(1, min(runs // (4 * workers), int(1 / seconds)))
-        sizes = [min(size, runs - at) for at in range(0, runs, size)]
-        parallel = Parallel(n_jobs=workers, backend="loky", return_as="generator", batch_size=1)
-        for some in parallel(delayed(_run_many)(estimator, field, n) for n in sizes):
+    workers = workers if uses_workers(runs, seconds, workers) else 1
+    size = max(1, min(runs // (4 * workers), int(1 / seconds)))
+    parallel = Parallel(n_jobs=workers, backend="loky", return_as="generator", batch_size=1)
+    found: list[Run] = []
+    with Progress(progress, "attacking", runs) as bar:
+        for some in parallel(delayed(_run_many)(estimator, field, n) for n in chunks(runs, size)):
             found += some
             bar.advance(len(some))
-        return found
+    return found
 
 
 def _run_many(estimator: Any, field: _Field, n: int) -> list[Run]:

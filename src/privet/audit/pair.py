@@ -82,10 +82,7 @@ class Pair:
         if frame is None:
             rows = [tuple(map(_plain, _listed(row))) for row in _listed(X)]
         else:
-            columns = self.columns
-            if columns is None or not set(columns) <= set(frame.columns):
-                raise PrivetError("The two tables are not neighbours: their columns have different names.")
-            rows = list(zip(*(map(_plain, frame.get_column(name).to_list()) for name in columns)))
+            rows = list(zip(*(map(_plain, frame.get_column(name).to_list()) for name in self.columns or ())))
         if len(rows) != len(labels):
             raise PrivetError(f"Table {which!r} has {len(rows)} rows and {len(labels)} labels.")
         return [(*row, label) for row, label in zip(rows, labels)]

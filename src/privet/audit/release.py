@@ -164,9 +164,9 @@ def prediction_views(model: Any, probe: Any) -> dict[str, Any]:
 def probe_rows(pair: Pair) -> Any:
     """Public points at which to compare predictions: corners of the schema's ranges, or else the pair's own rows."""
     X = getattr(pair, pair.larger)[0]
-    if pair.schema is None or not isinstance(X, np.ndarray | list | tuple):
-        return X[:MOST_PROBES] if isinstance(X, np.ndarray | list | tuple) else _head(X)
-    return grid_rows(pair.schema)
+    if pair.schema is not None and isinstance(X, np.ndarray | list | tuple):
+        return grid_rows(pair.schema)
+    return X.head(MOST_PROBES) if hasattr(X, "head") else X[:MOST_PROBES]
 
 
 def grid_rows(schema: Schema) -> np.ndarray:
@@ -183,10 +183,6 @@ def _points(feature: Any) -> np.ndarray:
     if isinstance(feature, Numeric):
         return np.unique(np.linspace(feature.low, feature.high, 5))
     return np.arange(feature.n_codes)
-
-
-def _head(X: Any) -> Any:
-    return X.head(MOST_PROBES) if hasattr(X, "head") else X[:MOST_PROBES]
 
 
 def _is_ours(estimator: Any) -> bool:

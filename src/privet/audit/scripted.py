@@ -183,8 +183,8 @@ def _cut(value: int, scale: float, window: Window, unit: int, law: Law, tail: Ta
         cut = np.array(
             [_log_between(k * unit - value, (k + 1) * unit - value, scale, tail) for k in range(low, high + 1)]
         )
-    cut[0] = _log_at_least(value - (low + 1) * unit + 1, scale, tail)
-    cut[-1] = _log_at_least(high * unit - value, scale, tail)
+    cut[0] = log_at_least(value - (low + 1) * unit + 1, scale, tail)
+    cut[-1] = log_at_least(high * unit - value, scale, tail)
     return cut
 
 
@@ -195,12 +195,20 @@ def _log_between(first: int, end: int, scale: float, tail: Tail) -> float:
     if first >= 1:
         beyond, further = tail(first, scale), tail(end, scale)
         return beyond + math.log(-math.expm1(further - beyond))
-    outside = np.logaddexp(tail(1 - first, scale), tail(end, scale))
-    return math.log(-math.expm1(outside))
+    return log_not(float(np.logaddexp(tail(1 - first, scale), tail(end, scale))))
 
 
-def _log_at_least(k: int, scale: float, tail: Tail) -> float:
-    """Log-probability that symmetric noise is at least ``k``, of either sign."""
-    if k >= 1:
-        return tail(k, scale)
-    return float(np.log1p(-np.exp(tail(1 - k, scale))))
+def log_at_least(k: int, scale: float, tail: Tail = log_geometric_tail) -> float:
+    """Log-probability that symmetric noise, two-sided geometric unless told, is at least ``k``, of either sign."""
+    return tail(k, scale) if k >= 1 else log_not(tail(1 - k, scale))
+
+
+def log_not(log_p: float) -> float:
+    """The log-probability of the opposite.
+
+    >>> round(math.exp(log_not(math.log(0.25))), 12)
+    0.75
+    """
+    if log_p >= 0:
+        return -math.inf
+    return math.log(-math.expm1(log_p)) if log_p > -math.log(2) else math.log1p(-math.exp(log_p))

@@ -352,7 +352,7 @@ class Collector:
         half = runs // 2 - self._done // 2
         size = max(1, min(math.ceil(half / (2 * self.workers)), int(0.5 / self.seconds), 2000))
         # All four kinds of task advance together.
-        tasks = [((h, t), n) for n in _chunks(half, size) for h in (0, 1) for t in (0, 1)]
+        tasks = [((h, t), n) for n in chunks(half, size) for h in (0, 1) for t in (0, 1)]
         for done, ((key, n), counts) in enumerate(self._run(tasks), start=1):
             for view, counter in counts.items():
                 self._counts[key].setdefault(view, Counter()).update(counter)
@@ -371,15 +371,12 @@ class Collector:
         )
 
     def _run(self, tasks: list[Any]) -> Iterator[tuple[Any, dict[str, Counter[Any]]]]:
-        tables = self._pair.one, self._pair.other
-        if not uses_workers(sum(n for _, n in tasks), self.seconds, self.workers):
-            for key, n in tasks:
-                yield (key, n), run_many(self._release, tables[key[1]], n)
-            return
         from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
         # Fresh processes (loky), never forks: a forked generator would repeat its parent's numbers.
-        parallel = Parallel(n_jobs=self.workers, backend="loky", return_as="generator_unordered", batch_size=1)
+        workers = self.workers if uses_workers(sum(n for _, n in tasks), self.seconds, self.workers) else 1
+        parallel = Parallel(n_jobs=workers, backend="loky", return_as="generator_unordered", batch_size=1)
+        tables = self._pair.one, self._pair.other
         results = parallel(delayed(_task)((key, n), self._release, tables[key[1]], n) for key, n in tasks)
         try:
             for result in results:  # noqa: UP028 - `yield from` would close it before the warning is silenced
@@ -407,7 +404,8 @@ def _task(key: Any, release: Release, table: Table, n: int) -> tuple[Any, dict[s
     return key, run_many(release, table, n)
 
 
-def _chunks(total: int, size: int) -> list[int]:
+def chunks(total: int, size: int) -> list[int]:
+    """The sizes of parts of at most ``size``."""
     return [min(size, total - start) for start in range(0, total, size)]
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from privet.audit.claims import CLAIMS, Law, claim
-from privet.audit.claims.law import alike, binary, joined, log_geometric_at_least, log_laplace_above, log_not, yes_or_no
+from privet.audit.claims.law import alike, binary, joined, log_laplace_above, yes_or_no
+from privet.audit.scripted import log_at_least, log_not
 from privet.privacy.laws import log_geometric
 
 LAWS = [entry.key for entry in CLAIMS if isinstance(entry.subject(), Law)]
@@ -58,7 +59,7 @@ def test_a_rare_event_does_not_round_its_opposite_to_certainty():
 def test_tails_of_noise_are_sums_of_what_is_beyond():
     for k in (-3, 0, 1, 4):
         beyond = np.exp(log_geometric(np.arange(k, k + 400), 2.0)).sum()
-        assert math.exp(log_geometric_at_least(k, 2.0)) == pytest.approx(beyond, abs=1e-12)
+        assert math.exp(log_at_least(k, 2.0)) == pytest.approx(beyond, abs=1e-12)
         assert math.exp(log_laplace_above(k, 2.0)) + math.exp(log_laplace_above(-k, 2.0)) == pytest.approx(1)
 
 

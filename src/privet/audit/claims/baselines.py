@@ -9,9 +9,10 @@ from functools import partial
 import numpy as np
 
 from privet.audit.claims.claim import Claim, model
-from privet.audit.claims.law import Law, LogLaw, alike, joined, log_geometric_at_least, log_not
+from privet.audit.claims.law import Law, LogLaw, alike, joined
 from privet.audit.claims.privet import kinds
 from privet.audit.pair import Pair
+from privet.audit.scripted import log_at_least, log_not
 from privet.privacy.laws import log_exponential, log_geometric
 from privet.privacy.mechanisms import SeededMechanisms
 
@@ -58,7 +59,7 @@ class NoisySizeSensitivity(Law):
         sizes = np.arange(self.threshold, self.threshold + int(100 * scale))  # what is beyond is lost in rounding
         terms = log_geometric(sizes - len(y), scale)[:, None] + [self._choice(X, y, int(size)) for size in sizes]
         first, second = np.logaddexp.reduce(terms, axis=0).tolist()
-        return {0: first, 1: second, -1: log_not(log_geometric_at_least(self.threshold - len(y), scale))}
+        return {0: first, 1: second, -1: log_not(log_at_least(self.threshold - len(y), scale))}
 
     def _choice(self, X: np.ndarray, y: np.ndarray, noisy: int) -> np.ndarray:
         n = max(noisy, 1)

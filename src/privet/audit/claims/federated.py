@@ -12,8 +12,9 @@ from scipy.integrate import quad  # type: ignore[import-untyped]
 from scipy.special import gamma, kv  # type: ignore[import-untyped]
 
 from privet.audit.claims.claim import Claim, model
-from privet.audit.claims.law import Law, LogLaw, alike, log_geometric_at_least, yes_or_no
+from privet.audit.claims.law import Law, LogLaw, alike, yes_or_no
 from privet.audit.claims.privet import kinds
+from privet.audit.scripted import log_at_least
 from privet.privacy.amounts import exact
 from privet.privacy.fixed_point import ONE
 from privet.privacy.laws import log_geometric_shares, log_skellam
@@ -44,7 +45,7 @@ class BoundsSeen(Law):
         (event,) = (event for event in self._watched(X, y).ledger.events if event.question == "owner sum")
         law = np.ones(1)
         for bound in least_impurities(np.stack([_by_value(column, y) for column in X.T])):
-            above = math.exp(log_geometric_at_least(math.floor(self.threshold * ONE) + 1 - int(bound), event.scale))
+            above = math.exp(log_at_least(math.floor(self.threshold * ONE) + 1 - int(bound), event.scale))
             law = np.convolve(law, [1 - above, above])
         return dict(enumerate(np.log(law).tolist()))
 

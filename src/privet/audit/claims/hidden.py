@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from privet.audit.claims.claim import Claim, model
-from privet.audit.claims.law import Law, LogLaw, alike, binary, joined, log_geometric_at_least, yes_or_no
+from privet.audit.claims.law import Law, LogLaw, alike, binary, joined, yes_or_no
 from privet.audit.exact import outputs
 from privet.audit.pair import Pair
-from privet.audit.scripted import SELECTION_LAWS
+from privet.audit.scripted import SELECTION_LAWS, log_at_least
 from privet.privacy.mechanisms import SeededMechanisms
 from privet.privacy.samplers import half_negative_binomial
 from privet.privacy.truncated_geometric import CutMechanisms
@@ -86,7 +86,7 @@ class PoissonSample(Law):
         n, above = len(y), 0.0
         for kept in range(n + 1):
             share = math.comb(n, kept) * self.rate**kept * (1 - self.rate) ** (n - kept)
-            above += share * math.exp(log_geometric_at_least(1 - kept, 1 / self.epsilon))
+            above += share * math.exp(log_at_least(1 - kept, 1 / self.epsilon))
         return yes_or_no(math.log(above))
 
 
@@ -118,7 +118,7 @@ class JointCount(Law):
         return bool(CutMechanisms(rng).geometric(np.array([len(y)]), 1 / self.epsilon)[0] >= 1)
 
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        return yes_or_no(log_geometric_at_least(1 - len(y), 1 / self.epsilon))
+        return yes_or_no(log_at_least(1 - len(y), 1 / self.epsilon))
 
 
 @dataclass(frozen=True)

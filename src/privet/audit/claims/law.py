@@ -19,7 +19,7 @@ import numpy as np
 from privet.audit.bound import Bound
 from privet.audit.exact import bound_of_laws
 from privet.audit.pair import Pair
-from privet.privacy.laws import log_geometric_tail
+from privet.audit.scripted import log_not
 from privet.schema import Categorical, Schema
 
 LogLaw = dict[Hashable, float]
@@ -67,17 +67,6 @@ def binary(features: int) -> Schema:
     return Schema({f"f{j}": Categorical([0, 1], other=False) for j in range(features)}, classes=[0, 1])
 
 
-def log_not(log_p: float) -> float:
-    """The log-probability of the opposite.
-
-    >>> round(math.exp(log_not(math.log(0.25))), 12)
-    0.75
-    """
-    if log_p >= 0:
-        return -math.inf
-    return math.log(-math.expm1(log_p)) if log_p > -math.log(2) else math.log1p(-math.exp(log_p))
-
-
 def yes_or_no(log_yes: float) -> LogLaw:
     """The law of an event."""
     return {True: float(log_yes), False: log_not(float(log_yes))}
@@ -92,8 +81,3 @@ def log_laplace_above(t: float, scale: float) -> float:
     if t >= 0:
         return math.log(0.5) - t / scale
     return math.log1p(-0.5 * math.exp(t / scale))
-
-
-def log_geometric_at_least(k: int, scale: float) -> float:
-    """Log-probability that two-sided geometric noise is at least ``k``, of either sign."""
-    return log_geometric_tail(k, scale) if k >= 1 else log_not(log_geometric_tail(1 - k, scale))

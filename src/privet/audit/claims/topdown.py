@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from privet.audit.claims import law
 from privet.audit.claims.claim import Claim, model
-from privet.audit.claims.law import Law, LogLaw, alike, log_geometric_at_least, yes_or_no
+from privet.audit.claims.law import Law, LogLaw, alike, binary, joined, log_laplace_above, yes_or_no
 from privet.audit.pair import Pair
+from privet.audit.scripted import log_at_least, log_not
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,7 @@ class ReleasedMaximum(Law):
 
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         scores = correct_counts(X, y)
-        above = (law.log_laplace_above(self.threshold - score, self.scale) for score in scores)
-        return yes_or_no(sum(map(law.log_not, above)))
+        return yes_or_no(sum(log_not(log_laplace_above(self.threshold - score, self.scale)) for score in scores))
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,12 @@ class CountsSeen(Law):
         events = [event for event in self._watched(X, y).ledger.events if event.question == "tally"]
         label, side = y == 1, X[:, 0] == 1
         counts = [int(of.sum()) for of in (label & side, label, side)]
-        return yes_or_no(sum(log_geometric_at_least(1 - count, event.scale) for count, event in zip(counts, events)))
+        return yes_or_no(sum(log_at_least(1 - count, event.scale) for count, event in zip(counts, events)))
 
     def _watched(self, X: np.ndarray, y: np.ndarray) -> Any:
         from privet.audit.claims.watched import Watched
 
-        curator = Watched(X, y, law.binary(1), "tally")
+        curator = Watched(X, y, binary(1), "tally")
         _stump(epsilon=self.epsilon, split=self.split, n_records=6).fit_curator(curator)
         return curator
 
@@ -76,13 +75,13 @@ _SIDE = 1
 def equal_candidates(candidates: int, rows: int = 20) -> Pair:
     """Equal features that part the classes perfectly; the row that joins adds one to every correct count."""
     y = np.repeat([0, 1], rows // 2)
-    return law.joined(np.tile(y[:, None], candidates), y, np.ones(candidates, dtype=int), 1)
+    return joined(np.tile(y[:, None], candidates), y, np.ones(candidates, dtype=int), 1)
 
 
 def one_more_alike(features: int) -> Pair:
     """One record, and the same twice."""
     pair = alike(1, features)
-    return Pair(pair.one, pair.other, law.binary(features))
+    return Pair(pair.one, pair.other, binary(features))
 
 
 def correct_counts(X: np.ndarray, y: np.ndarray) -> np.ndarray:
