@@ -236,14 +236,15 @@ def test_products_of_features_are_counted_and_summed_exactly(use, name, problem)
     np.testing.assert_array_equal(kernels.product_cells(*product, some), np.where(listed, place[:, 0], 0))
     size = int(np.prod(n_parts))
     expected = naive_histograms(place, [0], size, labels, n_classes, rows, starts)
-    np.testing.assert_array_equal(kernels.product_histograms(*product, labels, n_classes, rows, starts), expected)
+    cut = kernels.product_cells(*product, rows)[:, None], [0], size
+    np.testing.assert_array_equal(kernels.histograms(*cut, labels, n_classes, rows, starts), expected)
     weights = np.full(len(cells), 3)
-    counts = kernels.product_histograms(*product, labels, n_classes, rows, starts, expected.copy(), weights)
+    counts = kernels.histograms(*cut, labels, n_classes, rows, starts, expected.copy(), weights)
     np.testing.assert_array_equal(counts, 4 * expected)
     worth = np.arange(n_classes, dtype=np.int64)[:, None] * [0, 3**30] + [1, -(2**40)]
-    sums = kernels.product_sums(*product, worth[labels], rows, starts)
+    sums = kernels.sums(*cut, worth[labels], rows, starts)
     np.testing.assert_array_equal(sums, expected @ worth)
-    again = kernels.product_sums(*product, worth[labels], rows, starts, sums.copy(), weights)
+    again = kernels.sums(*cut, worth[labels], rows, starts, sums.copy(), weights)
     np.testing.assert_array_equal(again, 4 * sums)
 
 
@@ -258,7 +259,8 @@ def test_a_row_that_two_nodes_list_is_in_the_same_part_of_both(engine):
     columns = [np.array([0, 1, 2, 3], np.uint8), np.array([1, 0, 1, 0], np.uint16)]
     maps, n_parts = [np.array([0, 0, 1, 1], np.uint8), np.array([0, 1], np.uint8)], [2, 2]
     rows = np.array([0, 1, 2, 3, 0, 1, 2, 3], np.int32)
-    counts = kernels.product_histograms(columns, maps, n_parts, np.zeros(4, np.uint8), 1, rows, np.array([0, 4, 8]))
+    cells = kernels.product_cells(columns, maps, n_parts, rows)[:, None]
+    counts = kernels.histograms(cells, [0], 4, np.zeros(4, np.uint8), 1, rows, np.array([0, 4, 8]))
     assert counts[:, :, 0].tolist() == [[1, 1, 1, 1], [1, 1, 1, 1]]
 
 

@@ -45,8 +45,9 @@ def whole_story(X, cuts, labels, rows, starts):
     maps = [(np.arange(len(cuts[f]) + 2) % 6).astype(np.uint8) for f in (2, 5, 7)]
     product = [cells[:, 2], cells[:, 5], cells[:, 7]], maps, [6, 6, 6]
     places = kernels.product_cells(*product)
-    counts = kernels.product_histograms(*product, labels, 3, rows, starts, weights=weights)
-    totals = kernels.product_sums(*product, labels.astype(np.int64)[:, None] - [1, 2], rows, starts)
+    cut = kernels.product_cells(*product, rows)[:, None], [0], 216
+    counts = kernels.histograms(*cut, labels, 3, rows, starts, weights=weights)
+    totals = kernels.sums(*cut, labels.astype(np.int64)[:, None] - [1, 2], rows, starts)
     answers = (flags, cells, root, level, sums, parts, ends, weighed, places, counts, totals)
     return [each.tobytes() for each in answers]
 

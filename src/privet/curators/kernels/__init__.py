@@ -38,8 +38,6 @@ __all__ = [
     "histograms",
     "partition_level",
     "product_cells",
-    "product_histograms",
-    "product_sums",
     "sums",
 ]
 
@@ -57,7 +55,6 @@ MOST_PARTS = 256
 PATIENCE = 200_000_000
 CUT, SUM, ROUTE = 10, 4, 4  # what other work on a cell or row costs NumPy, in cells counted
 
-_ORIGIN = np.zeros(1, np.int64)
 _engine: ModuleType | None = None
 _done = 0
 
@@ -169,7 +166,8 @@ def product_cells(
     A record in cell ``c`` of ``columns[j]``, a column of a block, is in part ``part_maps[j][c]``, below
     ``n_parts[j]``, of that feature. Parts of the product are numbered as ``np.ravel_multi_index`` does, the last
     feature's first, and there are at most ``MOST_PARTS``. So ``scores += step[product_cells(...)]`` adds a
-    released function of two or three features to everybody's score.
+    released function of two or three features to everybody's score, and :func:`histograms` and :func:`sums` of
+    ``product_cells(...)[:, None]`` with ``offsets=[0]`` count and sum by part.
 
     Costs one pass over the rows and one byte per record.
     """
@@ -179,43 +177,6 @@ def product_cells(
     rows, starts = _level(columns[0], rows, None)
     work = ROUTE * int(starts[-1]) * len(columns)
     return _pick(work).product_cells(columns, part_maps, n_parts, rows)
-
-
-def product_histograms(
-    columns: Sequence[NDArray],
-    part_maps: Sequence[NDArray[np.uint8]],
-    n_parts: Sequence[int],
-    labels: NDArray,
-    n_classes: int,
-    rows: NDArray | None = None,
-    starts: NDArray | None = None,
-    out: NDArray[np.int64] | None = None,
-    weights: NDArray | None = None,
-) -> NDArray[np.int64]:
-    """Count records per node, part of a product (:func:`product_cells`) and class: int64 ``(nodes, parts, n_classes)``.
-
-    ``rows``, ``starts``, ``out`` and ``weights`` are those of :func:`histograms`.
-    """
-    parts = product_cells(columns, part_maps, n_parts, rows)[:, None]
-    return histograms(parts, _ORIGIN, math.prod(n_parts), labels, n_classes, rows, starts, out, weights)
-
-
-def product_sums(
-    columns: Sequence[NDArray],
-    part_maps: Sequence[NDArray[np.uint8]],
-    n_parts: Sequence[int],
-    values: NDArray[np.int64],
-    rows: NDArray | None = None,
-    starts: NDArray | None = None,
-    out: NDArray[np.int64] | None = None,
-    weights: NDArray | None = None,
-) -> NDArray[np.int64]:
-    """Sum the columns of ``values`` per node and part of a product: int64 ``(nodes, parts, columns)``.
-
-    ``rows``, ``starts``, ``out`` and ``weights`` are those of :func:`sums`.
-    """
-    parts = product_cells(columns, part_maps, n_parts, rows)[:, None]
-    return sums(parts, _ORIGIN, math.prod(n_parts), values, rows, starts, out, weights)
 
 
 def _bytes(weights: NDArray, n: int) -> NDArray[np.uint8]:
