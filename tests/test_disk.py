@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from privet.disk import whole_file, write_whole
+from privet.disk import lock_file, whole_file, write_whole
 
 
 def stops_at(monkeypatch, step):
@@ -84,3 +84,17 @@ def test_a_file_that_others_write_is_there_at_the_end_or_not_at_all(tmp_path):
     with pytest.raises(UnicodeEncodeError), whole_file(path) as part:
         part.write_text("half \ud800", encoding="utf-8")
     assert [file.read_text() for file in tmp_path.iterdir()] == ["data"]
+
+
+def test_a_locked_file_is_refused_until_it_is_let_go(tmp_path):
+    path = tmp_path / "lock"
+    held = lock_file(path)
+    with pytest.raises(BlockingIOError):
+        lock_file(path)
+    os.close(held)
+    os.close(lock_file(path))
+
+
+def test_a_lock_that_cannot_be_made_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        lock_file(tmp_path / "nowhere" / "lock")

@@ -8,6 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+try:
+    import fcntl
+except ImportError:  # Windows: nothing keeps two processes from using one file
+    fcntl = None  # type: ignore[assignment]
+
 
 def write_whole(path: Path, data: bytes, *, new: bool = False, mode: int = 0o600) -> None:
     """Write a file: there whole or as it was before, also if the machine stops. The options are ``whole_file``'s."""
@@ -58,3 +63,19 @@ def _sync(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def lock_file(path: Path) -> int | None:
+    """Keep other processes from a file until what is returned is closed; None where there are no locks.
+
+    BlockingIOError if another process has it, or another OSError if it cannot be made.
+    """
+    if fcntl is None:
+        return None
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise
+    return file

@@ -129,26 +129,16 @@ class JointMechanisms:
         for score, low, noise, each in zip(scores, lows, noises, drawn):
             # The order may be known: for each one the choice is private (docs/theory.md, L1).
             taking_part = entrants(mechanism, len_of(score), len_of(noise), public)
-            noisy = (score - low)[taking_part] + self._one_sided(noise, len(taking_part), each)
+            noisy = (score - low)[taking_part] + _one_sided(noise.reshape(1, -1), len(taking_part), each).reshape(-1)
             keys.append(noisy * (1 << number_bits) + np.arange(len(taking_part))[::-1])
             names.append(taking_part[::-1])
-        best = self._largest(self._table(keys), bits)
+        best = largest(self.engine, self._table(keys), bits)
         digits = self.engine.open_bits(self.engine.low_bits(best, number_bits))
         numbers = (digits.astype(np.int64) << np.arange(number_bits)[:, None]).sum(axis=0)
         return [int(own[number]) for own, number in zip(names, numbers)]
 
-    def _one_sided(self, noise: Secret, n: int, drawn: Drawn) -> Secret:
-        """Noise of ``n`` entrants, none of it negative: for report-noisy-max, two numbers each, moved up by as much."""
-        return noise if len_of(noise) == n else noise[:n] - noise[n:] + _most(drawn)
-
     def select_hidden(
-        self,
-        mechanism: str,
-        scores: Secret,
-        low: int,
-        span: int,
-        scale: float,
-        free: Secret | None = None,
+        self, mechanism: str, scores: Secret, low: int, span: int, scale: float, free: Secret | None = None
     ) -> Secret:
         """For each row of a table of scores the winner, which stays on shares: a row of one 1 and zeros.
 
@@ -162,15 +152,16 @@ class JointMechanisms:
         order, noise = np.tile(np.arange(k), (nodes, 1)), None
         if mechanism != "exact":
             drawn = self.drawn_choice(mechanism, k, scale)
-            noise = self._geometric_table(drawn, scale, nodes)
+            each = self._geometric([drawn] * nodes, [scale] * nodes)
+            noise = self.engine.concatenate(each).reshape(nodes, -1)
             public = self._public()
             order = np.stack([entrants(mechanism, k, noise.shape[1], public) for _ in range(nodes)])
         n = order.shape[1]
         place = np.arange(nodes)[:, None] * k + order
         first = (scores - low).reshape(nodes * k)[place.ravel()].reshape(nodes, n)
         if noise is not None:
-            first = first + (noise if noise.shape[1] == n else noise[:, :n] - noise[:, n:] + _most(drawn))
-        keys = first * (1 << max(1, (n - 1).bit_length())) + np.arange(n)[::-1]
+            first = first + _one_sided(noise, n, drawn)
+        keys = first * (1 << _digits(n)) + np.arange(n)[::-1]
         if free is not None:
             keys = (keys + 1) * free.reshape(nodes * k)[place.ravel()].reshape(nodes, n) - 1
         won = self.winners(keys, bits).reshape(nodes * n)
@@ -194,7 +185,7 @@ class JointMechanisms:
         The one with the largest of jointly random numbers; of two that are alike, by chance less than one in 2^20 for
         each pair, the first of a public order.
         """
-        number_bits = max(1, (candidates - 1).bit_length())
+        number_bits = _digits(candidates)
         bits = self.draw_bits(candidates)
         self.engine.need(bits)
         words = self.engine.integers(self._coins.bits(self.engine, RANDOM_BITS, nodes * candidates))
@@ -204,12 +195,12 @@ class JointMechanisms:
 
     def draw_bits(self, candidates: int) -> int:
         """How many bits the comparisons of ``draw_hidden`` need."""
-        return RANDOM_BITS + max(1, (candidates - 1).bit_length()) + 2
+        return RANDOM_BITS + _digits(candidates) + 2
 
     def hidden_bits(self, mechanism: str, span: int, candidates: int, scale: float) -> int:
         """How many bits the comparisons of ``select_hidden`` need."""
         if mechanism == "exact":
-            return span.bit_length() + max(1, (candidates - 1).bit_length()) + 3
+            return span.bit_length() + _digits(candidates) + 3
         return self.key_bits(mechanism, [span], [candidates], [scale]) + 1
 
     def winners(self, table: Secret, bits: int) -> Secret:
@@ -244,21 +235,6 @@ class JointMechanisms:
         rest = np.setdiff1d(np.arange(k), columns)
         return self.engine.concatenate([values, marks[:, rest]], axis=1)[:, np.argsort(np.append(columns, rest))]
 
-    def _geometric_table(self, drawn: Drawn, scale: float, nodes: int) -> Secret:
-        """One-sided geometric numbers, a row for each of so many choices of one kind: what ``_geometric`` draws."""
-        if drawn.law == "dealt":
-            rows = self._dealt_numbers([drawn] * nodes, [scale] * nodes)
-            return self._joined(rows).reshape(nodes, drawn.draws // SERVERS)
-        coins = [
-            self.engine.integers(below(self._coins.bits(self.engine, *places.shape), places)).reshape(places.shape[1])
-            for places in coin_chunks([drawn] * nodes, [scale] * nodes)
-        ]
-        tossed = self._joined(coins).reshape(nodes, drawn.bits, drawn.draws)
-        return (tossed * (1 << np.arange(drawn.bits, dtype=np.int64)[:, None])).sum(1)
-
-    def _joined(self, vectors: Sequence[Secret]) -> Secret:
-        return self.engine.concatenate(vectors) if len(vectors) > 1 else vectors[0]
-
     def _public(self) -> np.random.Generator:
         """A generator that all servers share, with a fresh, jointly drawn seed that is shown to all."""
         seed = self.engine.open_bits(self._coins.bits(self.engine, SEED_BITS, 1))
@@ -267,20 +243,8 @@ class JointMechanisms:
     def _table(self, keys: Sequence[Secret]) -> Secret:
         """One row for each choice, filled up with -1, which never wins."""
         width = max(len_of(key) for key in keys)
-        rows = []
-        for key in keys:
-            missing = width - len_of(key)
-            row = self.engine.concatenate([key, self.engine.constant(np.full(missing, -1))]) if missing else key
-            rows.append(row.reshape(1, width))
-        return self.engine.concatenate(rows) if len(rows) > 1 else rows[0]
-
-    def _largest(self, table: Secret, bits: int) -> Secret:
-        """The largest of each row, by a knock-out: lg(columns) comparisons one after the other."""
-        while (n := table.shape[1]) > 1:
-            half = n // 2
-            winners = self.engine.maximum(table[:, :half], table[:, half : 2 * half], bits)
-            table = self.engine.concatenate([winners, table[:, 2 * half :]], axis=1) if n % 2 else winners
-        return table.reshape(table.shape[0])
+        full = [[key, self.engine.constant(np.full(width - len_of(key), -1))] for key in keys]
+        return self.engine.concatenate([part for row in full for part in row]).reshape(len(keys), width)
 
     # -- noise -------------------------------------------------------------------------------------------------------
 
@@ -290,17 +254,17 @@ class JointMechanisms:
         drawn = [self.drawn_tally(*each) for each in zip(sizes, scales)]
         noises = self._geometric(drawn, scales)
         noisy = [value + noise[:n] - noise[n:] for value, noise, n in zip(values, noises, sizes)]
-        return np.split(self.engine.open(self._joined(noisy)), np.cumsum(sizes)[:-1])
+        return np.split(self.engine.open(self.engine.concatenate(noisy)), np.cumsum(sizes)[:-1])
 
     def _geometric(self, drawn: Sequence[Drawn], scales: Sequence[float]) -> list[Secret]:
         """One-sided geometric numbers, a vector for each drawing."""
         if drawn[0].law == "dealt":
             return self._dealt_numbers(drawn, scales)
-        coins = []
-        for places in coin_chunks(drawn, scales):
-            words = self._coins.bits(self.engine, *places.shape)
-            coins.append(self.engine.integers(below(words, places)).reshape(places.shape[1]))
-        tossed = self._joined(coins)
+        coins = [
+            self.engine.integers(below(self._coins.bits(self.engine, *places.shape), places)).reshape(-1)
+            for places in coin_chunks(drawn, scales)
+        ]
+        tossed = self.engine.concatenate(coins)
         ends = np.cumsum([each.bits * each.draws for each in drawn])
         return [
             (tossed[end - n.bits * n.draws : end].reshape(n.bits, n.draws) * (1 << np.arange(n.bits)[:, None])).sum(0)
@@ -331,7 +295,26 @@ class JointMechanisms:
 def _number_bits(mechanism: str, drawn: Sequence[Drawn]) -> int:
     """How many digits the place of an entrant has."""
     most = max(each.draws if mechanism == "exponential" else each.candidates for each in drawn)
-    return max(1, (most - 1).bit_length())
+    return _digits(most)
+
+
+def _digits(n: int) -> int:
+    """How many binary digits the numbers below ``n`` have."""
+    return max(1, (n - 1).bit_length())
+
+
+def _one_sided(noise: Secret, n: int, drawn: Drawn) -> Secret:
+    """Noise of ``n`` entrants in each row, none of it negative: of report-noisy-max, two numbers each, moved up."""
+    return noise if noise.shape[1] == n else noise[:, :n] - noise[:, n:] + _most(drawn)
+
+
+def largest(engine: Engine, table: Secret, bits: int) -> Secret:
+    """The largest of each row, by a knock-out: lg(columns) comparisons one after the other."""
+    while (n := table.shape[1]) > 1:
+        half = n // 2
+        winners = engine.maximum(table[:, :half], table[:, half : 2 * half], bits)
+        table = engine.concatenate([winners, table[:, 2 * half :]], axis=1) if n % 2 else winners
+    return table.reshape(-1)
 
 
 def _most(drawn: Drawn) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from privet.errors import CapabilityError
 from privet.privacy.fixed_point import FRACTION_BITS, ONE
+from privet.privacy.joint import largest
 from privet.privacy.scores import CorrectCount, Gini, Mixed, Score
 from privet.shares.division import floor_divide
 from privet.shares.engine import Engine, Secret
@@ -69,9 +70,6 @@ def joint_scores(engine: Engine, score: Score, children: Secret, most: int) -> S
 
 
 def _largest_class(engine: Engine, children: Secret, most: int) -> Secret:
-    """The largest count of each child, by a knock-out over the classes."""
-    while (n := children.shape[2]) > 1:
-        half = n // 2
-        winners = engine.maximum(children[:, :, :half], children[:, :, half : 2 * half], most.bit_length() + 1)
-        children = engine.concatenate([winners, children[:, :, 2 * half :]], axis=2) if n % 2 else winners
-    return children[:, :, 0]
+    """The largest count of each child."""
+    n, width, classes = children.shape
+    return largest(engine, children.reshape(n * width, classes), most.bit_length() + 1).reshape(n, width)

@@ -170,7 +170,7 @@ def log_geometric_shares(k: np.ndarray | int, scale: float, shape: float) -> np.
     x = np.arange(math.ceil(45 * scale) + 2)
     log_p = np.array([math.lgamma(shape + j) - math.lgamma(j + 1) for j in range(len(x) + int(k.max(initial=0)))])
     log_p += shape * math.log(-math.expm1(-1 / scale)) - math.lgamma(shape) - np.arange(len(log_p)) / scale
-    return np.array([np.logaddexp.reduce(log_p[x] + log_p[x + j]) for j in k.ravel()]).reshape(k.shape)
+    return _of_differences(log_p, x, k)
 
 
 def log_skellam(k: np.ndarray | int, scale: float, shape: float = 1.0) -> np.ndarray:
@@ -187,13 +187,14 @@ def log_skellam(k: np.ndarray | int, scale: float, shape: float = 1.0) -> np.nda
     reach = 40 * math.sqrt(mean) + 60
     x = np.arange(max(0, math.floor(mean - reach)), math.ceil(mean + reach))
     first, last = int(x[0]), int(x[-1]) + int(k.max(initial=0))
-    log_p = np.arange(first, last + 1) * math.log(mean) - mean - _log_factorials(first, last)
+    log_p = np.array([j * math.log(mean) - mean - math.lgamma(j + 1) for j in range(first, last + 1)])
     # Terms are largest where x (x + k) = m^2, which is below the mean: the window reaches far enough down for that.
-    return np.array([np.logaddexp.reduce(log_p[x - first] + log_p[x - first + j]) for j in k.ravel()]).reshape(k.shape)
+    return _of_differences(log_p, x - first, k)
 
 
-def _log_factorials(first: int, last: int) -> np.ndarray:
-    return np.array([math.lgamma(k + 1) for k in range(first, last + 1)])
+def _of_differences(log_p: np.ndarray, x: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """The logarithm, for each k, of the sum over x of p(x) p(x + k)."""
+    return np.array([np.logaddexp.reduce(log_p[x] + log_p[x + j]) for j in k.ravel()]).reshape(k.shape)
 
 
 def log_gaussian(k: np.ndarray | float, scale: float) -> np.ndarray:

@@ -23,7 +23,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from fractions import Fraction
 from types import TracebackType
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from privet.errors import BudgetError, LeakError
 from privet.privacy.amounts import Amount, as_limit, checked_delta, exact, is_charge, minus, show
@@ -228,15 +228,9 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with Ledger._door:
-            for i in reversed(range(len(Ledger._active))):
-                if Ledger._active[i] == (threading.get_ident(), self):
-                    del Ledger._active[i]
-                    break
             own = list(Ledger._own.get())
-            for i in reversed(range(len(own))):
-                if own[i] is self:
-                    del own[i]
-                    break
+            _drop_last(Ledger._active, (threading.get_ident(), self))
+            _drop_last(own, self)
             Ledger._own.set(tuple(own))
             if not Ledger._active:
                 Ledger._sign.down()
@@ -284,3 +278,8 @@ class Ledger:
         around = [*self._around, *(stack[: places[-1]] if places else ())]
         around += [further for ledger in around for further in ledger._around]
         return [ledger for ledger in dict.fromkeys(around) if ledger is not self]
+
+
+def _drop_last(opened: list[Any], this: Any) -> None:
+    if this in opened:
+        del opened[len(opened) - 1 - opened[::-1].index(this)]

@@ -7,14 +7,9 @@ import os
 from fractions import Fraction
 from pathlib import Path
 
-from privet.disk import write_whole
+from privet.disk import lock_file, write_whole
 from privet.errors import BudgetError
 from privet.privacy.ledger import Ledger
-
-try:
-    import fcntl
-except ImportError:  # Windows: nothing keeps two processes from using one file
-    fcntl = None  # type: ignore[assignment]
 
 FORMAT = "privet-ledger-1"
 
@@ -67,15 +62,9 @@ def _read(path: Path) -> Fraction:
 
 def lock(path: Path) -> int | None:
     """Keep other processes from ``path`` until the file that is returned is closed; raises if another has it."""
-    if fcntl is None:
-        return None
     try:
-        file = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        return lock_file(path.with_name(f"{path.name}.lock"))
+    except BlockingIOError:
+        raise BudgetError(f"Another process charges {path}. Stop it, or give this one its own place.") from None
     except OSError as error:
         raise BudgetError(f"What is spent cannot be kept in {path.parent} ({error.strerror}).") from None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(file)
-        raise BudgetError(f"Another process charges {path}. Stop it, or give this one its own place.") from None
-    return file

@@ -68,25 +68,20 @@ class Mechanisms(Protocol):
     @property
     def generator(self) -> np.random.Generator | None:
         """What a reproducible one draws from."""
-        ...
 
     def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
         """For each vector of scores the index of the winner; noise of its scale, in the scores' units."""
-        ...
 
     def joint_quantiles(
         self, counts: np.ndarray, score: JointQuantiles, weights: np.ndarray, scale: float
     ) -> list[int]:
         """Cuts between cells with these counts, by the exponential mechanism (``samplers.joint_quantiles``)."""
-        ...
 
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
         """Each integer plus two-sided geometric noise: P(k) proportional to exp(-|k| / scale)."""
-        ...
 
     def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
         """Each integer plus discrete Gaussian noise: P(k) proportional to exp(-k^2 / (2 scale^2))."""
-        ...
 
 
 class SecureMechanisms:
@@ -97,11 +92,7 @@ class SecureMechanisms:
 
     def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
         _check(scales, mechanism)
-        draw = {
-            "permute_and_flip": self._permute_and_flip,
-            "exponential": self._exponential,
-            "report_noisy_max": self._report_noisy_max,
-        }[mechanism]
+        draw = getattr(self, f"_{mechanism}")
         return [draw(score, scale) for score, scale in zip(scores, scales)]
 
     def _permute_and_flip(self, scores: np.ndarray, scale: float) -> int:
@@ -147,15 +138,14 @@ class SecureMechanisms:
         return joint_quantiles(counts, score.spacings, weights, scale)
 
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
-        _check([scale])
-        dp = _opendp()
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-        noisy = dp.m.make_laplace(*space, scale=scale)(np.ascontiguousarray(values, dtype=np.int64).ravel())
-        return np.array(noisy, dtype=np.int64).reshape(values.shape)
+        return self._with("geometric", values, scale)
 
     def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
+        return self._with("gaussian", values, scale)
+
+    def _with(self, noise: str, values: np.ndarray, scale: float) -> np.ndarray:
         _check([scale])
-        noisy = _gaussian(scale)(np.ascontiguousarray(values, dtype=np.int64).ravel())
+        noisy = _additive(noise, scale)(np.ascontiguousarray(values, dtype=np.int64).ravel())
         return np.array(noisy, dtype=np.int64).reshape(values.shape)
 
 
@@ -191,13 +181,11 @@ class SeededMechanisms:
         return joint_quantiles(counts, score.spacings, weights, scale, self.generator.bytes)
 
     def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
-        _check([scale])
-        shape = np.shape(values)
-        return np.asarray(values, dtype=np.int64) + self._one_sided(shape, scale) - self._one_sided(shape, scale)
+        values = _checked(values, scale)
+        return values + self._one_sided(values.shape, scale) - self._one_sided(values.shape, scale)
 
     def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
-        _check([scale])
-        values = np.asarray(values, dtype=np.int64)
+        values = _checked(values, scale)
         if scale > 1_000:  # from here on a rounded normal number has the same law to all digits of a float
             return values + np.rint(self.generator.normal(0, scale, values.shape)).astype(np.int64)
         reach = math.ceil(12 * scale) + 2
@@ -222,15 +210,14 @@ class ShareMechanisms(SecureMechanisms):
 
     def geometric_shares(self, values: np.ndarray, scale: float) -> np.ndarray:
         """Each integer plus a share of two-sided geometric noise."""
-        return self._with(geometric_shares, values, scale)
+        return self._share(geometric_shares, values, scale)
 
     def skellam_shares(self, values: np.ndarray, scale: float) -> np.ndarray:
         """Each integer plus a share of Skellam noise, whose standard deviation is the scale."""
-        return self._with(skellam_shares, values, scale)
+        return self._share(skellam_shares, values, scale)
 
-    def _with(self, draw: Any, values: np.ndarray, scale: float) -> np.ndarray:
-        _check([scale])
-        values = np.asarray(values, dtype=np.int64)
+    def _share(self, draw: Any, values: np.ndarray, scale: float) -> np.ndarray:
+        values = _checked(values, scale)
         source = os.urandom if self._tied is None else self._tied.to(values, scale)
         return values + draw(values.size, scale, self._of, source).reshape(values.shape)
 
@@ -243,8 +230,7 @@ class SeededShares(SeededMechanisms):
         self._of = of
 
     def geometric_shares(self, values: np.ndarray, scale: float) -> np.ndarray:
-        _check([scale])
-        values = np.asarray(values, dtype=np.int64)
+        values = _checked(values, scale)
         p = -math.expm1(-1 / scale)
         if p >= 1:
             return values
@@ -252,8 +238,7 @@ class SeededShares(SeededMechanisms):
         return values + one - other
 
     def skellam_shares(self, values: np.ndarray, scale: float) -> np.ndarray:
-        _check([scale])
-        values = np.asarray(values, dtype=np.int64)
+        values = _checked(values, scale)
         mean = scale**2 / (2 * self._of)
         if mean > 1e15:  # from here on a rounded normal number has the same law to all digits of a float
             return values + np.rint(self.generator.normal(0, math.sqrt(2 * mean), values.shape)).astype(np.int64)
@@ -285,6 +270,11 @@ def _check(scales: Sequence[float], mechanism: str = SELECTIONS[0]) -> None:
         raise BudgetError("A noise scale must be positive and at most 2^52; take it from scale_for.")
 
 
+def _checked(values: np.ndarray, scale: float) -> np.ndarray:
+    _check([scale])
+    return np.asarray(values, dtype=np.int64)
+
+
 def _in_small_units(scores: np.ndarray, scale: float) -> tuple[np.ndarray, int | None]:
     """How far each score is below the best, and the scale, both in units that make the scale whole.
 
@@ -306,10 +296,11 @@ def _opendp() -> Any:
 
 
 @lru_cache(maxsize=256)
-def _gaussian(scale: float) -> Any:
+def _additive(noise: str, scale: float) -> Any:
     dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
-    return dp.m.make_gaussian(*space, scale=scale)
+    distance = dp.l1_distance(T="i64") if noise == "geometric" else dp.l2_distance(T="f64")
+    make = dp.m.make_laplace if noise == "geometric" else dp.m.make_gaussian
+    return make(dp.vector_domain(dp.atom_domain(T="i64")), distance, scale=scale)
 
 
 @lru_cache(maxsize=256)
@@ -318,10 +309,7 @@ def _noisy_max(mechanism: str, scale: float) -> Any:
     dp = _opendp()
     # The metric's promise only matters for OpenDP's own `map`; curators charge by the lemma of the score.
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=True)
-    measure = {
-        "permute_and_flip": dp.max_divergence,
-        "exponential": dp.zero_concentrated_divergence,
-    }[mechanism]()
+    measure = {"permute_and_flip": dp.max_divergence, "exponential": dp.zero_concentrated_divergence}[mechanism]()
     return dp.m.make_noisy_max(*space, measure, scale=scale)
 
 
@@ -332,11 +320,9 @@ def opendp_cost(mechanism: str, sensitivity: int, scale: float) -> float:
     (sensitivity/scale)^2 / 8. That is the rho of a mechanism whose log-probabilities range over epsilon, so
     epsilon is read back as sqrt(8 rho). Of Gaussian noise, which has no epsilon, it is sqrt(2 rho): its ratio.
     """
-    dp = _opendp()
     if mechanism == "gaussian":
-        return math.nextafter(math.sqrt(2 * float(_gaussian(scale).map(float(sensitivity)))), math.inf)
+        return math.nextafter(math.sqrt(2 * float(_additive(mechanism, scale).map(float(sensitivity)))), math.inf)
     if mechanism == "geometric":
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-        return float(dp.m.make_laplace(*space, scale=scale).map(sensitivity))
+        return float(_additive(mechanism, scale).map(sensitivity))
     cost = float(_noisy_max(mechanism, scale).map(sensitivity))
     return math.nextafter(math.sqrt(8 * cost), math.inf) if mechanism == "exponential" else cost

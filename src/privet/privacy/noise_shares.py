@@ -56,10 +56,7 @@ class _ShareLaw:
             return -(1 - ratio).ln()
 
 
-@lru_cache(maxsize=256)
-def _share_law(scale: float, of: int) -> _ShareLaw:
-    return _ShareLaw(scale, of)
-
+_share_law = lru_cache(maxsize=256)(_ShareLaw)
 
 _CLEAR = 2.0**-26
 _ROUNDING = 1e-11

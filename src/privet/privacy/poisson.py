@@ -161,9 +161,7 @@ class _Large:
             return exponent.exp()
 
 
-@lru_cache(maxsize=256)
-def _large(mean: Fraction) -> _Large:
-    return _Large(mean)
+_large = lru_cache(maxsize=256)(_Large)
 
 
 def _f(u: np.ndarray) -> np.ndarray:

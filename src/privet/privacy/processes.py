@@ -13,6 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from privet.disk import lock_file
+
 try:
     import fcntl
 except ImportError:  # Windows: only the environment variable tells
@@ -36,7 +38,10 @@ class Sign:
         if self._file is not None:  # inherited by a fork; closing it here leaves the parent's lock alone
             os.close(self._file)
         self._process, self._before = me, os.environ.get(VARIABLE)
-        self._file = _lock(me)
+        try:
+            self._file = lock_file(_path(me))
+        except OSError:
+            self._file = None
         os.environ[VARIABLE] = f"{me}:{'unlocked' if self._file is None else 'locked'}"
 
     def down(self) -> None:
@@ -72,22 +77,6 @@ def open_elsewhere() -> bool:
 def _path(process: int) -> Path:
     user = os.getuid() if hasattr(os, "getuid") else "user"
     return Path(tempfile.gettempdir()) / f"privet-ledger-{user}-{process}"
-
-
-def _lock(process: int) -> int | None:
-    """A locked file that names the process, or None where there is no such thing."""
-    if fcntl is None:
-        return None
-    try:
-        file = os.open(_path(process), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(file)
-        return None
-    return file
 
 
 def _is_locked(process: int) -> bool:
