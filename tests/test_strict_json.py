@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet.strict_json import loads_strict
+from privet.strict_json import as_list, as_number, as_text, as_whole, loads_strict
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -31,3 +32,19 @@ def test_a_key_that_is_there_twice_is_refused(text):
 def test_what_is_no_finite_number_is_refused(text):
     with pytest.raises(ValueError, match="number"):
         loads_strict(text)
+
+
+@pytest.mark.parametrize(
+    ("read", "good", "bad"),
+    [
+        (as_text, ["", "a"], [1, None, ["a"]]),
+        (as_list, [[], [1]], [(), "ab", {}, None]),
+        (as_whole, [0, -3, 2**63 - 1], [True, 1.0, "1", 2**63, -(2**63), None]),
+        (as_number, [0, 1.5, -2], [True, "1", math.inf, math.nan, None]),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(read, good, bad):
+    assert [read(value) for value in good] == good
+    for value in bad:
+        with pytest.raises(TypeError, match="expected"):
+            read(value)

@@ -38,3 +38,32 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError("a number is too large")
     return number
+
+
+# -- what a value must be: TypeError for anything else -----------------------------------------------------------------
+
+
+def as_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("text expected")
+    return value
+
+
+def as_list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("list expected")
+    return value
+
+
+def as_whole(value: Any) -> int:
+    """A whole number that fits in 64 bits."""
+    if type(value) is not int or abs(value) >= 2**63:
+        raise TypeError("whole number expected")
+    return value
+
+
+def as_number(value: Any) -> float:
+    """A finite number."""
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise TypeError("finite number expected")
+    return float(value)

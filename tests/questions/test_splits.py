@@ -93,3 +93,12 @@ def test_a_prior_fits_into_scores(wrong):
     assert prior_of([0.0, LARGEST_LOG_PRIOR]).tolist() == [0.0, LARGEST_LOG_PRIOR]
     with pytest.raises(LeakError):
         prior_of([0.0, wrong])
+
+
+def test_runs_and_subsets_are_joined_and_weigh_alike_unless_it_is_said():
+    runs, mask = [np.array([[0, 0], [0, 0], [0, 1], [-1, 3]])], np.array([[True, False, True]])
+    splits = Splits.of(SMALL, runs, [(1, mask)])
+    assert [splits.split(i).part for i in range(3)] == [bytes([0, 1, 1, 1]), bytes([0, 0, 1, 0]), bytes([0, 1, 0])]
+    assert (splits.feature.tolist(), splits.log_prior.tolist()) == ([0, 0, 1], [0.0] * 3)
+    assert Splits.of(SMALL, runs, log_prior=lambda feature: feature - 2.0).log_prior.tolist() == [-2.0, -2.0]
+    assert len(Splits.of(SMALL, [])) == 0

@@ -3,8 +3,8 @@
 import numpy as np
 
 from privet import Categorical, MemoryCurator, Schema
-from privet.tree.best_first import Offer, Queue, grow_best_first
-from privet.tree.frontier import End, Frontier
+from privet.tree.best_first import Offer, grow_best_first
+from privet.tree.frontier import Frontier
 from privet.tree.splitting_class import SplittingClass
 
 SCHEMA = Schema({f"f{j}": Categorical([0, 1], other=False) for j in range(3)}, classes=[0, 1])
@@ -74,10 +74,5 @@ def test_leaves_know_their_depth_and_what_can_reach_them():
 
 
 def test_equal_promises_are_kept_in_the_order_in_which_they_came():
-    queue = Queue()
-    nodes = [object(), object(), object()]
-    leaf = End(None, 0, None, weight=0.5)
-    for node in nodes:
-        queue.push({node: leaf}, {node: Offer(None, 0.3)})
-    assert [queue.pop()[0] for _ in nodes] == nodes
-    assert not queue
+    _, private_split, _ = grown({"": 0.1, "l": 0.3, "r": 0.3, "ll": 0.3, "rl": 0.3}, max_nodes=5)
+    assert private_split.asked == [[""], ["l", "r"], ["ll", "lr"], ["rl", "rr"], ["lll", "llr"]]

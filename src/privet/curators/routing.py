@@ -19,10 +19,9 @@ def children_map(shape: Shape) -> np.ndarray:
     sends = np.zeros((shape.width - 1, len(shape.splits), shape.grid.n_cells), dtype=np.int64)
     for s in range(len(shape.splits)):
         split = shape.splits.split(s)
-        part = np.frombuffer(split.part, dtype=np.uint8)
-        cells = offsets[split.feature] + np.arange(len(part))
+        cells = offsets[split.feature] + np.arange(len(split.part))
         for child in range(shape.width - 1):
-            sends[child, s, cells] = part == child
+            sends[child, s, cells] = split.parts == child
     return sends
 
 

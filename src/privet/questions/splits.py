@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -76,6 +77,22 @@ class Splits(Word):
         of_subsets = np.concatenate([self.feature[:0], *(np.full(len(masks), f) for f, masks in self.subsets)])
         if not (inside.all() and apart.all() and masks_fit and np.array_equal(self.feature[self.n_runs :], of_subsets)):
             raise LeakError("A split must send each cell of one feature of its grid to one side.")
+
+    @classmethod
+    def of(
+        cls,
+        grid: Grid,
+        runs: Iterable[np.ndarray],
+        subsets: Sequence[tuple[int, np.ndarray]] = (),
+        log_prior: Callable[[np.ndarray], np.ndarray] = np.zeros_like,
+    ) -> Splits:
+        """From tables of runs, (feature, first, last, extra) by splits; by default all splits weigh alike.
+
+        ``log_prior`` gives all splits' weights from their features.
+        """
+        feature, first, last, extra = np.concatenate([np.empty((4, 0), dtype=np.int64), *runs], axis=1)
+        every = np.concatenate([feature, *(np.full(len(masks), f) for f, masks in subsets)])
+        return cls(grid, every, first, last, extra, tuple(subsets), log_prior(every))
 
     def __len__(self) -> int:
         return len(self.feature)

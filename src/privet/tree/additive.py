@@ -21,8 +21,7 @@ from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.questions.grid import Grid
 from privet.questions.split import Split
 from privet.schema import Categorical, Numeric, Schema
-
-LARGEST = 2**62
+from privet.strict_json import as_list, as_whole
 
 LARGEST_VALUE = 2**40
 """No value of a round in a file is larger, so that sums of them fit in 64 bits."""
@@ -172,8 +171,8 @@ class Additive:
         """Read an ensemble. Whatever the data say, the result fits the schema, or it is an error."""
         try:
             features = schema.features.values()
-            cuts = tuple(_read_cuts(own, f) for own, f in zip(_list(data["cuts"]), features, strict=True))
-            if len(_list(data["rounds"])) > MOST_ROUNDS:
+            cuts = tuple(_read_cuts(own, f) for own, f in zip(as_list(data["cuts"]), features, strict=True))
+            if len(as_list(data["rounds"])) > MOST_ROUNDS:
                 raise ValueError("too many rounds")
             return cls(schema, cuts, tuple(_read_round(own, cuts, schema) for own in data["rounds"]))
         except (KeyError, TypeError, ValueError, OverflowError):
@@ -197,7 +196,7 @@ def _read_cuts(plain: Any, feature: Numeric | Categorical) -> tuple[float, ...] 
         if plain is not None:
             raise ValueError("cuts on a category")
         return None
-    cuts = tuple(float(cut) for cut in _list(plain))
+    cuts = tuple(float(cut) for cut in as_list(plain))
     if not all(map(math.isfinite, cuts)) or not all(a < b for a, b in pairwise(cuts)) or len(cuts) >= MOST_CELLS:
         raise ValueError("cuts must increase")
     return cuts
@@ -206,7 +205,7 @@ def _read_cuts(plain: Any, feature: Numeric | Categorical) -> tuple[float, ...] 
 def _read_round(plain: Any, cuts: tuple[tuple[float, ...] | None, ...], schema: Schema) -> Round:
     feature = schema.names.index(plain["feature"])
     n_cells = _n_cells(schema.features[plain["feature"]], cuts[feature])
-    parts = np.array([_whole(own) for own in _list(plain["parts"])], dtype=np.int64)
+    parts = np.array([as_whole(own) for own in as_list(plain["parts"])], dtype=np.int64)
     if cuts[feature] is None:
         part = parts
         fits = len(part) == n_cells and sorted(set(parts.tolist())) == list(range(int(parts.max(initial=-1)) + 1))
@@ -215,26 +214,14 @@ def _read_round(plain: Any, cuts: tuple[tuple[float, ...] | None, ...], schema: 
         fits = bool((np.diff(parts) > 0).all()) and all(0 < start < n_cells for start in parts.tolist())
     if not fits or part.max() > 255:
         raise ValueError("every cell has a part")
-    values, hessians = (tuple(_whole(own) for own in _list(plain[name])) for name in ("values", "hessians"))
+    values, hessians = (tuple(as_whole(own) for own in as_list(plain[name])) for name in ("values", "hessians"))
     if not len(values) == len(hessians) == int(part.max()) + 1:
         raise ValueError("one number for each part")
     if not all(abs(value) < LARGEST_VALUE for value in values):
         raise ValueError("too large a value")
-    output, n_classes = _whole(plain["output"]), len(schema.classes or ())
+    output, n_classes = as_whole(plain["output"]), len(schema.classes or ())
     if not (output == 1 if n_classes == 2 else 0 <= output < n_classes):
         raise ValueError("an output is the number of a class")
-    if not isinstance(plain["scope"], str) or not _whole(plain["paid"]) >= 0:
+    if not isinstance(plain["scope"], str) or not as_whole(plain["paid"]) >= 0:
         raise ValueError("a round names the answer that paid for it")
     return Round(feature, part.astype(np.uint8).tobytes(), values, hessians, output, plain["scope"], plain["paid"])
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError("list expected")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int or abs(value) >= LARGEST:
-        raise TypeError("whole number expected")
-    return value

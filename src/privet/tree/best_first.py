@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import count
 from typing import Protocol
 
 from privet.questions.curtain import Node
@@ -26,31 +27,9 @@ class PrivateSplit(Protocol):
 
     def offers(self, leaves: Mapping[Node, End]) -> dict[Node, Offer]:
         """The offers of these leaves; one that is not worth a split, or whose split is not worth it, has none."""
-        ...
 
     def weights(self, offer: Offer, children: Frontier) -> tuple[float, ...]:
         """The shares of all records that the new leaves of an offer hold."""
-        ...
-
-
-@dataclass
-class Queue:
-    """Leaves with an offer: that with the largest weight times gain comes first, of equal ones the oldest."""
-
-    _heap: list[tuple[float, int, Node, Offer]] = field(default_factory=list)
-    _n_pushed: int = 0
-
-    def push(self, leaves: Mapping[Node, End], offers: Mapping[Node, Offer]) -> None:
-        for node, offer in offers.items():
-            heapq.heappush(self._heap, (-leaves[node].weight * offer.gain, self._n_pushed, node, offer))
-            self._n_pushed += 1
-
-    def pop(self) -> tuple[Node, Offer]:
-        _, _, node, offer = heapq.heappop(self._heap)
-        return node, offer
-
-    def __bool__(self) -> bool:
-        return bool(self._heap)
 
 
 def grow_best_first(frontier: Frontier, private_split: PrivateSplit, max_nodes: int) -> Frontier:
@@ -58,16 +37,17 @@ def grow_best_first(frontier: Frontier, private_split: PrivateSplit, max_nodes: 
 
     The children of a split are asked about together, so that one of them need not be counted.
     """
-    leaves, queue = dict(frontier), Queue()
-    queue.push(leaves, private_split.offers(leaves))
-    for left in reversed(range(max_nodes)):
-        if not queue:
+    leaves, asked = dict(frontier), dict(frontier)
+    heap: list[tuple[float, int, Node, Offer]] = []  # by weight times gain; of equal ones the oldest is first
+    numbers = count()
+    for _ in range(max_nodes):
+        for node, offer in private_split.offers(asked).items():
+            heappush(heap, (-leaves[node].weight * offer.gain, next(numbers), node, offer))
+        if not heap:
             break
-        node, offer = queue.pop()
+        _, _, node, offer = heappop(heap)
         grown = replace(frontier, growing={node: leaves.pop(node)}).split({node: offer.split})
         weights = private_split.weights(offer, grown)
-        children = {child: replace(end, weight=weight) for (child, end), weight in zip(grown.items(), weights)}
-        leaves |= children
-        if left:
-            queue.push(leaves, private_split.offers(children))
+        asked = {child: replace(end, weight=weight) for (child, end), weight in zip(grown.items(), weights)}
+        leaves |= asked
     return replace(frontier, growing=leaves)

@@ -57,7 +57,7 @@ class End:
         if self.above is None or self.split is None:
             return np.ones(self.grid.n_cells, dtype=bool)
         reachable = self.above.reachable.copy()
-        reachable[self._cells] &= np.frombuffer(self.split.part, dtype=np.uint8) == self.part
+        reachable[self._cells] &= self.split.parts == self.part
         return reachable
 
     @property

@@ -13,6 +13,7 @@ from privet.errors import SchemaError
 from privet.privacy.scores import CorrectCount, Score
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
+from privet.questions.linear_maps import children_of
 from privet.questions.multiway import Multiway
 from privet.questions.shape import Shape
 from privet.questions.split import Split
@@ -113,8 +114,6 @@ def _without(splits: Multiway, used: frozenset[int]) -> Multiway:
 
 
 def _children(shape: Shape, histogram: np.ndarray) -> np.ndarray:
-    from privet.questions.linear_maps import children_of
-
     totals = histogram[: shape.grid.offsets[1]].sum(axis=0)
     return children_of(Candidates(shape.splits, histogram.shape[1]), histogram, totals)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -94,7 +94,7 @@ class NodeSearch:
         return not self._left_out
 
 
-class LevelSearch(Mapping[Node, NodeSearch]):
+class LevelSearch(dict[Node, NodeSearch]):
     """The searches of all nodes of a level: they are asked about together, and their answers are read together.
 
     ``printed`` is the report's way: all splits are looked at, also those that part nothing, each histogram is believed
@@ -109,22 +109,11 @@ class LevelSearch(Mapping[Node, NodeSearch]):
             if printed
             else histograms.parting(np.array([end.reachable for end in frontier.values()]))
         )
-        self._searches = {
-            node: NodeSearch(histograms.that_part(own), len(histograms), budget + end.saved)
-            for (node, end), own in zip(frontier.items(), self._parting)
-        }
-        self._place = {node: place for place, node in enumerate(self._searches)}
+        for (node, end), own in zip(frontier.items(), self._parting):
+            self[node] = NodeSearch(histograms.that_part(own), len(histograms), budget + end.saved)
+        self._place = {node: place for place, node in enumerate(self)}
         self._asked: dict[Node, list[int]] = {}
         self._sums, self._n_asked = np.zeros((len(frontier), 1)), np.zeros((len(frontier), 1))
-
-    def __getitem__(self, node: Node) -> NodeSearch:
-        return self._searches[node]
-
-    def __iter__(self) -> Iterator[Node]:
-        return iter(self._searches)
-
-    def __len__(self) -> int:
-        return len(self._searches)
 
     @property
     def saved(self) -> dict[Node, Fraction]:

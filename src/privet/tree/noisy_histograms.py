@@ -6,9 +6,9 @@ between neighbouring parts, or one part against the rest. All nodes and histogra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
@@ -29,11 +29,7 @@ class Histogram:
     def split(self, index: int) -> Split:
         """The split with this number, of the feature's cells."""
         right = (~self.sides[index]).astype(np.uint8)
-        return Split(self.table.feature, right[self._parts].tobytes())
-
-    @cached_property
-    def _parts(self) -> np.ndarray:
-        return np.frombuffer(self.table.part, dtype=np.uint8)
+        return Split(self.table.feature, right[self.table.parts].tobytes())
 
 
 class Histograms(Sequence[Histogram]):
@@ -85,7 +81,7 @@ class Histograms(Sequence[Histogram]):
             for k, i in enumerate(places):
                 table = self._each[i].table
                 cells = reachable[:, self._grid.offsets[table.feature] : self._grid.offsets[table.feature + 1]]
-                np.logical_or.at(parts[:, k].T, self._each[i]._parts, cells.T)
+                np.logical_or.at(parts[:, k].T, table.parts, cells.T)
             left = parts.astype(np.float32) @ sides.T
             own = (left > 0) & (left < parts.sum(axis=2)[..., None])
             parting[:, self._numbers(places)] = own.reshape(len(reachable), -1)
@@ -133,7 +129,9 @@ class Histograms(Sequence[Histogram]):
 def feature_histograms(grid: Grid) -> Histograms:
     """One histogram for each feature: split between neighbouring bins, or one category against the rest."""
     each = [
-        _ordered(f, np.arange(cells.n_cells)) if cells.cuts is not None else _one_apart(f, _bins(cells))
+        _histogram(f, np.arange(cells.n_cells), _between)
+        if cells.cuts is not None
+        else _histogram(f, _bins(cells), _apart)
         for f, cells in enumerate(grid.features)
         if cells.n_cells > 1
     ]
@@ -145,18 +143,14 @@ def one_hot_histograms(grid: Grid) -> Histograms:
     histograms = []
     for f, cells in enumerate(grid.features):
         if cells.cuts is not None and cells.n_cells > 1:
-            histograms.append(_ordered(f, np.arange(cells.n_cells)))
+            histograms.append(_histogram(f, np.arange(cells.n_cells), _between))
         elif cells.cuts is None:
-            histograms += [_ordered(f, np.arange(cells.n_cells) == c) for c in range(cells.n_cells)]
+            histograms += [_histogram(f, np.arange(cells.n_cells) == c, _between) for c in range(cells.n_cells)]
     return Histograms([histogram for histogram in histograms if histogram.table.n_children > 1], grid)
 
 
-def _ordered(feature: int, parts: np.ndarray) -> Histogram:
-    return Histogram(Split(feature, parts.astype(np.uint8).tobytes()), _between(int(parts.max()) + 1))
-
-
-def _one_apart(feature: int, parts: np.ndarray) -> Histogram:
-    return Histogram(Split(feature, parts.astype(np.uint8).tobytes()), _apart(int(parts.max()) + 1))
+def _histogram(feature: int, parts: np.ndarray, sides: Callable[[int], np.ndarray]) -> Histogram:
+    return Histogram(Split(feature, parts.astype(np.uint8).tobytes()), sides(int(parts.max()) + 1))
 
 
 @cache

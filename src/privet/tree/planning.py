@@ -8,6 +8,7 @@ large against ln(K), by a factor that grows with the depth; docs/defaults.md has
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -85,11 +86,8 @@ def plan_levels(
     ``margin`` is how much n * epsilon may be overestimated: a noisy number of records must clear it.
     """
     worth = n_records * float(budget) - margin
-    depth = 1
-    while depth < min(max_depth, MOST_LEVELS) and worth >= worthwhile(depth + 1, n_candidates, n_classes):
-        depth += 1
-    weights = [LEVEL_GROWTH**level for level in range(depth)]
-    *inner, last = [budget * weight / sum(weights) for weight in weights]
+    depth = _depth(worth, 1, min(max_depth, MOST_LEVELS), lambda depth: worthwhile(depth, n_candidates, n_classes))
+    *inner, last = _growing(budget, depth)
     levels = [Level(amount, Mixed(weight)) for amount, weight in zip(inner, gini_weights(depth))]
     joint = n_candidates * n_classes * (n_classes - 1) <= MOST_JOINT
     if not joint:
@@ -131,11 +129,13 @@ def plan_values(
     n_records: float, budget: Fraction, n_candidates: int, width: int, n_classes: int, max_depth: int
 ) -> Plan:
     """The plan of a tree with ``width`` children at every node: splits on all levels, then a label for every leaf."""
-    worth, depth = n_records * float(budget), min(1, max_depth)
-    while depth < max_depth and worth >= values_worthwhile(depth + 1, n_candidates, width, n_classes):
-        depth += 1
-    weights = [LEVEL_GROWTH**level for level in range(depth + 1)]
-    *inner, last = [budget * weight / sum(weights) for weight in weights]
+    depth = _depth(
+        n_records * float(budget),
+        min(1, max_depth),
+        max_depth,
+        lambda depth: values_worthwhile(depth, n_candidates, width, n_classes),
+    )
+    *inner, last = _growing(budget, depth + 1)
     return Plan(tuple(Level(amount, CorrectCount()) for amount in inner), last, False)
 
 
@@ -161,14 +161,25 @@ def plan_means(n_records: float, budget: Fraction, n_candidates: int, max_depth:
     by errors loses so many records. With less than one level's worth the tree is a single mean.
     """
     worth = n_records * float(budget) - margin
-    depth = 0
-    while depth < min(max_depth, MOST_LEVELS) and worth >= worthwhile(depth + 1, n_candidates, 2, MEAN_PAYS_OFF):
-        depth += 1
+    most = min(max_depth, MOST_LEVELS)
+    depth = _depth(worth, 0, most, lambda depth: worthwhile(depth, n_candidates, 2, MEAN_PAYS_OFF))
     if not depth:
         return MeansPlan((), budget)
-    least, most = MEAN_SHARES
-    share = min(max(Fraction(MEAN_PRECISION * 2**depth / worth).limit_denominator(1000), least), most)
-    weights = [LEVEL_GROWTH**level for level in range(depth)]
-    choices = budget * (1 - share)
-    score = SquaredError(TARGET_ONE)
-    return MeansPlan(tuple(Level(choices * w / sum(weights), score) for w in weights), budget * share)
+    least, largest = MEAN_SHARES
+    share = min(max(Fraction(MEAN_PRECISION * 2**depth / worth).limit_denominator(1000), least), largest)
+    choices = _growing(budget * (1 - share), depth)
+    return MeansPlan(tuple(Level(amount, SquaredError(TARGET_ONE)) for amount in choices), budget * share)
+
+
+def _depth(worth: float, least: int, most: int, needs: Callable[[int], float]) -> int:
+    """The largest depth that is worth it, as all before it are."""
+    depth = least
+    while depth < most and worth >= needs(depth + 1):
+        depth += 1
+    return depth
+
+
+def _growing(budget: Fraction, n: int) -> list[Fraction]:
+    """The budget shared by ``n`` levels, each of which has ``LEVEL_GROWTH`` times what the one above it has."""
+    weights = [LEVEL_GROWTH**level for level in range(n)]
+    return [budget * weight / sum(weights) for weight in weights]

@@ -107,7 +107,7 @@ def common_tables(splits: Sequence[Split]) -> list[Common]:
 
 def _parts(splits: Sequence[Split]) -> tuple[np.ndarray, np.ndarray]:
     """The different fates of a cell, by the children that these splits of one feature send it to, and each cell's."""
-    children = np.stack([np.frombuffer(split.part, dtype=np.uint8) for split in splits], axis=1)
+    children = np.stack([split.parts for split in splits], axis=1)
     kinds, part = np.unique(children, axis=0, return_inverse=True)
     return kinds, part.ravel()
 

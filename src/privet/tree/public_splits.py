@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from privet.questions.grid import Cells, Grid
+from privet.questions.grid import Grid
 from privet.questions.splits import Splits
 
 MOST_SUBSETS = 12
@@ -25,71 +25,70 @@ UNLISTED_WEIGHT = 1 / 20
 @lru_cache(maxsize=16)
 def public_splits(grid: Grid) -> Splits:
     """Every binary split that the grid allows: thresholds, subsets of few categories, one of many against the rest."""
-    runs, subsets = [np.empty((4, 0), dtype=np.int64)], []
+    runs, subsets = [], []
     for f, cells in enumerate(grid.features):
-        start = int(grid.offsets[f])
         if cells.cuts is not None:
-            runs.append(_thresholds(f, start, cells))
+            runs.append(_thresholds(grid, f))
         elif cells.n_cells - cells.special > MOST_SUBSETS:
-            runs.append(_one_against_rest(f, start, cells))
+            runs.append(_one_against_rest(grid, f))
         else:
             subsets.append((f, _subsets(cells.n_cells - cells.special, cells.special)))
-    feature, first, last, extra = np.concatenate(runs, axis=1)
-    n_runs = np.bincount(feature, minlength=len(grid.features))
-    log_prior = [-np.log(n_runs[feature]), *(_log_prior(masks, grid.features[f].special) for f, masks in subsets)]
-    feature = np.concatenate([feature, *(np.full(len(masks), f) for f, masks in subsets)])
-    return Splits(grid, feature, first, last, extra, tuple(subsets), np.concatenate(log_prior))
+
+    def log_prior(feature: np.ndarray) -> np.ndarray:
+        of_runs = even_by_feature(feature[: sum(own.shape[1] for own in runs)])
+        return np.concatenate([of_runs, *(_log_prior(masks, grid.features[f].special) for f, masks in subsets)])
+
+    return Splits.of(grid, runs, subsets, log_prior)
 
 
 @lru_cache(maxsize=16)
 def thresholds(grid: Grid) -> Splits:
     """The thresholds of all numeric features, all of one weight."""
-    runs = [np.empty((4, 0), dtype=np.int64)]
-    runs += (
-        _thresholds(f, int(grid.offsets[f]), cells) for f, cells in enumerate(grid.features) if cells.cuts is not None
-    )
-    feature, first, last, extra = np.concatenate(runs, axis=1)
-    return Splits(grid, feature, first, last, extra, (), np.zeros(len(feature)))
+    return Splits.of(grid, (_thresholds(grid, f) for f, cells in enumerate(grid.features) if cells.cuts is not None))
 
 
 @lru_cache(maxsize=16)
 def single_splits(grid: Grid, features: tuple[int, ...]) -> Splits:
     """One cell against the rest, for every cell of these features, all of one weight: splits of categories in CART."""
-    runs = [np.empty((4, 0), dtype=np.int64)]
-    runs += (_one_against_rest(f, int(grid.offsets[f]), grid.features[f]) for f in features)
-    feature, first, last, extra = np.concatenate(runs, axis=1)
-    return Splits(grid, feature, first, last, extra, (), np.zeros(len(feature)))
+    return Splits.of(grid, (_one_against_rest(grid, f) for f in features))
 
 
 @lru_cache(maxsize=16)
 def one_feature_splits(grid: Grid) -> Splits:
     """Thresholds of numeric features and one category against the rest: few candidates, every feature of one weight."""
-    runs = [np.empty((4, 0), dtype=np.int64)]
+    runs = []
     for f, cells in enumerate(grid.features):
-        start = int(grid.offsets[f])
         if cells.n_cells > 1:
-            own = _one_against_rest(f, start, cells) if cells.cuts is None else _thresholds(f, start, cells)
+            own = _one_against_rest(grid, f) if cells.cuts is None else _thresholds(grid, f)
             runs.append(own[:, :1] if cells.n_cells == 2 else own)  # two cells are parted in one way
-    feature, first, last, extra = np.concatenate(runs, axis=1)
-    n_runs = np.bincount(feature, minlength=len(grid.features))
-    return Splits(grid, feature, first, last, extra, (), -np.log(n_runs[feature]))
+    return Splits.of(grid, runs, log_prior=even_by_feature)
 
 
-def _thresholds(f: int, start: int, cells: Cells) -> np.ndarray:
+def even_by_feature(feature: np.ndarray) -> np.ndarray:
+    """Log-weights that give every feature one, shared evenly by its splits."""
+    return -np.log(np.bincount(feature)[feature])
+
+
+def _thresholds(grid: Grid, f: int) -> np.ndarray:
     """Values up to each cut go left. Missing ones go either way; or they alone go right."""
+    start, cells = int(grid.offsets[f]), grid.features[f]
     n = cells.n_cells - 1 - cells.special
     last = start + np.arange(n)
-    extra = np.full(n, -1)
-    if cells.special:
-        missing = start + cells.n_cells - 1
-        last = np.concatenate([last, last, [missing - 1]])
-        extra = np.concatenate([extra, np.full(n, missing), [-1]])
-    return np.stack([np.full(len(last), f), np.full(len(last), start), last, extra])
+    if not cells.special:
+        return runs_of(f, start, last)
+    missing = start + cells.n_cells - 1
+    extra = np.concatenate([np.full(n, -1), np.full(n, missing), [-1]])
+    return runs_of(f, start, np.concatenate([last, last, [missing - 1]]), extra)
 
 
-def _one_against_rest(f: int, start: int, cells: Cells) -> np.ndarray:
-    each = start + np.arange(cells.n_cells)
-    return np.stack([np.full(len(each), f), each, each, np.full(len(each), -1)])
+def _one_against_rest(grid: Grid, f: int) -> np.ndarray:
+    each = np.arange(*grid.offsets[f : f + 2])
+    return runs_of(f, each, each)
+
+
+def runs_of(feature: int, first: np.ndarray | int, last: np.ndarray, extra: np.ndarray | int = -1) -> np.ndarray:
+    """A table of runs, as ``Splits.of`` takes them."""
+    return np.stack(np.broadcast_arrays(feature, first, last, extra))
 
 
 @lru_cache(maxsize=64)

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from privet.errors import SchemaError
-from privet.questions.grid import MOST_CELLS, OCTAVES, Cells, Grid
+from privet.questions.grid import MOST_CELLS, OCTAVES, Grid
 from privet.questions.splits import Splits
 from privet.schema import Categorical, Numeric, Schema
 from privet.schema_values import Value
+from privet.tree.public_splits import runs_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +54,15 @@ class SplittingClass:
         if unknown:
             raise SchemaError(f"The splitting class speaks of {unknown[0]!r}, which is not a feature of the schema.")
         grid = Grid(schema, (self._cuts(name, feature) for name, feature in schema.features.items()))
-        runs, subsets = [np.empty((4, 0), dtype=np.int64)], []
+        runs, subsets = [], []
         for f, (name, feature) in enumerate(schema.features.items()):
-            start, cells = int(grid.offsets[f]), grid.features[f]
             if isinstance(feature, Numeric):
-                runs.append(_thresholds(f, start, cells))
+                runs.append(_thresholds(grid, f))
             elif self._own(name) is None:
-                runs.append(_one_hot(f, start, cells))
+                runs.append(_one_hot(grid, f))
             else:
                 subsets.append((f, _groups(name, feature, self._own(name))))
-        feature_of, first, last, extra = np.concatenate(runs, axis=1)
-        feature_of = np.concatenate([feature_of, *(np.full(len(masks), f) for f, masks in subsets)])
-        return Splits(grid, feature_of, first, last, extra, tuple(subsets), np.zeros(len(feature_of)))
+        return Splits.of(grid, runs, subsets)
 
     def _own(self, name: str) -> Any:
         return (self.of or {}).get(name)
@@ -123,21 +121,22 @@ def _given(name: str, feature: Numeric, thresholds: Any) -> np.ndarray:
     return cuts
 
 
-def _thresholds(f: int, start: int, cells: Cells) -> np.ndarray:
+def _thresholds(grid: Grid, f: int) -> np.ndarray:
     """Values up to a threshold go left, and missing ones right; whether a value is missing is a question too."""
-    n = cells.n_cells - 1 - cells.special
-    first, last = np.full(n, start), start + np.arange(n)
-    if cells.special:
-        missing = start + cells.n_cells - 1
-        first, last = np.append(first, missing), np.append(last, missing)
-    return np.stack([np.full(len(last), f), first, last, np.full(len(last), -1)])
+    start, cells = int(grid.offsets[f]), grid.features[f]
+    last = start + np.arange(cells.n_cells - 1 - cells.special)
+    if not cells.special:
+        return runs_of(f, start, last)
+    missing = start + cells.n_cells - 1
+    return np.concatenate([runs_of(f, start, last), [[f], [missing], [missing], [-1]]], axis=1)
 
 
-def _one_hot(f: int, start: int, cells: Cells) -> np.ndarray:
+def _one_hot(grid: Grid, f: int) -> np.ndarray:
     """For each listed value whether it is this one; of two values that are all there is, one question is enough."""
+    cells = grid.features[f]
     n = cells.n_cells - cells.special
-    each = start + np.arange(1 if cells.n_cells == 2 else n if cells.n_cells > 1 else 0)
-    return np.stack([np.full(len(each), f), each, each, np.full(len(each), -1)])
+    each = grid.offsets[f] + np.arange(1 if cells.n_cells == 2 else n if cells.n_cells > 1 else 0)
+    return runs_of(f, each, each)
 
 
 def _groups(name: str, feature: Categorical, groups: Any) -> np.ndarray:

@@ -18,6 +18,7 @@ from privet.errors import SchemaError
 from privet.questions.grid import Grid
 from privet.questions.split import Split
 from privet.schema import Categorical, Schema
+from privet.strict_json import as_list, as_number, as_text, as_whole
 
 DEEPEST = 1000
 """No tree in a file may be deeper: a chain of nodes would take quadratic time and space to print."""
@@ -42,7 +43,7 @@ class Rule:
         cells = grid.features[split.feature]
         if cells.cuts is None:
             return cls(split.feature, None, split.part)
-        part = np.frombuffer(split.part, dtype=np.uint8)
+        part = split.parts
         present = part[: len(cells.cuts) + 1]
         changes = np.flatnonzero(np.diff(present))
         segments = np.concatenate([present[:1], present[changes + 1], part[len(present) :]])
@@ -220,7 +221,7 @@ class Tree:
     def from_dict(cls, data: Any, schema: Schema) -> Tree:
         """Read a tree. Whatever the data say, the result is a well-formed tree over the schema, or an error."""
         try:
-            plain = _list(data["nodes"])
+            plain = as_list(data["nodes"])
             nodes = tuple(_read_node(node, i, len(plain), schema) for i, node in enumerate(plain))
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
             raise SchemaError(
@@ -288,9 +289,11 @@ def _in_order(nodes: list[TreeNode], below: list[list[int]]) -> tuple[TreeNode, 
 def _read_node(plain: Any, i: int, n_nodes: int, schema: Schema) -> TreeNode:
     if not isinstance(plain, dict):
         raise TypeError("table expected")
-    node = TreeNode(**_read_leaf(plain, schema), scope=_text(plain.get("scope", "")))
+    node = TreeNode(**_read_leaf(plain, schema), scope=as_text(plain.get("scope", "")))
     if "feature" in plain:
-        node = replace(node, **_read_rule(plain, i, n_nodes, schema), asked=_asked(plain))
+        node = replace(node, **_read_rule(plain, i, n_nodes, schema), asked=plain.get("asked", True))
+        if type(node.asked) is not bool:
+            raise TypeError("yes or no expected")
     if (node.rule is None) == (node.label is None and node.counts is None and node.value is None):
         raise ValueError("a leaf needs a label, counts or a value, and only a leaf has them")
     return node
@@ -299,14 +302,14 @@ def _read_node(plain: Any, i: int, n_nodes: int, schema: Schema) -> TreeNode:
 def _read_rule(plain: dict[str, Any], i: int, n_nodes: int, schema: Schema) -> dict[str, Any]:
     feature = schema.names.index(plain["feature"])
     field = schema.features[plain["feature"]]
-    part = bytes(_whole(child) for child in _list(plain["part"]))
-    children = tuple(_whole(child) for child in _list(plain["children"]))
+    part = bytes(as_whole(child) for child in as_list(plain["part"]))
+    children = tuple(as_whole(child) for child in as_list(plain["children"]))
     if isinstance(field, Categorical):
         cuts, n_segments = None, len(field.values) + field.other
         if plain["cuts"] is not None:
             raise ValueError("cuts on a category")
     else:
-        cuts = tuple(_number(cut) for cut in _list(plain["cuts"]))
+        cuts = tuple(as_number(cut) for cut in as_list(plain["cuts"]))
         n_segments = len(cuts) + 1 + field.missing
         if not all(a < b for a, b in pairwise(cuts)):
             raise ValueError("cuts must increase")
@@ -320,45 +323,15 @@ def _read_rule(plain: dict[str, Any], i: int, n_nodes: int, schema: Schema) -> d
 def _read_leaf(plain: dict[str, Any], schema: Schema) -> dict[str, Any]:
     n_classes, said = len(schema.classes or ()), dict[str, Any]()
     if plain.get("label") is not None:
-        said["label"] = _whole(plain["label"])
+        said["label"] = as_whole(plain["label"])
         if not 0 <= said["label"] < n_classes:
             raise ValueError("a label is the number of a class")
     if plain.get("counts") is not None:
-        said["counts"] = tuple(_whole(count) for count in _list(plain["counts"]))
-        if len(said["counts"]) != n_classes or not all(abs(count) < 2**63 for count in said["counts"]):
+        said["counts"] = tuple(as_whole(count) for count in as_list(plain["counts"]))
+        if len(said["counts"]) != n_classes:
             raise ValueError("one count for each class")
     if plain.get("value") is not None:
-        said["value"], said["weight"] = _number(plain["value"]), _number(plain["weight"])
+        said["value"], said["weight"] = as_number(plain["value"]), as_number(plain["weight"])
         if schema.target is None or said["weight"] < 0:
             raise ValueError("only numbers to predict are values, and no weight is negative")
     return said
-
-
-def _asked(plain: dict[str, Any]) -> bool:
-    if not isinstance(plain.get("asked", True), bool):
-        raise TypeError("yes or no expected")
-    return bool(plain.get("asked", True))
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("text expected")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError("list expected")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError("whole number expected")
-    return value
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise TypeError("finite number expected")
-    return float(value)
