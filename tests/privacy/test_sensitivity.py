@@ -175,7 +175,7 @@ def test_a_malformed_lemma_is_a_receipt_error(lemma):
         s.proven(lemma)
 
 
-names = st.sampled_from([*s._LEMMAS, *scores.SCORES, "GINI", ""])
+names = st.sampled_from([*s.SUMS, *(s.EUCLIDEAN + name for name in s.SUMS), *s._OTHERS, *scores.SCORES, "GINI", ""])
 numbers = st.integers(-1, 10**18).map(str)
 
 

@@ -19,6 +19,9 @@ from privet.privacy.truncated_geometric import Drawn
 from privet.privacy.zcdp import WHOLE, epsilon_at, rho_of
 
 SELECTIONS = ("permute_and_flip", "exponential", "report_noisy_max")
+# Mechanisms with an epsilon; of shares, the honest parties' alone have the law of the whole.
+PURE = (*SELECTIONS, "geometric", "geometric_shares")
+MECHANISMS = (*PURE, "gaussian", "skellam_shares", "peek")
 # A scope's path names, step by step, how its records were taken: groups of these kinds hold disjoint records.
 PARALLEL = ("split", "parts")
 # The records of ``sample3:10`` are each there with chance 1/10, independently: what is spent on them counts for less.
@@ -55,14 +58,22 @@ class Event:
 
     @property
     def cost(self) -> Amount:
-        """The epsilon of this answer, recomputed from mechanism, sensitivity and scale."""
-        return COSTS[self.mechanism](self)
+        """The epsilon of this answer, recomputed from mechanism, sensitivity and scale.
+
+        Selection charges the range of the scores' changes (lemma L1), additive noise the L1 sensitivity: both are
+        sensitivity over scale.
+        """
+        return self._ratio if self.mechanism in PURE else math.inf
 
     @property
     def rho(self) -> Amount:
         """The same in zCDP."""
-        ratio = _noise_against_sensitivity(self) if self.mechanism != "peek" else math.inf
-        return math.inf if ratio == math.inf else rho_of(self.mechanism, Fraction(ratio))
+        ratio = self._ratio
+        return math.inf if self.mechanism == "peek" or ratio == math.inf else rho_of(self.mechanism, Fraction(ratio))
+
+    @property
+    def _ratio(self) -> Amount:
+        return self.sensitivity / Fraction(self.scale) if self.scale > 0 else math.inf
 
     def in_rho(self) -> Event:
         """The same answer, charged in epsilon, as a ledger charges it that adds up zCDP."""
@@ -74,24 +85,6 @@ class Event:
         """An event that costs ``charged``, for examples and tests of the arithmetic."""
         scale = math.nextafter(float(1 / charged), math.inf)
         return cls("", "an example", "geometric", Fraction(1), scale, charged, "tally")
-
-
-def _noise_against_sensitivity(event: Event) -> Amount:
-    return event.sensitivity / Fraction(event.scale) if event.scale > 0 else math.inf
-
-
-# Each mechanism's epsilon. Selection charges the range of the scores' changes (lemma L1), additive noise the
-# L1 sensitivity: both are sensitivity over scale.
-COSTS = {
-    "permute_and_flip": _noise_against_sensitivity,
-    "exponential": _noise_against_sensitivity,
-    "report_noisy_max": _noise_against_sensitivity,
-    "geometric": _noise_against_sensitivity,
-    "geometric_shares": _noise_against_sensitivity,  # the honest parties' shares alone have the law of the whole
-    "gaussian": lambda event: math.inf,
-    "skellam_shares": lambda event: math.inf,
-    "peek": lambda event: math.inf,
-}
 
 
 def add_up_slack(events: Sequence[Event]) -> Fraction:

@@ -15,18 +15,19 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from privet.errors import ReceiptError
 from privet.privacy.amounts import Amount, show
 from privet.privacy.dp_events import dp_events, non_private
-from privet.privacy.event import COSTS, SAMPLE, SELECTIONS, Event, add_up, add_up_slack, converted
+from privet.privacy.event import MECHANISMS, SAMPLE, SELECTIONS, Event, add_up, add_up_slack, converted
 from privet.privacy.event_text import event_lines
 from privet.privacy.lemmas import Lemma
-from privet.privacy.sensitivity import proven
-from privet.strict_json import loads_strict
+from privet.privacy.sensitivity import EUCLIDEAN, SUMS, proven
+from privet.strict_json import as_list, as_number, as_text, loads_strict
 
 FORMAT = "privet-receipt-2"
 UNIT = "one record"
@@ -40,14 +41,8 @@ _NOISE = ("geometric", "geometric_shares", "gaussian", "skellam_shares")
 # By L2, which says nothing about geometric noise.
 _EUCLIDEAN = ("gaussian", "skellam_shares")
 _MECHANISMS = {
-    "tally": _NOISE,
-    "target_tally": _NOISE,
-    "gradient_tally": _NOISE,
-    "least_impurity": _NOISE,
-    "euclidean_tally": _EUCLIDEAN,
-    "euclidean_target_tally": _EUCLIDEAN,
-    "euclidean_gradient_tally": _EUCLIDEAN,
-    "euclidean_least_impurity": _EUCLIDEAN,
+    **dict.fromkeys(SUMS, _NOISE),
+    **dict.fromkeys((EUCLIDEAN + name for name in SUMS), _EUCLIDEAN),
     "peek": ("peek",),
 }
 
@@ -98,7 +93,7 @@ class Receipt:
             raise ReceiptError(f"The lemmas are about {UNIT!r} and {NEIGHBOURS!r}, nothing else.")
         for i, event in enumerate(self.events):
             where = f"Event {i} ({event.question})"
-            if event.mechanism not in COSTS:
+            if event.mechanism not in MECHANISMS:
                 raise ReceiptError(f"{where} names the unknown mechanism {event.mechanism!r}.")
             if not 0 <= event.scale < math.inf or not event.charged >= 0:
                 raise ReceiptError(f"{where} has a noise scale or a charge that makes no sense.")
@@ -144,39 +139,10 @@ class Receipt:
             raise ReceiptError("No event of dp_accounting stands for a part of this receipt's delta.")
         return dp_events(self.events, in_rho=bool(self.at_delta), reserved=self.reserved)
 
-    def alone(self) -> Receipt:
-        """The same with roots numbered as in a ledger that has answered nothing else.
-
-        So servers whose ledgers have different pasts have the same receipt for the same answers.
-        """
-        numbers: dict[str, str] = {}
-        events = []
-        for event in self.events:
-            root, *below = event.scope.removeprefix("/").split("/")
-            name = root.partition(":")[0].rstrip("0123456789")
-            events.append(
-                replace(event, scope="/".join(["", numbers.setdefault(root, f"{name}{len(numbers)}:0"), *below]))
-            )
-        return replace(self, events=tuple(events))
-
     def to_dict(self) -> dict[str, Any]:
         events = [{k: _plain(v) for k, v in vars(event).items()} for event in self.events]
-        return {
-            "format": FORMAT,
-            "claimed": _plain(self.claimed),
-            "spent": _plain(self.spent),
-            "epsilon": _plain(self.epsilon),
-            "delta": _plain(self.delta),
-            "at_delta": _plain(self.at_delta),
-            "reserved": _plain(self.reserved),
-            "void": list(self.void),
-            "unit": self.unit,
-            "neighbours": self.neighbours,
-            "trust": self.trust,
-            "shortfall": self.shortfall,
-            "released": self.released,
-            "events": events,
-        }
+        said = {name: _plain(getattr(self, name)) for name in ("epsilon", *_FIELDS)}
+        return {"format": FORMAT, **said, "void": list(self.void), "events": events}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Receipt:
@@ -184,33 +150,9 @@ class Receipt:
         try:
             if data["format"] != FORMAT:
                 raise ReceiptError(f"This is not a {FORMAT} receipt.")
-            receipt = cls(
-                claimed=_amount(data["claimed"]),
-                spent=_amount(data["spent"]),
-                delta=_fraction(data["delta"]),
-                at_delta=_fraction(data["at_delta"]),
-                reserved=_fraction(data["reserved"]),
-                void=tuple(_text(reason) for reason in _list(data["void"])),
-                trust=_text(data["trust"]),
-                shortfall=_text(data["shortfall"]),
-                released=_text(data["released"]),
-                unit=_text(data["unit"]),
-                neighbours=_text(data["neighbours"]),
-                events=tuple(
-                    Event(
-                        scope=_text(event["scope"]),
-                        question=_text(event["question"]),
-                        mechanism=_text(event["mechanism"]),
-                        sensitivity=_fraction(event["sensitivity"]),
-                        scale=_scale(event["scale"]),
-                        charged=_amount(event["charged"]),
-                        lemma=_text(event["lemma"]),
-                        delta=_fraction(event["delta"]),
-                        drawn=_text(event["drawn"]),
-                    )
-                    for event in _list(data["events"])
-                ),
-            )
+            void = tuple(as_text(reason) for reason in as_list(data["void"]))
+            events = tuple(Event(**_read(_EVENT_FIELDS, event)) for event in as_list(data["events"]))
+            receipt = cls(void=void, events=events, **_read(_FIELDS, data))
             epsilon = _amount(data["epsilon"])
         except ReceiptError:
             raise
@@ -252,27 +194,15 @@ def _plain(value: object) -> object:
     return value
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("text expected")
-    return value
-
-
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError("list expected")
-    return value
-
-
 def _scale(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+    if not as_number(value) >= 0:
         raise ValueError("noise scale expected")
-    return float(value)
+    return as_number(value)
 
 
 def _fraction(value: object) -> Fraction:
     """Nothing in a receipt is negative."""
-    text = _text(value)
+    text = as_text(value)
     if len(text) > 10_000 or not re.fullmatch(r"[0-9]+(/[0-9]+)?", text):
         raise ValueError("fraction expected")
     return Fraction(text)
@@ -280,3 +210,20 @@ def _fraction(value: object) -> Fraction:
 
 def _amount(value: object) -> Amount:
     return math.inf if value == "infinity" else _fraction(value)
+
+
+def _read(fields: Mapping[str, Callable[[object], Any]], data: Mapping[str, object]) -> dict[str, Any]:
+    return {name: read(data[name]) for name, read in fields.items()}
+
+
+_FIELDS: dict[str, Callable[[object], Any]] = {
+    **dict.fromkeys(("claimed", "spent"), _amount),
+    **dict.fromkeys(("delta", "at_delta", "reserved"), _fraction),
+    **dict.fromkeys(("unit", "neighbours", "trust", "shortfall", "released"), as_text),
+}
+_EVENT_FIELDS: dict[str, Callable[[object], Any]] = {
+    **dict.fromkeys(("scope", "question", "mechanism", "lemma", "drawn"), as_text),
+    **dict.fromkeys(("sensitivity", "delta"), _fraction),
+    "scale": _scale,
+    "charged": _amount,
+}

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,29 +28,44 @@ from privet.privacy.lemmas import Lemma
 from privet.values import exact_int, final
 
 
-class Score(Protocol):
-    """A score with a proven sensitivity. ``of`` maps children's statistics to exact integers."""
+class Score:
+    """A score with a proven sensitivity. Its parameters are Python integers, which cannot overflow.
+
+    ``within`` is the range of a score's one parameter that 64-bit integers allow.
+    """
+
+    __slots__ = ()
+    name: ClassVar[str]
+    within: ClassVar[tuple[int, int]]
+    monotone: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for parameter in fields(self):  # type: ignore[arg-type]
+            self._check(parameter.name, *self.within)
+
+    def _check(self, parameter: str, low: int, high: int) -> None:
+        value = exact_int(getattr(self, parameter))
+        if not low <= value <= high:
+            raise LeakError(f"{type(self).__name__} needs a {parameter} between {low} and {high}.")
+        object.__setattr__(self, parameter, value)
 
     @property
-    def lemma(self) -> str: ...
-    @property
-    def sensitivity(self) -> int: ...
-    @property
-    def monotone(self) -> bool: ...
-    def of(self, children: np.ndarray) -> np.ndarray: ...
+    def lemma(self) -> str:
+        """The name that receipts and messages have for it: with its parameters, all that it is."""
+        return str(Lemma(self.name, tuple(getattr(self, own.name) for own in fields(self))))  # type: ignore[arg-type]
 
+    @property
+    def sensitivity(self) -> int:
+        raise NotImplementedError
 
-def _whole(score: object, name: str, low: int, high: int) -> None:
-    """Make a parameter a Python integer, which cannot overflow, in the range that 64-bit scores allow."""
-    value = exact_int(getattr(score, name))
-    if not low <= value <= high:
-        raise LeakError(f"{type(score).__name__} needs a {name} between {low} and {high}.")
-    object.__setattr__(score, name, value)
+    def of(self, children: np.ndarray) -> np.ndarray:
+        """The exact integers that children's statistics have."""
+        raise NotImplementedError
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Gini:
+class Gini(Score):
     """Minus the children's count-weighted Gini impurity, in units of 2^-8: sensitivity 2.
 
     A child with counts c and size n contributes g = n - sum(c^2)/n. Add a record of class k: with N = n + 1,
@@ -61,9 +76,8 @@ class Gini:
     changes.
     """
 
-    lemma = "gini"
+    name = "gini"
     sensitivity = 2 * ONE
-    monotone = True
 
     def of(self, children: np.ndarray) -> np.ndarray:
         n = sizes(children)
@@ -74,7 +88,7 @@ class Gini:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Mixed:
+class Mixed(Score):
     """Minus a public mixture of errors and half the Gini impurity, in units of 2^-8: sensitivity 1.
 
     A child contributes (256 - weight) * errors + weight * g/2 with errors = n - max(c) and g as for ``Gini``.
@@ -84,15 +98,9 @@ class Mixed:
     """
 
     weight: int
+    name = "mixed"
+    within = (0, ONE)
     sensitivity = ONE
-    monotone = True
-
-    def __post_init__(self) -> None:
-        _whole(self, "weight", 0, ONE)
-
-    @property
-    def lemma(self) -> str:
-        return f"mixed({self.weight})"
 
     def of(self, children: np.ndarray) -> np.ndarray:
         n = sizes(children)
@@ -104,7 +112,7 @@ class Mixed:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Entropy:
+class Entropy(Score):
     """Minus the children's count-weighted entropy in nats, in units of 2^-8: sensitivity 1 + ln(cap).
 
     A child contributes h(n) - sum h(c) with h(x) = x ln x up to the public ``cap`` and its tangent (slope 1 +
@@ -115,14 +123,8 @@ class Entropy:
     """
 
     cap: int
-    monotone = True
-
-    def __post_init__(self) -> None:
-        _whole(self, "cap", 1, 1 << 24)
-
-    @property
-    def lemma(self) -> str:
-        return f"entropy({self.cap})"
+    name = "entropy"
+    within = (1, 1 << 24)
 
     @property
     def sensitivity(self) -> int:
@@ -150,7 +152,7 @@ def _entropy_table(cap: int) -> np.ndarray:
 
 @final
 @dataclass(frozen=True, slots=True)
-class RootGini:
+class RootGini(Score):
     """Minus the children's sum of 2*sqrt(a*b), two classes, counts cut at ``cap``: sensitivity 2*sqrt(cap).
 
     With a, b <= cap the term never falls when a or b grows, and grows by at most 2*sqrt(b) *
@@ -159,14 +161,8 @@ class RootGini:
     """
 
     cap: int
-    monotone = True
-
-    def __post_init__(self) -> None:
-        _whole(self, "cap", 1, 1 << 22)
-
-    @property
-    def lemma(self) -> str:
-        return f"root_gini({self.cap})"
+    name = "root_gini"
+    within = (1, 1 << 22)
 
     @property
     def sensitivity(self) -> int:
@@ -189,7 +185,7 @@ def _isqrt(x: np.ndarray) -> np.ndarray:
 
 @final
 @dataclass(frozen=True, slots=True)
-class CorrectCount:
+class CorrectCount(Score):
     """Records whose class is their child's label: sensitivity 1.
 
     With the labels fixed (chosen together with the split), the score is a count of records: one more record
@@ -197,9 +193,8 @@ class CorrectCount:
     grow by 0 or 1 grows by 0 or 1, and only one child changes.
     """
 
-    lemma = "correct_count"
+    name = "correct_count"
     sensitivity = 1
-    monotone = True
 
     def of(self, children: np.ndarray) -> np.ndarray:
         return folded(np.maximum, children).sum(axis=-1)
@@ -207,7 +202,7 @@ class CorrectCount:
 
 @final
 @dataclass(frozen=True, slots=True)
-class SquaredError:
+class SquaredError(Score):
     """Minus the children's sum of squared deviations of integer targets in [0, span]: sensitivity span^2.
 
     A child is given as (n, sum t, sum t^2). With mean m before, a record t adds n/(n+1) * (t - m)^2, between
@@ -216,14 +211,8 @@ class SquaredError:
     """
 
     span: int
-    monotone = True
-
-    def __post_init__(self) -> None:
-        _whole(self, "span", 1, 1 << 30)
-
-    @property
-    def lemma(self) -> str:
-        return f"squared_error({self.span})"
+    name = "squared_error"
+    within = (1, 1 << 30)
 
     @property
     def sensitivity(self) -> int:
@@ -241,7 +230,7 @@ class SquaredError:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Quantile:
+class Quantile(Score):
     """Minus |(1-p) L - p R| in units of the denominator of p = numerator / denominator, not monotone.
 
     L and R are the records on the two sides of a candidate point. A record at x adds 1-p to v = (1-p)L - pR
@@ -253,15 +242,12 @@ class Quantile:
 
     numerator: int
     denominator: int
+    name = "quantile"
     monotone = False
 
     def __post_init__(self) -> None:
-        _whole(self, "denominator", 1, 1 << 30)
-        _whole(self, "numerator", 0, self.denominator)
-
-    @property
-    def lemma(self) -> str:
-        return f"quantile({self.numerator}/{self.denominator})"
+        self._check("denominator", 1, 1 << 30)
+        self._check("numerator", 0, self.denominator)
 
     @property
     def sensitivity(self) -> int:
@@ -278,7 +264,7 @@ MEDIAN = Quantile(1, 2)
 
 @final
 @dataclass(frozen=True, slots=True)
-class JointQuantiles:
+class JointQuantiles(Score):
     """Minus the sum over j of |n_j - p_j n|, in units of D, the sum of ``spacings``; not monotone.
 
     A candidate is a whole set of cut points, n_j the number of records between two neighbours of it, and p_j
@@ -290,6 +276,7 @@ class JointQuantiles:
     """
 
     spacings: tuple[int, ...]
+    name = "joint_quantiles"
     monotone = False
 
     def __post_init__(self) -> None:
@@ -300,7 +287,7 @@ class JointQuantiles:
 
     @property
     def lemma(self) -> str:
-        return f"joint_quantiles({min(self.spacings)}/{sum(self.spacings)})"
+        return str(Lemma(self.name, (min(self.spacings), sum(self.spacings))))
 
     @property
     def sensitivity(self) -> int:
@@ -322,7 +309,7 @@ def joint_quantiles_sensitivity(smallest: int, whole: int) -> int:
 
 @final
 @dataclass(frozen=True, slots=True)
-class GradientNorm:
+class GradientNorm(Score):
     """The sum over a candidate's children of |G|, G the child's sum of gradients: sensitivity 2, in fixed point.
 
     A record is in one child of every candidate and its gradient g lies between -1 and 1 (``gradient_pairs``), so it
@@ -331,15 +318,10 @@ class GradientNorm:
     """
 
     output: int
+    name = "gradient_norm"
+    within = (0, 1 << 16)
     sensitivity = 2 * GRADIENT_ONE
     monotone = False
-
-    def __post_init__(self) -> None:
-        _whole(self, "output", 0, 1 << 16)
-
-    @property
-    def lemma(self) -> str:
-        return f"gradient_norm({self.output})"
 
     def of(self, children: np.ndarray) -> np.ndarray:
         """``children`` holds gradients first in its last axis."""
@@ -347,14 +329,7 @@ class GradientNorm:
 
 
 SCORES: dict[str, type[Score]] = {
-    "gini": Gini,
-    "mixed": Mixed,
-    "entropy": Entropy,
-    "root_gini": RootGini,
-    "correct_count": CorrectCount,
-    "squared_error": SquaredError,
-    "quantile": Quantile,
-    "gradient_norm": GradientNorm,
+    kind.name: kind for kind in (Gini, Mixed, Entropy, RootGini, CorrectCount, SquaredError, Quantile, GradientNorm)
 }
 """The scores that a choice can be asked by, each with the name of its lemma."""
 

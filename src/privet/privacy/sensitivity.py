@@ -129,26 +129,34 @@ def euclidean_sensitivity(one: int, tables: int) -> Fraction:
     return Fraction(root + (root * root < square), 1 << 32)
 
 
+SUMS: dict[str, Callable[[int], int]] = {
+    "tally": tally_sensitivity,
+    "target_tally": target_tally_sensitivity,
+    "gradient_tally": gradient_tally_sensitivity,
+    "least_impurity": least_impurity_sensitivity,
+}
+"""The lemmas of sums, each with the L1 sensitivity of so many tables; ``euclidean_`` before its name is of L2."""
+
+EUCLIDEAN = "euclidean_"
+
+
 def proven(lemma: str) -> Fraction:
     """The smallest sensitivity that the named lemma allows; used to re-check receipts."""
     try:
         parsed = Lemma.parse(lemma)
-        if parsed.name in SCORES and lemma not in _LEMMAS:
+        name, arguments = parsed.name, parsed.arguments
+        if name.removeprefix(EUCLIDEAN) in SUMS:
+            (tables,) = arguments or (1,)
+            constant = SUMS[name.removeprefix(EUCLIDEAN)]
+            return Fraction(constant(tables)) if name in SUMS else euclidean_sensitivity(constant(1), tables)
+        if name in SCORES and lemma not in _OTHERS:
             return Fraction(score_of(lemma).sensitivity)
-        return Fraction(_LEMMAS[parsed.name](*parsed.arguments))
+        return Fraction(_OTHERS[name](*arguments))
     except (KeyError, TypeError, ValueError):
         raise ReceiptError(f"A receipt names the lemma {lemma[:50]!r}, which does not exist.") from None
 
 
-_LEMMAS: dict[str, Callable[..., int | Fraction]] = {
-    "tally": lambda tables=1: tally_sensitivity(tables),
-    "target_tally": lambda tables=1: target_tally_sensitivity(tables),
-    "gradient_tally": lambda tables=1: gradient_tally_sensitivity(tables),
-    "least_impurity": lambda tables=1: least_impurity_sensitivity(tables),
-    "euclidean_tally": lambda tables=1: euclidean_sensitivity(tally_sensitivity(1), tables),
-    "euclidean_target_tally": lambda tables=1: euclidean_sensitivity(target_tally_sensitivity(1), tables),
-    "euclidean_gradient_tally": lambda tables=1: euclidean_sensitivity(gradient_tally_sensitivity(1), tables),
-    "euclidean_least_impurity": lambda tables=1: euclidean_sensitivity(least_impurity_sensitivity(1), tables),
+_OTHERS: dict[str, Callable[..., int]] = {
     "gradient_norm": lambda: GradientNorm.sensitivity,  # of any output: receipts of earlier versions
     "peek": lambda: 0,
     "joint_quantiles": joint_quantiles_sensitivity,

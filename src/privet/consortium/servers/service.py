@@ -173,7 +173,6 @@ class Server:
                 progress=lambda said: self._said(trainer, said),
             )  # fmt: skip
             learner.fit_curator(curator)
-            learner.privacy_ = learner.privacy_.alone()  # servers must agree on it, and one may have been started anew
             if hidden:  # before the owners are let go: a model that could not be kept is an error for all
                 kept = keep(self.config, self.schema, asked.run, learner, ring_bits, mesh)
                 owners.tell("done", model=json.dumps(kept))  # as text: its order was signed
