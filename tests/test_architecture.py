@@ -33,17 +33,10 @@ FOREIGN = {
 KNOWN: dict[str, set[str]] = {
     "direction": set(),
     "cycles": set(),
-    "class names": {
-        "Score",
-    },
-    "long files": {
-        "curators.desk",
-    },
+    "class names": set(),
+    "long files": set(),
     "private attributes": set(),
-    "untested files": {
-        "privacy.processes",
-        "tree.hidden_shape",
-    },
+    "untested files": set(),
 }
 
 

@@ -10,23 +10,21 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial, wraps
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from privet.curators.prices import MEASURES, check_score, quantile_score, score_named, statistic_sensitivity
+from privet.curators.prices import MEASURES, Asked, Place, check_score, check_statistic, quantile_score, score_named
 from privet.errors import CapabilityError, LeakError
 from privet.privacy.event import SELECTIONS, Event
 from privet.privacy.ledger import Ledger
-from privet.privacy.mechanisms import scale_for, selection_scale
 from privet.privacy.scope import Scope
 from privet.privacy.scores import GradientNorm, Quantile, Score
-from privet.privacy.sensitivity import euclidean_sensitivity
-from privet.privacy.zcdp import ratio_for, rho_within
+from privet.privacy.zcdp import rho_within
 from privet.questions.candidates import MOST_CANDIDATES, Candidates
 from privet.questions.curtain import Budget, Curtain, Node, budgets, draw_curtain, positive
 from privet.questions.grid import Grid
@@ -39,24 +37,6 @@ QUESTIONS = ("tally", "choose", "choose_each", "owner_sum", "quantiles", "target
 STRUCTURE = ("parts", "copies", "samples", "focus", "advance", "noise")
 MOST_NODES = 2**20
 """Of one call: parts, copies or samples."""
-
-
-class Place(NamedTuple):
-    """What the desk knows of a node: its scope in the ledger, its root, and what the room holds for it."""
-
-    scope: Scope
-    root: int
-    held: Any
-
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """A node with what was asked about it, and what it pays."""
-
-    node: Node
-    place: Place
-    word: Any
-    budget: Fraction = Fraction(0)
 
 
 def _answered_in_turn(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -161,13 +141,11 @@ class Desk:
         if not asked:
             return {}
         if "hidden" in self.capabilities and not any(type(each.word) is Split for each in asked):
-            return self._split_hidden(asked)
-        check_splits([each.word for each in asked], self._cells())
-        held = self._room.split([(each.place.held, each.word) for each in asked])
-        return {each.node: self._children(each, own) for each, own in zip(asked, held)}
-
-    def _split_hidden(self, asked: Sequence[Asked]) -> dict[Node, tuple[Node, ...]]:
-        held = self._room.split_hidden([(each.place.held, each.word) for each in asked])
+            split = self._room.split_hidden
+        else:
+            check_splits([each.word for each in asked], self.cells)
+            split = self._room.split
+        held = split([(each.place.held, each.word) for each in asked])
         return {each.node: self._children(each, own) for each, own in zip(asked, held)}
 
     def _children(self, parent: Asked, held: Sequence[Any]) -> tuple[Node, ...]:
@@ -211,7 +189,7 @@ class Desk:
         asked = self._asked(steps, Step)
         for each in asked:
             self._has_scores(each.word.output)
-            each.word.split.check(self._cells())
+            each.word.split.check(self.cells)
         self._room.advance([(each.place.held, each.word) for each in asked])
 
     @_answered_in_turn
@@ -235,15 +213,17 @@ class Desk:
         for tally in {(id(t.tables), t.measure, t.output): t for t in (each.word for each in asked)}.values():
             self._may_tally(tally)
         self._may_add_up([each.word.tables for each in asked])
-        events = []
-        for each in asked:
-            event = self._sum_event(each, "tally", *MEASURES[each.word.measure], max(1, len(each.word.tables)))
-            events.append(self._room.priced_tally(event, each.word))
+        events = [
+            self._room.priced_tally(
+                self._summed(each, "tally", MEASURES[each.word.measure], max(1, len(each.word.tables))), each.word
+            )
+            for each in asked
+        ]
         return self._answer(asked, events, self._room.tally)
 
     def _may_tally(self, tally: Tally) -> None:
         if tally.tables:
-            check_splits(tally.tables, self._cells())
+            check_splits(tally.tables, self.cells)
         if tally.measure == "target" and self.schema.target is None:
             raise LeakError("There is no numeric target to add up: this schema has classes.")
         if tally.measure == "gradient":
@@ -257,16 +237,21 @@ class Desk:
                 f"More than {MOST_CANDIDATES:,} sums at once would not fit in memory. Ask about fewer nodes."
             )
 
+    def _summed(self, asked: Asked, question: str, lemma: str, tables: int) -> Event:
+        return asked.summed(question, self._room.noises[asked.place.scope.currency], lemma, tables)
+
     @_answered_in_turn
     def owner_sum(
         self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
     ) -> dict[Node, np.ndarray]:
-        constant = partial(statistic_sensitivity, text(statistic, "A statistic"))
+        check_statistic(text(statistic, "A statistic"))
         asked = self._paid(tables, None, budget)
-        once = {id(each.word): check_splits(each.word, self._cells()) for each in asked}
+        once = {id(each.word): check_splits(each.word, self.cells) for each in asked}
         asked = [replace(each, word=once[id(each.word)]) for each in asked]
         self._may_add_up([each.word for each in asked])
-        events = [self._sum_event(each, "owner sum", statistic, constant, len(each.word)) for each in asked]
+        if not all(each.word for each in asked):
+            raise LeakError("A sum over owners needs at least one table.")
+        events = [self._summed(each, "owner sum", statistic, len(each.word)) for each in asked]
         return self._answer(asked, events, partial(self._room.owner_sum, statistic=statistic))
 
     @_answered_in_turn
@@ -286,12 +271,7 @@ class Desk:
 
     @_answered_in_turn
     def choose_each(
-        self,
-        candidates: Mapping[Node, Candidates],
-        score: Any,
-        budget: Budget,
-        *,
-        mechanism: str = "permute_and_flip",
+        self, candidates: Mapping[Node, Candidates], score: Any, budget: Budget, *, mechanism: str = "permute_and_flip"
     ) -> dict[Node, list[Choice]]:
         asked, own, events = self._priced_choice(candidates, score, budget, mechanism)
         return self._answer(asked, events, partial(self._room.choose_each, score=own, mechanism=mechanism))
@@ -303,11 +283,9 @@ class Desk:
         if text(mechanism, "A mechanism") not in SELECTIONS:
             raise LeakError(f"A choice is made by one of {', '.join(SELECTIONS)}, not by {mechanism!r}.")
         self._may_choose(asked, own)
-        events = []
-        for each in asked:
-            scale = selection_scale(own.sensitivity, self._ratio(each, mechanism))
-            event = self._event(each, each.word.question, mechanism, Fraction(own.sensitivity), scale, own.lemma)
-            events.append(self._room.priced_choice(event, each.word, own))
+        events = [
+            self._room.priced_choice(each.chosen(each.word.question, mechanism, own), each.word, own) for each in asked
+        ]
         return asked, own, events
 
     def _may_choose(self, asked: Sequence[Asked], score: Score) -> None:
@@ -332,7 +310,7 @@ class Desk:
         if options.n_classes != len(self.schema.classes or ()):
             raise LeakError("Candidates must have as many classes as the schema.")
         if options.splits is not None or not options.labelled:  # labels alone need no histogram
-            grid = self._cells()
+            grid = self.cells
             if options.splits is not None and options.splits.grid != grid:
                 raise LeakError("The candidates' splits are not those of the curator's grid.")
 
@@ -346,7 +324,7 @@ class Desk:
         if mechanism == "exact":
             asked, own = self._paid(candidates, Candidates, budget), score_named(score)
             self._may_choose(asked, own)
-            events = [self._peek_event(each) for each in asked]
+            events = [each.peeked() for each in asked]
         else:
             asked, own, events = self._priced_choice(candidates, score, budget, mechanism)
         if asked:
@@ -357,7 +335,7 @@ class Desk:
     def quantiles(
         self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction
     ) -> dict[int, list[float]]:
-        grid, place = self._cells(), self._place(node)
+        grid, place = self.cells, self._place(node)
         numbers = [whole(f, 0, len(grid.features) - 1, "A feature's number") for f in list(features)]
         levels = [fraction(p, "A probability") for p in list(probs)]
         if not numbers or not levels:
@@ -368,11 +346,9 @@ class Desk:
                 raise LeakError(f"Column {grid.features[f].name!r} has no cut points, so it has no quantiles.")
         score = quantile_score(levels, max(grid.features[f].n_cells for f in numbers))
         each = Asked(node, place, None, positive(budget) / len(numbers))
-        scale = scale_for(score.sensitivity, self._ratio(each, "exponential"))
-        question = "quantile" if type(score) is Quantile else "joint quantiles"
-        event = self._event(each, question, "exponential", Fraction(score.sensitivity), scale, score.lemma)
+        event = each.quantile("quantile" if type(score) is Quantile else "joint quantiles", score)
         self._charge([each] * len(numbers), [event] * len(numbers))
-        found: dict[int, list[float]] = self._room.quantiles(place.held, numbers, score, scale)
+        found: dict[int, list[float]] = self._room.quantiles(place.held, numbers, score, event.scale)
         return found
 
     @_answered_in_turn
@@ -385,44 +361,18 @@ class Desk:
             raise LeakError("Quantiles need probabilities from 0 to 1, as Fractions.")
         each = Asked(node, place, None, positive(budget) / len(levels))
         scores = [Quantile(p.numerator, p.denominator) for p in levels]
-        scales = [scale_for(score.sensitivity, self._ratio(each, "exponential")) for score in scores]
-        events = [
-            self._event(each, "quantile of the target", "exponential", Fraction(score.sensitivity), scale, score.lemma)
-            for score, scale in zip(scores, scales)
-        ]
+        events = [each.quantile("quantile of the target", score) for score in scores]
         self._charge([each] * len(levels), events)
-        found: list[float] = self._room.target_quantiles(place.held, scores, scales)
+        found: list[float] = self._room.target_quantiles(place.held, scores, [e.scale for e in events])
         return found
 
     @_answered_in_turn
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
         asked = [Asked(node, self._place(node), None) for node in dict.fromkeys(nodes)]
-        self._cells()
-        return self._answer(asked, [self._peek_event(each) for each in asked], self._room.peek)
+        self.cells  # noqa: B018 - raises where there is no grid yet
+        return self._answer(asked, [each.peeked() for each in asked], self._room.peek)
 
-    # -- prices --------------------------------------------------------------------------------------------------------
-
-    def _sum_event(self, asked: Asked, question: str, lemma: str, constant: Callable[[int], int], tables: int) -> Event:
-        """What noisy sums over so many tables are charged: by L1 in epsilon, by L2 in rho."""
-        currency = asked.place.scope.currency
-        mechanism, sensitivity = self._room.noises[currency], Fraction(constant(tables))
-        if currency == "rho":
-            lemma, sensitivity = f"euclidean_{lemma}", euclidean_sensitivity(constant(1), tables)
-        scale = scale_for(sensitivity, self._ratio(asked, mechanism))
-        return self._event(asked, question, mechanism, sensitivity, scale, f"{lemma}({tables})")
-
-    def _event(
-        self, asked: Asked, question: str, mechanism: str, sensitivity: Fraction, scale: float, lemma: str
-    ) -> Event:
-        return Event(asked.place.scope.path, question, mechanism, sensitivity, scale, asked.budget, lemma)
-
-    def _peek_event(self, asked: Asked) -> Event:
-        return Event(asked.place.scope.path, "peek", "peek", Fraction(0), 0.0, math.inf, "peek")
-
-    def _ratio(self, asked: Asked, mechanism: str) -> Fraction:
-        """Sensitivity over noise scale that a node's budget pays for: an epsilon, or what a rho allows."""
-        in_epsilon = asked.place.scope.currency == "epsilon"
-        return asked.budget if in_epsilon else ratio_for(mechanism, asked.budget)
+    # -- charges -------------------------------------------------------------------------------------------------------
 
     def _answer(self, asked: Sequence[Asked], events: Sequence[Event], answer: Callable[..., Any]) -> dict[Node, Any]:
         """Charge all or raise, and only then count."""
@@ -478,9 +428,6 @@ class Desk:
     @property
     def cells(self) -> Grid:
         """The present grid."""
-        return self._cells()
-
-    def _cells(self) -> Grid:
         if self._grid is None:
             raise LeakError("Set the curator's grid before asking about cells.")
         return self._grid
@@ -494,7 +441,7 @@ class Desk:
             raise LeakError("Of two classes only class 1 has a score: the other one's is its opposite.")
         if not 0 <= output < n_classes:
             raise LeakError("Records have no score of such a class.")
-        self._cells()
+        self.cells  # noqa: B018 - raises where there is no grid yet
 
 
 def capabilities_of(room: type) -> frozenset[str]:

@@ -9,10 +9,9 @@ centrally, which would need exact scores; it offers each owner's own choice (``c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import count
-from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -72,19 +71,15 @@ class AsksOwners(Protocol):
     @property
     def reproducible(self) -> bool:
         """Whether some owner draws noise from a seed."""
-        ...
 
     def tell(self, **what: Any) -> None:
         """Let every owner do something that has no answer."""
-        ...
 
     def sum(self, question: dict[str, Any], n: int, largest: int) -> np.ndarray:
         """The sum over owners of ``n`` integers, none of them beyond ``largest``."""
-        ...
 
     def each(self, question: dict[str, Any], read: Callable[[Any], Any]) -> list[Any]:
         """What each owner says, as ``read`` understands it; ``read`` raises for what it was not asked for."""
-        ...
 
 
 class FederatedCurator(Curator):
@@ -113,8 +108,6 @@ class FederatedCurator(Curator):
 
 class FederatedRoom(RemoteRoom):
     """Questions that were checked and charged, brought to the owners."""
-
-    noises: Mapping[str, str] = MappingProxyType({"epsilon": "geometric", "rho": "gaussian"})
 
     def __init__(self, schema: Schema, numbers: count[int], coordinator: AsksOwners) -> None:
         super().__init__(schema, numbers)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -32,10 +32,11 @@ from privet.privacy.scope import Scope
 from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid
-from privet.questions.linear_maps import children_of, prior_points
+from privet.questions.linear_maps import children_of, correct_counts, prior_points
 from privet.questions.shape import Shape
 from privet.questions.split import Split
 from privet.shares.engine import Secret
+from privet.values import final
 
 
 @final
@@ -269,11 +270,8 @@ class HiddenRoom(MpcRoom):
         if not options.labelled:
             flat = children.transpose(3, 0, 1, 2).reshape(nodes * n_splits, width, classes)
             return joint_scores(self._engine, score, flat, self.most_records).reshape(nodes, n_splits)
-        labels = options.labellings(width)  # (children, labellings)
-        correct = children[:, 0][:, labels[0]]
-        for child in range(1, width):
-            correct = correct + children[:, child][:, labels[child]]
-        scores = correct.reshape(n_splits * labels.shape[1], nodes).transpose(1, 0)
+        counts = [own.reshape(-1, nodes) for own in correct_counts(options, children)]
+        scores = self._engine.concatenate(counts).transpose(1, 0)
         return self._engine.concatenate([scores, self._totals_of(level)], axis=1) if options.stop else scores
 
 

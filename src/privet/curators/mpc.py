@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
-from itertools import count, pairwise
+from itertools import count
 from types import MappingProxyType
 from typing import Any
 
@@ -36,8 +36,8 @@ from privet.privacy.ledger import Ledger
 from privet.privacy.scores import Score
 from privet.questions.candidates import Candidates
 from privet.questions.codec import schema_digest
-from privet.questions.linear_maps import children_of, grouped, prior_points
-from privet.questions.split import Choice, Split
+from privet.questions.linear_maps import children_of, correct_counts, prior_points, tabled
+from privet.questions.split import Choice
 from privet.questions.tally import Tally
 from privet.schema import Schema
 from privet.shares.engine import Engine, Secret
@@ -196,7 +196,7 @@ class MpcRoom(RemoteRoom):
             together = [i for i, own in enumerate(scales) if own == scale]
             sizes = [exact[i].shape for i in together]
             flat = [exact[i].reshape(-1) for i in together]
-            (noisy,) = self._joint.geometric([self._joined(flat)], [scale])
+            (noisy,) = self._joint.geometric([self._engine.concatenate(flat)], [scale])
             ends = np.cumsum([math.prod(shape) for shape in sizes])[:-1]
             answers |= {i: own.reshape(shape) for i, own, shape in zip(together, np.split(noisy, ends), sizes)}
         return [answers[i] for i in range(len(asked))]
@@ -211,14 +211,10 @@ class MpcRoom(RemoteRoom):
         if tables:
             histograms = self._shared_histograms([asked[i][0] for i in tables])
             for k, i in enumerate(tables):
-                shared[i] = self._engine.linear(histograms[k], partial(self._grouped, splits=asked[i][1].tables))
+                shared[i] = self._engine.linear(
+                    histograms[k], partial(tabled, grid=self._cells(), tables=asked[i][1].tables)
+                )
         return [shared[i] if tally.by_class else shared[i].sum(axis=1) for i, (_, tally) in enumerate(asked)]
-
-    def _grouped(self, rows: np.ndarray, splits: Sequence[Split]) -> np.ndarray:
-        offsets = self._cells().offsets
-        return np.concatenate(
-            [grouped(rows[offsets[split.feature] : offsets[split.feature + 1]], split) for split in splits]
-        )
 
     # -- choices -------------------------------------------------------------------------------------------------------
 
@@ -229,8 +225,7 @@ class MpcRoom(RemoteRoom):
         n_candidates = sum(len(options) for _, options in asked)
         self._progress(f"choosing for {_nodes(len(asked))} among {n_candidates:,} candidates")
         self._agree(
-            *("choose", mechanism, score.lemma, scales),
-            *((node.number, _public(options)) for node, options in asked),
+            *("choose", mechanism, score.lemma, scales), *((node.number, _public(options)) for node, options in asked)
         )
         scores, lows, spans = [], [], []
         for own, (_, options), scale in zip(self._shared_scores(asked, score), asked, scales):
@@ -253,7 +248,7 @@ class MpcRoom(RemoteRoom):
         rest = [i for i in range(len(nodes)) if i not in scores]
         if rest:
             width = max(children[i].shape[1] for i in rest)
-            together = self._joined([self._filled(children[i], width) for i in rest])
+            together = self._engine.concatenate([self._filled(children[i], width) for i in rest])
             scored = joint_scores(self._engine, score, together, self.most_records)
             sizes = [children[i].shape[0] for i in rest]
             scores |= {i: scored[end - n : end] for i, n, end in zip(rest, sizes, np.cumsum(sizes))}
@@ -276,21 +271,8 @@ class MpcRoom(RemoteRoom):
 
     def _correct(self, options: Candidates, children: Secret) -> Secret:
         """The correct counts of all labellings of every candidate split, then of all labels of the node."""
-        n = len(options.indices)
-        edges = [0, *(np.flatnonzero(np.diff(options.n_children)) + 1), n] if n else []
-        counts = []
-        for a, b in pairwise(edges):
-            labels = options.labellings(int(options.n_children[a]))
-            correct = children[a:b, 0][:, labels[0]]
-            for k, row in enumerate(labels[1:], start=1):
-                correct = correct + children[a:b, k][:, row]
-            counts.append(correct.reshape(-1))
-        if options.stop:
-            counts.append(children[n, 0])
-        return self._joined(counts)
-
-    def _joined(self, some: Sequence[Secret]) -> Secret:
-        return self._engine.concatenate(some) if len(some) > 1 else some[0]
+        counts = [own.reshape(-1) for own in correct_counts(options, children)]
+        return self._engine.concatenate([*counts, children[len(options.indices), 0]] if options.stop else counts)
 
     def _filled(self, children: Secret, width: int) -> Secret:
         """With empty children, which add nothing to any score, up to ``width``."""

@@ -1,15 +1,19 @@
-"""Which lemma prices which question, and which scores have a proof for what."""
+"""What a question costs: which lemma prices it, and which scores have a proof for what."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from privet.errors import LeakError
+from privet.privacy.event import Event
 from privet.privacy.fixed_point import TARGET_ONE
+from privet.privacy.mechanisms import scale_for, selection_scale
+from privet.privacy.scope import Scope
 from privet.privacy.scores import (
     CorrectCount,
     Entropy,
@@ -23,24 +27,17 @@ from privet.privacy.scores import (
     SquaredError,
     score_of,
 )
-from privet.privacy.sensitivity import (
-    gradient_tally_sensitivity,
-    least_impurity_sensitivity,
-    tally_sensitivity,
-    target_tally_sensitivity,
-)
+from privet.privacy.sensitivity import EUCLIDEAN, SUMS, euclidean_sensitivity
+from privet.privacy.zcdp import ratio_for
 from privet.questions.candidates import Candidates
+from privet.questions.curtain import Node
 from privet.schema import Schema
 
-MEASURES: dict[str, tuple[str, Callable[[int], int]]] = {
-    "records": ("tally", tally_sensitivity),
-    "target": ("target_tally", target_tally_sensitivity),
-    "gradient": ("gradient_tally", gradient_tally_sensitivity),
-}
-"""What a tally may add up, with the lemma and the L1 sensitivity of so many tables; ``euclidean_`` lemmas are of L2."""
+MEASURES = {"records": "tally", "target": "target_tally", "gradient": "gradient_tally"}
+"""What a tally may add up, each with its lemma."""
 
-STATISTICS: dict[str, Callable[[int], int]] = {"least_impurity": least_impurity_sensitivity}
-"""The statistics that ``owner_sum`` knows, each the name of its lemma, with the sensitivity of so many tables."""
+STATISTICS = ("least_impurity",)
+"""The statistics that ``owner_sum`` knows, each the name of its lemma."""
 
 CLASS_SCORES = (CorrectCount, Gini, Mixed, Entropy, RootGini)
 """The scores whose proof is about the class counts of a candidate's children."""
@@ -49,13 +46,57 @@ MOST_JOINT_CELLS = 2**11
 """The work of joint quantiles grows with the square of the cells."""
 
 
-def statistic_sensitivity(statistic: str, tables: int) -> int:
-    """The L1 sensitivity of a statistic of so many tables; raises LeakError for one that has no proof."""
+class Place(NamedTuple):
+    """What the desk knows of a node: its scope in the ledger, its root, and what the room holds for it."""
+
+    scope: Scope
+    root: int
+    held: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A node with what was asked about it, and what it pays."""
+
+    node: Node
+    place: Place
+    word: Any
+    budget: Fraction = Fraction(0)
+
+    def summed(self, question: str, noise: str, lemma: str, tables: int) -> Event:
+        """What noisy sums over so many tables are charged: by L1 in epsilon, by L2 in rho."""
+        constant = SUMS[lemma]
+        sensitivity = Fraction(constant(tables))
+        if self.place.scope.currency == "rho":
+            lemma, sensitivity = EUCLIDEAN + lemma, euclidean_sensitivity(constant(1), tables)
+        scale = scale_for(sensitivity, self._ratio(noise))
+        return self._event(question, noise, sensitivity, scale, f"{lemma}({tables})")
+
+    def chosen(self, question: str, mechanism: str, score: Score) -> Event:
+        """What a choice by a score is charged."""
+        scale = selection_scale(score.sensitivity, self._ratio(mechanism))
+        return self._event(question, mechanism, Fraction(score.sensitivity), scale, score.lemma)
+
+    def quantile(self, question: str, score: Score) -> Event:
+        """What quantiles by a score are charged."""
+        scale = scale_for(score.sensitivity, self._ratio("exponential"))
+        return self._event(question, "exponential", Fraction(score.sensitivity), scale, score.lemma)
+
+    def peeked(self) -> Event:
+        return Event(self.place.scope.path, "peek", "peek", Fraction(0), 0.0, math.inf, "peek")
+
+    def _event(self, question: str, mechanism: str, sensitivity: Fraction, scale: float, lemma: str) -> Event:
+        return Event(self.place.scope.path, question, mechanism, sensitivity, scale, self.budget, lemma)
+
+    def _ratio(self, mechanism: str) -> Fraction:
+        """Sensitivity over noise scale that the budget pays for: an epsilon, or what a rho allows."""
+        return self.budget if self.place.scope.currency == "epsilon" else ratio_for(mechanism, self.budget)
+
+
+def check_statistic(statistic: str) -> None:
+    """Raise LeakError for a statistic that has no proof."""
     if statistic not in STATISTICS:
         raise LeakError(f"A sum over owners is one of {', '.join(STATISTICS)}, not {statistic!r}.")
-    if not tables:
-        raise LeakError("A sum over owners needs at least one table.")
-    return STATISTICS[statistic](tables)
 
 
 def score_named(score: Any) -> Score:

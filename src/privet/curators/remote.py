@@ -6,13 +6,11 @@ Here a node is a number; which records it holds only its owners know, each for i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from privet.privacy.event import Event
+from privet.curators.room import Room
 from privet.privacy.scope import Scope
-from privet.privacy.scores import Score
-from privet.questions.candidates import Candidates
 from privet.questions.codec import grid_words
 from privet.questions.grid import Grid
 from privet.questions.split import Split
@@ -27,15 +25,12 @@ class Numbered(NamedTuple):
     currency: str
 
 
-class RemoteRoom(ABC):
+class RemoteRoom(Room, ABC):
     """Tells the owners what nodes there are. ``numbers`` gives out numbers that no node of this run has."""
 
-    noises: Mapping[str, str]
-
     def __init__(self, schema: Schema, numbers: Iterator[int]) -> None:
-        self.schema = schema
+        super().__init__(schema)
         self._numbers = numbers
-        self._grid: Grid | None = None
 
     @abstractmethod
     def tell(self, do: str, **what: Any) -> None:
@@ -76,22 +71,12 @@ class RemoteRoom(ABC):
     def _new(self, n: int, currency: str) -> list[Numbered]:
         return [Numbered(next(self._numbers), currency) for _ in range(n)]
 
-    def priced_tally(self, event: Event, tally: Tally) -> Event:
-        return event
-
-    def priced_choice(self, event: Event, options: Candidates, score: Score) -> Event:
-        return event
-
     def _shape(self, tally: Tally) -> tuple[int, ...]:
         """The shape of a tally's answer."""
         rows = sum(table.n_children for table in tally.tables) if tally.tables else 1
         if tally.measure == "target":
             return rows, 2
         return (rows, len(self.schema.classes)) if tally.by_class and self.schema.classes else (rows,)
-
-    def _cells(self) -> Grid:
-        assert self._grid is not None
-        return self._grid
 
 
 def numbers_of(nodes: Sequence[Numbered]) -> list[int]:

@@ -25,7 +25,7 @@ from privet.privacy.scope import Scope
 from privet.privacy.scores import GradientNorm, JointQuantiles, Quantile, Score
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid, numeric_cuts
-from privet.questions.linear_maps import children_of, correct_counts, grouped, prior_points
+from privet.questions.linear_maps import children_of, correct_counts, grouped, prior_points, tabled
 from privet.questions.split import Choice, Split
 from privet.questions.tally import Step, Tally
 from privet.schema import Categorical, Numeric, Schema
@@ -39,16 +39,34 @@ BATCH = 2**28
 Asked = Sequence[tuple[Any, Any]]
 
 
-class CountingRoom(ABC):
-    """Everything that can be asked of records that are counted in one place."""
+class Room:
+    """What every room has. ``noises`` is the noise that a currency pays for."""
 
     noises: Mapping[str, str] = MappingProxyType({"epsilon": "geometric", "rho": "gaussian"})
-    """The noise that a currency pays for."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._grid: Grid | None = None
+
+    def priced_tally(self, event: Event, tally: Tally) -> Event:
+        """What is charged for a tally; raises, before anything is, if it cannot be answered."""
+        return event
+
+    def priced_choice(self, event: Event, options: Candidates, score: Score) -> Event:
+        """The same for a choice."""
+        return event
+
+    def _cells(self) -> Grid:
+        assert self._grid is not None
+        return self._grid
+
+
+class CountingRoom(Room, ABC):
+    """Everything that can be asked of records that are counted in one place."""
 
     def __init__(self, schema: Schema, mechanisms: Mechanisms) -> None:
-        self.schema = schema
+        super().__init__(schema)
         self._mechanisms = mechanisms
-        self._grid: Grid | None = None
 
     # -- structure: how records are routed ----------------------------------------------------------------------------
 
@@ -111,16 +129,6 @@ class CountingRoom(ABC):
     def targets(self, held: Any) -> np.ndarray:
         """The exact targets, in the schema's range whatever the focus."""
 
-    # -- prices: what only some rooms have to add ---------------------------------------------------------------------
-
-    def priced_tally(self, event: Event, tally: Tally) -> Event:
-        """What is charged for a tally; raises, before anything is, if it cannot be answered."""
-        return event
-
-    def priced_choice(self, event: Event, options: Candidates, score: Score) -> Event:
-        """The same for a choice."""
-        return event
-
     # -- sums ----------------------------------------------------------------------------------------------------------
 
     def tally(self, asked: Sequence[tuple[Any, Tally]], events: Sequence[Event]) -> list[np.ndarray]:
@@ -135,7 +143,7 @@ class CountingRoom(ABC):
         for batch in self._batches(tables):
             histograms = self.histograms([asked[i][0] for i in batch])
             for places in _alike([asked[i][1].tables for i in batch]):
-                counts = self._tables(histograms[places], asked[batch[places[0]]][1].tables)
+                counts = tabled(histograms[places], self._cells(), asked[batch[places[0]]][1].tables)
                 exact.update((batch[p], self._measured(own, asked[batch[p]][1])) for p, own in zip(places, counts))
         return self._noisy([exact[i] for i in range(len(asked))], events)
 
@@ -151,13 +159,6 @@ class CountingRoom(ABC):
             ends = np.cumsum([exact[i].size for i in together])[:-1]
             answers |= {i: own.reshape(exact[i].shape) for i, own in zip(together, np.split(noisy, ends))}
         return [answers[i] for i in range(len(exact))]
-
-    def _tables(self, histograms: np.ndarray, tables: Sequence[Split]) -> np.ndarray:
-        """The cells of tables, one table below the other, of histograms of (..., cells, numbers)."""
-        offsets = self._cells().offsets
-        spans = [(offsets[split.feature], offsets[split.feature + 1]) for split in tables]
-        each = [grouped(histograms[..., a:b, :], split) for (a, b), split in zip(spans, tables)]
-        return np.concatenate(each, axis=-2)
 
     def _gradient_tables(self, held: Any, tally: Tally) -> np.ndarray:
         # Every record is in one part of a table that has one.
@@ -227,7 +228,8 @@ class CountingRoom(ABC):
             totals = histogram[: self._cells().offsets[1]].sum(axis=0)
             children = children_of(options, histogram, totals)
             if options.labelled:
-                of_splits, of_stops = correct_counts(options, children), totals
+                counts = (own.ravel() for own in correct_counts(options, children))
+                of_splits, of_stops = np.concatenate([totals[:0], *counts]), totals
             elif isinstance(score, Quantile):
                 of_splits, of_stops = score.of(self._records(children)), totals[:0]
             else:
@@ -245,15 +247,12 @@ class CountingRoom(ABC):
             cuts = grid.features[f].cuts
             assert cuts is not None
             counts = histogram[grid.offsets[f] : grid.offsets[f] + len(cuts) + 1]
-            widths = _widths(cuts, self.schema.features[grid.features[f].name])
+            feature = self.schema.features[grid.features[f].name]
             if isinstance(score, Quantile):
-                left = np.cumsum(counts)[:-1]
-                scores = score.of(np.stack([left, counts.sum() - left], axis=1))
-                points = prior_points(np.log(widths) - np.log(widths.max()), scale)
-                chosen = self._mechanisms.select("exponential", [scores + points], [scale])
+                answers[f] = self._cuts(counts, cuts, feature, [score], [scale])
             else:
-                chosen = self._mechanisms.joint_quantiles(counts, score, widths, scale)
-            answers[f] = [float(cuts[i]) for i in chosen]
+                chosen = self._mechanisms.joint_quantiles(counts, score, _widths(cuts, feature), scale)
+                answers[f] = [float(cuts[i]) for i in chosen]
         return answers
 
     def target_quantiles(self, held: Any, scores: Sequence[Quantile], scales: Sequence[float]) -> list[float]:
@@ -264,12 +263,23 @@ class CountingRoom(ABC):
             return [float(scope.low)] * len(scores)
         # As for features: a target at a cut is on its left.
         cells = np.searchsorted(cuts, self.targets(held), side="left")
-        left = np.cumsum(np.bincount(cells, minlength=len(cuts) + 1))
+        return sorted(self._cuts(np.bincount(cells, minlength=len(cuts) + 1), cuts, scope, scores, scales))
+
+    def _cuts(
+        self,
+        counts: np.ndarray,
+        cuts: np.ndarray,
+        feature: Numeric | Categorical,
+        scores: Sequence[Quantile],
+        scales: Sequence[float],
+    ) -> list[float]:
+        """A cut for each score, chosen by the records on its two sides; its width is its prior."""
+        left = np.cumsum(counts)
         sides = np.stack([left[:-1], left[-1] - left[:-1]], axis=1)
-        widths = _widths(cuts, scope)
+        widths = _widths(cuts, feature)
         log_width = np.log(widths) - np.log(widths.max())
         vectors = [score.of(sides) + prior_points(log_width, scale) for score, scale in zip(scores, scales)]
-        return sorted(float(cuts[i]) for i in self._mechanisms.select("exponential", vectors, scales))
+        return [float(cuts[i]) for i in self._mechanisms.select("exponential", vectors, scales)]
 
     # -- small parts ---------------------------------------------------------------------------------------------------
 
@@ -285,10 +295,6 @@ class CountingRoom(ABC):
         size = max(1, BATCH // per_node)
         for start in range(0, len(nodes), size):
             yield nodes[start : start + size]
-
-    def _cells(self) -> Grid:
-        assert self._grid is not None
-        return self._grid
 
 
 def _alike(tables: Sequence[tuple[Split, ...]]) -> list[list[int]]:

@@ -124,52 +124,42 @@ def amount_of(words: Words) -> Fraction:
 
 
 def tally_words(tallies: Iterable[tuple[int, Tally]]) -> Words:
-    """Tallies by their nodes' numbers; tables that several nodes share are said once."""
-    tallies = list(tallies)
-    tables, kinds = _once(tally.tables for _, tally in tallies)
-    asked = [[node, kinds[tally.tables], tally.by_class, tally.measure, tally.output] for node, tally in tallies]
-    return {"tables": tables, "asked": asked}
+    """Tallies by their nodes' numbers."""
+    return _said((node, own.tables, own.by_class, own.measure, own.output) for node, own in tallies)
 
 
 def tallies_of(words: Words) -> dict[int, Tally]:
-    said, asked = fields(words, "tables", "asked")
-    tables = _tables(said)
-    found = {}
-    for node, kind, by_class, measure, output in (entries(each, 5) for each in entries(asked)):
-        found[node_number(node)] = Tally(_named(tables, kind), by_class, measure, output)
-    return _all_of(found, asked)
+    return {node: Tally(tables, *more) for node, tables, *more in _heard(words, 5)}
 
 
 def tables_words(tables: Iterable[tuple[int, tuple[Split, ...]]]) -> Words:
-    tables = list(tables)
-    said, kinds = _once(own for _, own in tables)
-    return {"tables": said, "asked": [[node, kinds[own]] for node, own in tables]}
+    """Tables by their nodes' numbers."""
+    return _said(tables)
 
 
 def tables_of(words: Words) -> dict[int, tuple[Split, ...]]:
+    return {node: tables for node, tables in _heard(words, 2)}  # noqa: C416 - rows are lists
+
+
+def _said(rows: Iterable[tuple[Any, ...]]) -> Words:
+    """Rows of a node, its tables and more; tables that several nodes share are said once."""
+    rows = list(rows)
+    kinds = {tables: i for i, tables in enumerate(dict.fromkeys(tables for _, tables, *_ in rows))}
+    said = [[split_words(split) for split in tables] for tables in kinds]
+    return {"tables": said, "asked": [[node, kinds[tables], *more] for node, tables, *more in rows]}
+
+
+def _heard(words: Words, length: int) -> list[list[Any]]:
+    """The same rows again, each node once."""
     said, asked = fields(words, "tables", "asked")
-    tables = _tables(said)
-    found = {node_number(node): _named(tables, kind) for node, kind in (entries(each, 2) for each in entries(asked))}
-    return _all_of(found, asked)
-
-
-def _once(some: Iterable[tuple[Split, ...]]) -> tuple[Words, dict[tuple[Split, ...], int]]:
-    kinds = {tables: i for i, tables in enumerate(dict.fromkeys(some))}
-    return [[split_words(split) for split in tables] for tables in kinds], kinds
-
-
-def _tables(said: Words) -> list[tuple[Split, ...]]:
-    return [tuple(map(split_of, entries(each))) for each in entries(said)]
-
-
-def _named(tables: Sequence[tuple[Split, ...]], kind: Words) -> tuple[Split, ...]:
-    return tables[whole(kind, 0, len(tables) - 1, "The number of a list of tables")]
-
-
-def _all_of(found: dict[int, Any], asked: Sequence[Any]) -> dict[int, Any]:
-    if len(found) < len(asked):
+    kinds = [tuple(map(split_of, entries(each))) for each in entries(said)]
+    rows = []
+    for node, kind, *more in (entries(each, length) for each in entries(asked)):
+        tables = kinds[whole(kind, 0, len(kinds) - 1, "The number of a list of tables")]
+        rows.append([node_number(node), tables, *more])
+    if len({row[0] for row in rows}) < len(rows):
         raise LeakError("A question names each node once.")
-    return found
+    return rows
 
 
 def splits_words(splits: Splits | Multiway) -> Words:

@@ -6,9 +6,7 @@ scopes of the nodes it concerns before it is answered; a refused question leaves
 that only a curator makes: whether two of them hold disjoint records is decided by how they came about (``split``,
 ``parts``, ``copies``), never by what an algorithm says.
 
-No question needs exact data at hand: ``tally`` and ``choose`` ask for linear maps of histograms, noised or selected
-from, so they can be answered on one machine, in streams, on masked sums and on secret shares. docs/architecture.md
-walks every system of the project through them.
+docs/architecture.md walks every system of the project through the questions.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Protocol, final
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,6 +26,7 @@ from privet.questions.split import Choice, Split
 from privet.questions.tally import Step, Tally
 from privet.questions.word import fraction
 from privet.schema import Schema
+from privet.values import final
 
 
 @final
@@ -36,14 +35,11 @@ class Node:
 
     __slots__ = ("__weakref__",)
 
-    def __init_subclass__(cls) -> None:
-        raise TypeError("Nodes are final.")
-
 
 Budget = Fraction | Mapping[Node, Fraction]
 
 
-class Score(Protocol):
+class NamedScore(Protocol):
     """A score of ``privacy/``. Behind the curtain it is made anew from its lemma's name."""
 
     @property
@@ -60,40 +56,35 @@ class Curtain:
 
     __slots__ = ("__weakref__",)
 
-    def __init_subclass__(cls) -> None:
-        raise TypeError("A curtain is final.")
-
     # -- what is known beforehand ------------------------------------------------------------------------------------
 
     @property
     def schema(self) -> Schema:
-        schema: Schema = _desk(self).schema
-        return schema
+        return _desk(self).schema
 
     @property
     def trust(self) -> str:
         """In one sentence who has to be trusted with what."""
-        return str(_desk(self).trust)
+        return _desk(self).trust
 
     @property
     def capabilities(self) -> frozenset[str]:
         """The questions that can be answered, and what else can be done that not every curator can."""
-        return frozenset(_desk(self).capabilities)
+        return _desk(self).capabilities
 
     @property
     def n_owners(self) -> int:
         """How many choose, each from its own records, where nobody can choose for all."""
-        return int(_desk(self).n_owners)
+        return _desk(self).n_owners
 
     @property
     def most_records(self) -> int:
         """A public bound on the number of records, of curators that have one."""
-        return int(_desk(self).most_records)
+        return _desk(self).most_records
 
     def rho_within(self, epsilon: Fraction, delta: Fraction) -> Fraction:
         """The rho that may be spent for a promise of epsilon with this delta, by the ledger's conversion."""
-        rho: Fraction = _desk(self).rho_within(epsilon, delta)
-        return rho
+        return _desk(self).rho_within(epsilon, delta)
 
     # -- public structure: free -------------------------------------------------------------------------------------
 
@@ -103,49 +94,40 @@ class Curtain:
         Refused if the ledger has less left. Every call opens a new scope: what roots spend adds up. All budgets on the
         node and on what it is split into are epsilons or, with the currency "rho", zCDP's (``privet.privacy.zcdp``).
         """
-        node: Node = _desk(self).root(limit, currency)
-        return node
+        return _desk(self).root(limit, currency)
 
     def path(self, node: Node) -> str:
         """Where the events of this node stand in the receipt: public, as the structure is."""
-        return str(_desk(self).path(node))
+        return _desk(self).path(node)
 
     def grid(self, grid: Grid) -> None:
         """Set the public cells of the features. They may be refined later; then histograms are counted anew."""
         _desk(self).grid(grid)
 
     def split(self, splits: Mapping[Node, Any]) -> dict[Node, tuple[Node, ...]]:
-        """Split nodes by public rules. The children of one node are disjoint: they pay in parallel.
-
-        Where choices are hidden, by the hidden choices of a whole level.
-        """
-        children: dict[Node, tuple[Node, ...]] = _desk(self).split(splits)
-        return children
+        """Split nodes by public rules, or by hidden choices of a whole level. A node's children pay in parallel."""
+        return _desk(self).split(splits)
 
     def parts(self, node: Node, shares: int | Sequence[int]) -> list[Node]:
         """Draw for each record, independently, one of several disjoint parts: they pay in parallel.
 
         ``shares`` is how many, all alike, or for each part its weight: with (4, 1) the second has one record in five.
         """
-        nodes: list[Node] = _desk(self).parts(node, shares)
-        return nodes
+        return _desk(self).parts(node, shares)
 
     def copies(self, node: Node, n: int) -> list[Node]:
         """The same records ``n`` times over: what the copies pay adds up."""
-        nodes: list[Node] = _desk(self).copies(node, n)
-        return nodes
+        return _desk(self).copies(node, n)
 
     def samples(self, node: Node, n: int, inverse_rate: int) -> list[Node]:
         """``n`` Poisson samples of a node's records: each record is in each of them with chance 1 / inverse_rate,
         independently. What the samples pay adds up, at the amplified price (``receipt.amplified``)."""
-        nodes: list[Node] = _desk(self).samples(node, n, inverse_rate)
-        return nodes
+        return _desk(self).samples(node, n, inverse_rate)
 
     def focus(self, low: float, high: float) -> None:
-        """Clamp numeric targets to a public part of their range, from now on; what they add up to is of that part.
+        """Clamp numeric targets to a part of their range, from now on, between ends that are public or private answers.
 
-        The narrower the range, the smaller the noise of a choice by squared error. The ends must be public: the
-        schema's, or private answers. A new root begins with the whole range.
+        A choice by squared error has less noise there. A new root begins with the whole range.
         """
         _desk(self).focus(low, high)
 
@@ -153,19 +135,16 @@ class Curtain:
         """Add released functions to the scores of the nodes' records (boosting); all scores of a root start at 0.
 
         The score of class k is the logarithm of its odds against the other one of two classes (then only class 1 has
-        one), or its exponent in the softmax of several. Free: a record's score follows from its own features and from
-        released numbers, and only ``tally`` and ``choose`` ever look at it.
+        one), or its exponent in the softmax of several. Only ``tally`` and ``choose`` ever look at it.
         """
         _desk(self).advance(steps)
 
     def noise(self, values: np.ndarray, scale: float) -> np.ndarray:
-        """Whole numbers that the algorithm already has, plus two-sided geometric noise of this scale.
+        """Whole numbers that the algorithm was told exactly, plus two-sided geometric noise: for published variants.
 
-        Free, because it is post-processing, and no protection either: for published variants whose noise fits no
-        question, on numbers that they were told exactly and at the price of infinity.
+        Free, because it is post-processing, and no protection either.
         """
-        noisy: np.ndarray = _desk(self).noise(values, scale)
-        return noisy
+        return _desk(self).noise(values, scale)
 
     # -- private questions: each node pays its own budget -----------------------------------------------------------
 
@@ -176,13 +155,12 @@ class Curtain:
         where the budget is in rho; a record is in one cell of each table, so the L1 sensitivity is the number of tables
         (times ``TARGET_ONE`` for targets, ``GRADIENT_ONE`` for gradients), and the L2 sensitivity is at most that.
         """
-        answers: dict[Node, np.ndarray] = _desk(self).tally(tallies, budget)
-        return answers
+        return _desk(self).tally(tallies, budget)
 
     def choose(
         self,
         candidates: Mapping[Node, Candidates],
-        score: Score,
+        score: NamedScore,
         budget: Budget,
         *,
         mechanism: str = "permute_and_flip",
@@ -196,18 +174,16 @@ class Curtain:
         choice on secret shares, where there are any, for all nodes of a level, with one list of candidates and one
         budget; ``mechanism="exact"``, which only a hidden choice may be made by, is charged infinity.
         """
-        choices: dict[Node, Any] = _desk(self).choose(candidates, score, budget, mechanism=mechanism, hidden=hidden)
-        return choices
+        return _desk(self).choose(candidates, score, budget, mechanism=mechanism, hidden=hidden)
 
     def draw_hidden(self, nodes: Sequence[Node], options: Candidates) -> dict[Node, Any]:
         """One of the splits that a node may still choose, at random: free, because no record is looked at."""
-        choices: dict[Node, Any] = _desk(self).draw_hidden(nodes, options)
-        return choices
+        return _desk(self).draw_hidden(nodes, options)
 
     def choose_each(
         self,
         candidates: Mapping[Node, Candidates],
-        score: Score,
+        score: NamedScore,
         budget: Budget,
         *,
         mechanism: str = "permute_and_flip",
@@ -217,8 +193,7 @@ class Curtain:
         As ``choose``, and at the same price: a record is with one owner, so the owners' choices are parallel and
         cost ``budget`` on each node's scope once. (LocalRNM of paper 001.)
         """
-        choices: dict[Node, list[Choice]] = _desk(self).choose_each(candidates, score, budget, mechanism=mechanism)
-        return choices
+        return _desk(self).choose_each(candidates, score, budget, mechanism=mechanism)
 
     def owner_sum(
         self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
@@ -232,8 +207,7 @@ class Curtain:
         noise on exact integers, L1 sensitivity as many units as there are tables, for all owners together
         (``least_impurity_sensitivity``).
         """
-        sums: dict[Node, np.ndarray] = _desk(self).owner_sum(tables, statistic, budget)
-        return sums
+        return _desk(self).owner_sum(tables, statistic, budget)
 
     def quantiles(
         self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction
@@ -244,8 +218,7 @@ class Curtain:
         by half of the two cells beside it: of one probability with the quantile score, of several over all ordered sets
         of cuts with the joint score, so that all are paid for once. Answers may repeat.
         """
-        found: dict[int, list[float]] = _desk(self).quantiles(node, features, probs, budget)
-        return found
+        return _desk(self).quantiles(node, features, probs, budget)
 
     def target_quantiles(self, node: Node, probs: Sequence[Fraction], budget: Fraction) -> list[float]:
         """Noisy quantiles of the numeric target, points of a public grid of its range, in increasing order.
@@ -253,13 +226,11 @@ class Curtain:
         Costs ``budget`` in all, shared evenly by the probabilities. The exponential mechanism over the grid's cuts,
         each weighted by the width of its cell, with the quantile score.
         """
-        found: list[float] = _desk(self).target_quantiles(node, probs, budget)
-        return found
+        return _desk(self).target_quantiles(node, probs, budget)
 
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
         """Exact histograms, at the price of infinity: for published variants whose claim does not hold."""
-        histograms: dict[Node, np.ndarray] = _desk(self).peek(nodes)
-        return histograms
+        return _desk(self).peek(nodes)
 
 
 def budgets(nodes: Sequence[Node], budget: Budget) -> list[Fraction]:
@@ -276,7 +247,8 @@ def positive(amount: Any) -> Fraction:
     return fraction(amount, "A budget")
 
 
-# What is behind each curtain that is open. Not an attribute: nothing leads there from a curtain.
+# What is behind each curtain that is open: a desk, which answers what a curtain is asked. Not an attribute: nothing
+# leads there from a curtain.
 _DESKS: WeakKeyDictionary[Curtain, Any] = WeakKeyDictionary()
 
 
@@ -287,8 +259,8 @@ def draw_curtain(desk: Any) -> Curtain:
     return curtain
 
 
-def _desk(curtain: Curtain) -> Any:
-    desk = _DESKS.get(curtain)
+def _desk(curtain: Curtain) -> Curtain:
+    desk: Curtain | None = _DESKS.get(curtain)
     if desk is None:
         raise LeakError("This curtain has no curator behind it.")
     return desk

@@ -10,7 +10,7 @@ All of that follows from a schema and cuts, so there is nothing about a grid tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -103,22 +103,17 @@ def public_grid(schema: Schema, max_cells: int | None = None) -> Grid:
     if max_cells is None:
         n_numeric = sum(isinstance(feature, Numeric) for feature in schema.features.values())
         max_cells = 256 if n_numeric <= 16 else 128
-    return Grid(
-        schema,
-        (
-            numeric_cuts(feature, max_cells - 1 - feature.missing) if isinstance(feature, Numeric) else None
-            for feature in schema.features.values()
-        ),
-    )
+    return _cut(schema, lambda feature: numeric_cuts(feature, max_cells - 1 - feature.missing))
 
 
 @lru_cache(maxsize=16)
 def even_grid(schema: Schema, n_bins: int) -> Grid:
     """The grid that cuts every numeric feature's public range into at most ``n_bins`` bins of one width."""
-    return Grid(
-        schema,
-        (even_cuts(feature, n_bins) if isinstance(feature, Numeric) else None for feature in schema.features.values()),
-    )
+    return _cut(schema, lambda feature: even_cuts(feature, n_bins))
+
+
+def _cut(schema: Schema, cuts: Callable[[Numeric], np.ndarray]) -> Grid:
+    return Grid(schema, (cuts(own) if isinstance(own, Numeric) else None for own in schema.features.values()))
 
 
 def even_cuts(feature: Numeric, n_bins: int) -> np.ndarray:

@@ -5,11 +5,16 @@ They can be taken of exact counts, of counts that stream past, of masked sums an
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from privet.questions.candidates import Candidates
+from privet.questions.grid import Grid
 from privet.questions.multiway import Multiway
 from privet.questions.split import Split
 from privet.questions.splits import LARGEST_LOG_PRIOR, Splits
@@ -19,9 +24,8 @@ def grouped(counts: np.ndarray, split: Split) -> np.ndarray:
     """Counts of a feature's cells, (..., cells, numbers), added up by part."""
     if split.keeps_cells:
         return counts
-    parts = np.frombuffer(split.part, dtype=np.uint8)
     grouped = np.zeros((*counts.shape[:-2], split.n_children, counts.shape[-1]), dtype=np.int64)
-    np.add.at(np.moveaxis(grouped, -2, 0), parts, np.moveaxis(counts, -2, 0))
+    np.add.at(np.moveaxis(grouped, -2, 0), split.parts, np.moveaxis(counts, -2, 0))
     return grouped
 
 
@@ -36,14 +40,23 @@ def children_of(options: Candidates, histogram: np.ndarray, totals: np.ndarray) 
     return children
 
 
-def correct_counts(options: Candidates, children: np.ndarray) -> np.ndarray:
-    """The correct counts of all labellings of every candidate split, neighbours of as many children together."""
-    edges = [0, *(np.flatnonzero(np.diff(options.n_children)) + 1), len(children)]
-    counts = [children[:0, 0, 0]]
-    for a, b in pairwise(edges) if len(children) else ():
+def tabled(histograms: np.ndarray, grid: Grid, tables: Sequence[Split]) -> np.ndarray:
+    """The cells of tables, one table below the other, of histograms of (..., cells, numbers)."""
+    offsets = grid.offsets
+    each = [grouped(histograms[..., offsets[own.feature] : offsets[own.feature + 1], :], own) for own in tables]
+    return np.concatenate(each, axis=-2)
+
+
+def correct_counts(options: Candidates, children: Any) -> Iterator[Any]:
+    """The correct counts of all labellings of every candidate split, neighbours of as many children together.
+
+    ``children`` are (splits, children, classes, ...), the answers (splits, labellings, ...): of arrays or of shares.
+    """
+    n = len(options.indices)
+    edges = [0, *(np.flatnonzero(np.diff(options.n_children)) + 1), n] if n else []
+    for a, b in pairwise(edges):
         labels = options.labellings(int(options.n_children[a]))
-        counts.append(np.sum([children[a:b, k][:, row] for k, row in enumerate(labels)], axis=0).ravel())
-    return np.concatenate(counts)
+        yield reduce(operator.add, (children[a:b, k][:, row] for k, row in enumerate(labels)))
 
 
 def left_counts(splits: Splits, histogram: np.ndarray) -> np.ndarray:

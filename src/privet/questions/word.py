@@ -7,7 +7,6 @@ reference to, has no attribute that could be set, and cannot be subclassed; and 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -15,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from privet.errors import LeakError
+from privet.values import exact_int, final
 
 
 class Word:
@@ -22,11 +22,9 @@ class Word:
 
     __slots__ = ()
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        if Word not in cls.__bases__:
-            raise TypeError("Words are final: a subclass could behave differently after it was checked.")
+    def __init_subclass__(cls) -> None:
+        final(cls)  # a subclass could behave differently after it was checked
         cls.__setstate__ = Word._refuse_state  # type: ignore[attr-defined] # a dataclass would write one that sets all
-        super().__init_subclass__(**options)
 
     def _refuse_state(self, state: Any) -> NoReturn:
         raise TypeError("A word stays what it was made as.")
@@ -46,7 +44,7 @@ def put(word: Word, **fields: Any) -> None:
 def whole(value: Any, low: int, high: int, what: str) -> int:
     """An exact ``int`` from ``low`` to ``high``."""
     try:
-        number = int(operator.index(value))
+        number = exact_int(value)
     except TypeError:
         raise LeakError(f"{what} must be a whole number.") from None
     if not low <= number <= high:
@@ -81,7 +79,7 @@ def fraction(value: Any, what: str) -> Fraction:
     """A copy of an exact ``Fraction``: no float, no subclass."""
     if type(value) is not Fraction:
         raise LeakError(f"{what} must be a Fraction: floats do not add up exactly.")
-    return Fraction(int(value.numerator), int(value.denominator))
+    return Fraction(exact_int(value.numerator), exact_int(value.denominator))
 
 
 def all_of(kind: type, values: Any, what: str) -> tuple[Any, ...]:

@@ -79,10 +79,3 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing(message):
         own.tell(message)
     assert own.desk.cells is cells
     assert set(own._nodes) == {5}
-
-
-def test_forgotten_nodes_are_gone():
-    own = records()
-    own.clear()
-    with pytest.raises(LeakError, match="no node of this number"):
-        own.node(5)

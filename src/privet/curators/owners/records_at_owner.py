@@ -24,13 +24,7 @@ class RecordsAtOwner:
 
     @property
     def verbs(self) -> dict[str, Callable[..., None]]:
-        return {
-            "root": self.root,
-            "grid": self.grid,
-            "split": self.split,
-            "parts": self.parts,
-            "copies": self.copies,
-        }
+        return {"root": self.root, "grid": self.grid, "split": self.split, "parts": self.parts, "copies": self.copies}
 
     def tell(self, message: Words) -> None:
         """Do what the asking side says; LeakError for what there is not."""
@@ -67,9 +61,6 @@ class RecordsAtOwner:
         if node is None:
             raise LeakError("There is no node of this number here.")
         return node
-
-    def clear(self) -> None:
-        self._nodes.clear()
 
     def _open(self, numbers: Sequence[Words], made: Callable[[], Sequence[Node]]) -> None:
         """Give new nodes their numbers, which no other node has."""
