@@ -18,14 +18,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from privet.curators.prices import MEASURES, Asked, Place, check_score, check_statistic, quantile_score, score_named
+from privet.curators import prices
+from privet.curators.prices import MEASURES, Asked, Place
 from privet.errors import CapabilityError, LeakError
 from privet.privacy.event import SELECTIONS, Event
 from privet.privacy.ledger import Ledger
 from privet.privacy.scope import Scope
 from privet.privacy.scores import GradientNorm, Quantile, Score
 from privet.privacy.zcdp import rho_within
-from privet.questions.candidates import MOST_CANDIDATES, Candidates
+from privet.questions.candidates import Candidates
 from privet.questions.curtain import Budget, Curtain, Node, budgets, draw_curtain, positive
 from privet.questions.grid import Grid
 from privet.questions.split import Choice, Split, check_splits
@@ -212,7 +213,7 @@ class Desk:
         asked = self._paid(tallies, Tally, budget)
         for tally in {(id(t.tables), t.measure, t.output): t for t in (each.word for each in asked)}.values():
             self._may_tally(tally)
-        self._may_add_up([each.word.tables for each in asked])
+        prices.check_memory_of_sums([each.word.tables for each in asked], self.schema)
         events = [
             self._room.priced_tally(
                 self._summed(each, "tally", MEASURES[each.word.measure], max(1, len(each.word.tables))), each.word
@@ -229,14 +230,6 @@ class Desk:
         if tally.measure == "gradient":
             self._has_scores(tally.output)
 
-    def _may_add_up(self, asked: Sequence[tuple[Split, ...]]) -> None:
-        """Raise LeakError for more sums at once than memory holds: few words ask many nodes for all tables."""
-        parts = {id(tables): sum(table.n_children for table in tables) or 1 for tables in asked}
-        if sum(parts[id(tables)] for tables in asked) * len(self.schema.classes or range(3)) > MOST_CANDIDATES:
-            raise LeakError(
-                f"More than {MOST_CANDIDATES:,} sums at once would not fit in memory. Ask about fewer nodes."
-            )
-
     def _summed(self, asked: Asked, question: str, lemma: str, tables: int) -> Event:
         return asked.summed(question, self._room.noises[asked.place.scope.currency], lemma, tables)
 
@@ -244,11 +237,11 @@ class Desk:
     def owner_sum(
         self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
     ) -> dict[Node, np.ndarray]:
-        check_statistic(text(statistic, "A statistic"))
+        prices.check_statistic(text(statistic, "A statistic"))
         asked = self._paid(tables, None, budget)
         once = {id(each.word): check_splits(each.word, self.cells) for each in asked}
         asked = [replace(each, word=once[id(each.word)]) for each in asked]
-        self._may_add_up([each.word for each in asked])
+        prices.check_memory_of_sums([each.word for each in asked], self.schema)
         if not all(each.word for each in asked):
             raise LeakError("A sum over owners needs at least one table.")
         events = [self._summed(each, "owner sum", statistic, len(each.word)) for each in asked]
@@ -279,7 +272,7 @@ class Desk:
     def _priced_choice(
         self, candidates: Mapping[Node, Candidates], score: Any, budget: Budget, mechanism: str
     ) -> tuple[list[Asked], Score, list[Event]]:
-        asked, own = self._paid(candidates, Candidates, budget), score_named(score)
+        asked, own = self._paid(candidates, Candidates, budget), prices.score_named(score)
         if text(mechanism, "A mechanism") not in SELECTIONS:
             raise LeakError(f"A choice is made by one of {', '.join(SELECTIONS)}, not by {mechanism!r}.")
         self._may_choose(asked, own)
@@ -290,14 +283,10 @@ class Desk:
 
     def _may_choose(self, asked: Sequence[Asked], score: Score) -> None:
         """Raise LeakError for a choice that could not be answered or that no lemma covers: before it is charged."""
-        if sum(len(each.word) for each in asked) > MOST_CANDIDATES:
-            raise LeakError(
-                f"More than {MOST_CANDIDATES:,} candidates at once would not fit in memory. Ask about fewer nodes, "
-                "splits or labels: every split counts once for every two classes if it is chosen with its labels."
-            )
+        prices.check_memory_of_choices([each.word for each in asked])
         for options in {id(each.word): each.word for each in asked}.values():
             self._fits(options)
-            check_score(score, options, self.schema)
+            prices.check_score(score, options, self.schema)
             if type(score) is GradientNorm:
                 self._has_scores(score.output)
         if type(score) is GradientNorm and len({each.place.root for each in asked}) > 1:
@@ -322,7 +311,7 @@ class Desk:
         if isinstance(budget, Mapping):
             raise LeakError("A hidden choice has one list of candidates and one budget for all nodes of a level.")
         if mechanism == "exact":
-            asked, own = self._paid(candidates, Candidates, budget), score_named(score)
+            asked, own = self._paid(candidates, Candidates, budget), prices.score_named(score)
             self._may_choose(asked, own)
             events = [each.peeked() for each in asked]
         else:
@@ -344,7 +333,7 @@ class Desk:
             cuts = grid.features[f].cuts
             if cuts is None or not len(cuts):
                 raise LeakError(f"Column {grid.features[f].name!r} has no cut points, so it has no quantiles.")
-        score = quantile_score(levels, max(grid.features[f].n_cells for f in numbers))
+        score = prices.quantile_score(levels, max(grid.features[f].n_cells for f in numbers))
         each = Asked(node, place, None, positive(budget) / len(numbers))
         event = each.quantile("quantile" if type(score) is Quantile else "joint quantiles", score)
         self._charge([each] * len(numbers), [event] * len(numbers))

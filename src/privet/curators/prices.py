@@ -29,8 +29,9 @@ from privet.privacy.scores import (
 )
 from privet.privacy.sensitivity import EUCLIDEAN, SUMS, euclidean_sensitivity
 from privet.privacy.zcdp import ratio_for
-from privet.questions.candidates import Candidates
+from privet.questions.candidates import MOST_CANDIDATES, Candidates
 from privet.questions.curtain import Node
+from privet.questions.split import Split
 from privet.schema import Schema
 
 MEASURES = {"records": "tally", "target": "target_tally", "gradient": "gradient_tally"}
@@ -91,6 +92,22 @@ class Asked:
     def _ratio(self, mechanism: str) -> Fraction:
         """Sensitivity over noise scale that the budget pays for: an epsilon, or what a rho allows."""
         return self.budget if self.place.scope.currency == "epsilon" else ratio_for(mechanism, self.budget)
+
+
+def check_memory_of_choices(asked: Sequence[Candidates]) -> None:
+    """Raise LeakError for more candidates at once than memory holds."""
+    if sum(len(options) for options in asked) > MOST_CANDIDATES:
+        raise LeakError(
+            f"More than {MOST_CANDIDATES:,} candidates at once would not fit in memory. Ask about fewer nodes, "
+            "splits or labels: every split counts once for every two classes if it is chosen with its labels."
+        )
+
+
+def check_memory_of_sums(asked: Sequence[tuple[Split, ...]], schema: Schema) -> None:
+    """Raise LeakError for more sums at once than memory holds: few words ask many nodes for all tables."""
+    parts = {id(tables): sum(table.n_children for table in tables) or 1 for tables in asked}
+    if sum(parts[id(tables)] for tables in asked) * len(schema.classes or range(3)) > MOST_CANDIDATES:
+        raise LeakError(f"More than {MOST_CANDIDATES:,} sums at once would not fit in memory. Ask about fewer nodes.")
 
 
 def check_statistic(statistic: str) -> None:
