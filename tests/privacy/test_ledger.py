@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from charges import charge, event
-from privet import Numeric, PrivateTreeClassifier, Schema
+from privet import Numeric, PrivateTreeClassifier, Schema, disk
 from privet.errors import BudgetError
 from privet.privacy import processes
 from privet.privacy.amounts import exact
@@ -376,6 +376,7 @@ def test_a_file_left_by_a_process_that_was_killed_refuses_nobody():
 def test_without_locks_the_environment_still_refuses(monkeypatch, tmp_path, unlocked):
     if unlocked == "no fcntl":
         monkeypatch.setattr(processes, "fcntl", None)
+        monkeypatch.setattr(disk, "fcntl", None)
     else:
         monkeypatch.setattr(processes.tempfile, "gettempdir", lambda: str(tmp_path / "missing"))
     code = "from privet.privacy.ledger import Ledger; Ledger.current()"

@@ -276,7 +276,7 @@ class Desk:
     def _priced_choice(
         self, candidates: Mapping[Node, Candidates], score: Any, budget: Budget, mechanism: str
     ) -> tuple[list[Asked], Score, list[Event]]:
-        asked, own = self._paid(candidates, Candidates, budget), score_named(score)
+        asked, own = self._paid(candidates, Candidates, budget), prices.score_named(score)
         if text(mechanism, "A mechanism") not in SELECTIONS:
             raise LeakError(f"A choice is made by one of {', '.join(SELECTIONS)}, not by {mechanism!r}.")
         self._may_choose(asked, own)
@@ -287,14 +287,10 @@ class Desk:
 
     def _may_choose(self, asked: Sequence[Asked], score: Score) -> None:
         """Raise LeakError for a choice that could not be answered or that no lemma covers: before it is charged."""
-        if sum(len(each.word) for each in asked) > MOST_CANDIDATES:
-            raise LeakError(
-                f"More than {MOST_CANDIDATES:,} candidates at once would not fit in memory. Ask about fewer nodes, "
-                "splits or labels: every split counts once for every two classes if it is chosen with its labels."
-            )
+        prices.check_memory_of_choices([each.word for each in asked])
         for options in {id(each.word): each.word for each in asked}.values():
             self._fits(options)
-            check_score(score, options, self.schema)
+            prices.check_score(score, options, self.schema)
             if type(score) is GradientNorm:
                 self._has_scores(score.output)
         if type(score) is GradientNorm and len({each.place.root for each in asked}) > 1:
@@ -319,7 +315,7 @@ class Desk:
         if isinstance(budget, Mapping):
             raise LeakError("A hidden choice has one list of candidates and one budget for all nodes of a level.")
         if mechanism == "exact":
-            asked, own = self._paid(candidates, Candidates, budget), score_named(score)
+            asked, own = self._paid(candidates, Candidates, budget), prices.score_named(score)
             self._may_choose(asked, own)
             events = [each.peeked() for each in asked]
         else:
@@ -341,7 +337,7 @@ class Desk:
             cuts = grid.features[f].cuts
             if cuts is None or not len(cuts):
                 raise LeakError(f"Column {grid.features[f].name!r} has no cut points, so it has no quantiles.")
-        score = quantile_score(levels, max(grid.features[f].n_cells for f in numbers))
+        score = prices.quantile_score(levels, max(grid.features[f].n_cells for f in numbers))
         each = Asked(node, place, None, positive(budget) / len(numbers))
         event = each.quantile("quantile" if type(score) is Quantile else "joint quantiles", score)
         self._charge([each] * len(numbers), [event] * len(numbers))
