@@ -18,24 +18,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from privet.curators.prices import (
-    MEASURES,
-    Asked,
-    Place,
-    check_output,
-    check_score,
-    check_statistic,
-    check_sums,
-    quantile_score,
-    score_named,
-)
+from privet.curators import prices
+from privet.curators.prices import MEASURES, Asked, Place
 from privet.errors import CapabilityError, LeakError
 from privet.privacy.event import SELECTIONS, Event
 from privet.privacy.ledger import Ledger
 from privet.privacy.scope import Scope
 from privet.privacy.scores import GradientNorm, Quantile, Score
 from privet.privacy.zcdp import rho_within
-from privet.questions.candidates import MOST_CANDIDATES, Candidates
+from privet.questions.candidates import Candidates
 from privet.questions.curtain import Budget, Curtain, Node, budgets, draw_curtain, positive
 from privet.questions.grid import Grid
 from privet.questions.split import Choice, Split, check_splits
@@ -100,7 +91,9 @@ class Desk:
 
     @property
     def most_records(self) -> int:
-        return int(self._room.most_records) if hasattr(self._room, "most_records") else self.cannot("most_records")
+        if not hasattr(self._room, "most_records"):
+            self.cannot("most_records")
+        return int(self._room.most_records)
 
     def close(self) -> None:
         """End the fit: nothing is answered any more, and what was kept for its nodes is dropped."""
@@ -220,10 +213,13 @@ class Desk:
         asked = self._paid(tallies, Tally, budget)
         for tally in {(id(t.tables), t.measure, t.output): t for t in (each.word for each in asked)}.values():
             self._may_tally(tally)
-        check_sums([each.word.tables for each in asked], self.schema)
-        lemmas = [(MEASURES[each.word.measure], max(1, len(each.word.tables))) for each in asked]
-        plain = [self._summed(each, "tally", *lemma) for each, lemma in zip(asked, lemmas)]
-        events = [self._room.priced_tally(event, each.word) for event, each in zip(plain, asked)]
+        prices.check_memory_of_sums([each.word.tables for each in asked], self.schema)
+        events = [
+            self._room.priced_tally(
+                self._summed(each, "tally", MEASURES[each.word.measure], max(1, len(each.word.tables))), each.word
+            )
+            for each in asked
+        ]
         return self._answer(asked, events, self._room.tally)
 
     def _may_tally(self, tally: Tally) -> None:
@@ -241,11 +237,11 @@ class Desk:
     def owner_sum(
         self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
     ) -> dict[Node, np.ndarray]:
-        check_statistic(text(statistic, "A statistic"))
+        prices.check_statistic(text(statistic, "A statistic"))
         asked = self._paid(tables, None, budget)
         once = {id(each.word): check_splits(each.word, self.cells) for each in asked}
         asked = [replace(each, word=once[id(each.word)]) for each in asked]
-        check_sums([each.word for each in asked], self.schema)
+        prices.check_memory_of_sums([each.word for each in asked], self.schema)
         if not all(each.word for each in asked):
             raise LeakError("A sum over owners needs at least one table.")
         events = [self._summed(each, "owner sum", statistic, len(each.word)) for each in asked]
@@ -429,7 +425,11 @@ class Desk:
         """Raise unless records have a score of this class."""
         if "advance" not in self.capabilities:
             self.cannot("advance")
-        check_output(output, self.schema)
+        n_classes = len(self.schema.classes or ())
+        if n_classes == 2 and output != 1:
+            raise LeakError("Of two classes only class 1 has a score: the other one's is its opposite.")
+        if not 0 <= output < n_classes:
+            raise LeakError("Records have no score of such a class.")
         self.cells  # noqa: B018 - raises where there is no grid yet
 
 

@@ -94,6 +94,22 @@ class Asked:
         return self.budget if self.place.scope.currency == "epsilon" else ratio_for(mechanism, self.budget)
 
 
+def check_memory_of_choices(asked: Sequence[Candidates]) -> None:
+    """Raise LeakError for more candidates at once than memory holds."""
+    if sum(len(options) for options in asked) > MOST_CANDIDATES:
+        raise LeakError(
+            f"More than {MOST_CANDIDATES:,} candidates at once would not fit in memory. Ask about fewer nodes, "
+            "splits or labels: every split counts once for every two classes if it is chosen with its labels."
+        )
+
+
+def check_memory_of_sums(asked: Sequence[tuple[Split, ...]], schema: Schema) -> None:
+    """Raise LeakError for more sums at once than memory holds: few words ask many nodes for all tables."""
+    parts = {id(tables): sum(table.n_children for table in tables) or 1 for tables in asked}
+    if sum(parts[id(tables)] for tables in asked) * len(schema.classes or range(3)) > MOST_CANDIDATES:
+        raise LeakError(f"More than {MOST_CANDIDATES:,} sums at once would not fit in memory. Ask about fewer nodes.")
+
+
 def check_statistic(statistic: str) -> None:
     """Raise LeakError for a statistic that has no proof."""
     if statistic not in STATISTICS:
@@ -134,19 +150,3 @@ def quantile_score(probs: Sequence[Fraction], n_cells: int) -> Quantile | JointQ
         raise LeakError("Several probabilities must differ from each other and from 0 and 1.")
     whole = math.lcm(*(p.denominator for p in probs))
     return JointQuantiles(tuple(int(spacing * whole) for spacing in spacings))
-
-
-def check_sums(asked: Sequence[tuple[Split, ...]], schema: Schema) -> None:
-    """Raise LeakError for more sums at once than memory holds: few words ask many nodes for all tables."""
-    parts = {id(tables): sum(table.n_children for table in tables) or 1 for tables in asked}
-    if sum(parts[id(tables)] for tables in asked) * len(schema.classes or range(3)) > MOST_CANDIDATES:
-        raise LeakError(f"More than {MOST_CANDIDATES:,} sums at once would not fit in memory. Ask about fewer nodes.")
-
-
-def check_output(output: int, schema: Schema) -> None:
-    """Raise LeakError unless records have a score of this class."""
-    n_classes = len(schema.classes or ())
-    if n_classes == 2 and output != 1:
-        raise LeakError("Of two classes only class 1 has a score: the other one's is its opposite.")
-    if not 0 <= output < n_classes:
-        raise LeakError("Records have no score of such a class.")
