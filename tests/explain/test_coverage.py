@@ -307,3 +307,13 @@ def test_a_strangers_part_is_a_number_of_ours(part):
     nodes[1] = replace(nodes[1], scope=f"/fit0:0/split0:{part}")
     with pytest.raises(ReceiptError, match="not its part"):
         check(Tree(CLASSES, tuple(nodes)), model.privacy_)
+
+
+def test_a_model_that_states_another_epsilon_than_its_receipt_is_refused():
+    X, y = [[0.1], [0.9]] * 20, ["no", "yes"] * 20
+    schema = Schema({"a": Numeric(0, 1)}, classes=["no", "yes"])
+    model = model_class("PrivateTreeClassifier")(schema, epsilon=2.0).fit(X, y)
+    assert model.verify()
+    model.epsilon = 1.0
+    with pytest.raises(ReceiptError, match="another epsilon"):
+        model.verify()

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from privet.algorithms.parameters import check_choice, check_parameters
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
-from privet.errors import BudgetError, PrivetError, SchemaError
+from privet.errors import BudgetError, PrivetError, ReceiptError, SchemaError
 from privet.explain.coverage import check, sealed
 from privet.privacy.amounts import checked_delta, exact
 from privet.privacy.event import Event, add_up_slack, converted
@@ -345,6 +345,8 @@ class PrivateEstimator(BaseEstimator):
         """True if the receipt adds up and pays for all that was released; raises ReceiptError otherwise."""
         check_is_fitted(self, self._released)
         self.privacy_.verify()
+        if self.privacy_.claimed not in (exact(self.epsilon), math.inf):
+            raise ReceiptError("This receipt is of a fit with another epsilon than the model says.")
         drawn = self._draws_rules or getattr(self, "structure", None) == "random"
         check(getattr(self, self._released), self.privacy_, drawn=drawn)
         return True

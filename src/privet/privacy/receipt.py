@@ -115,7 +115,7 @@ class Receipt:
         if spent != self.spent:
             raise ReceiptError("The receipt's charges do not add up to what it says was spent.")
         slack = add_up_slack(self.events)
-        if not slack + self.at_delta <= self.delta:
+        if not slack + self.at_delta <= self.delta < 1:
             raise ReceiptError("The deltas of the events add up to more than the receipt's.")
         if self.at_delta and any(f"/{SAMPLE}" in event.scope for event in self.events):
             raise ReceiptError("No lemma here amplifies zCDP by sampling.")

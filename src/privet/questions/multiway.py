@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from privet.errors import LeakError
-from privet.questions.grid import Grid
+from privet.questions.grid import MOST_CELLS_IN_ALL, Grid
 from privet.questions.split import MOST_CHILDREN, Split, check_splits, each_cell
 from privet.questions.splits import prior_of
 from privet.questions.word import Word, exactly, frozen, put
@@ -43,6 +43,10 @@ class Multiway(Word):
         n_children = np.array([split.n_children for split in own], dtype=np.int64)
         put(self, grid=grid, splits=own, log_prior=prior, n_children=frozen(n_children))
         put(self, width=int(n_children.max(initial=1)))
+        if len(own) * self.width > MOST_CELLS_IN_ALL:
+            raise LeakError(
+                f"Splits of a list have at most {MOST_CELLS_IN_ALL:,} children, each as many as the largest."
+            )
         cells = [np.arange(*grid.offsets[split.feature :][:2]) for split in own]
         children = [split.parts.astype(np.int64) + i * self.width for i, split in enumerate(own)]
         nothing = np.empty(0, dtype=np.int64)

@@ -40,6 +40,7 @@ from privet.questions.codec import (
 )
 from privet.questions.curtain import Node
 from privet.questions.multiway import Multiway
+from privet.questions.split import Split
 from privet.questions.splits import Splits
 from privet.questions.word import number, text
 from privet.schema import Schema
@@ -56,6 +57,9 @@ SHARES = MappingProxyType({"epsilon": "geometric_shares", "rho": "skellam_shares
 
 LEAST = MappingProxyType({"epsilon": Fraction(1, 2**32), "rho": Fraction(1, 2**64)})
 """Smaller budgets are refused: nobody has so many records, and noise of larger scales takes a long time to draw."""
+
+MOST_SUMS = 2**22
+"""So many numbers of one answer: each has noise that takes a twentieth of a millisecond to draw."""
 
 MOST_LISTS = 64
 """So many lists of splits are kept at a time; an algorithm has one or a few."""
@@ -132,10 +136,12 @@ class PartyRecords(RecordsAtOwner):
 
     def _tally(self, asked: Words, budgets: Words, currencies: Words) -> tuple[Words, np.ndarray]:
         tallies = tallies_of(asked)
+        self._check_size(tally.tables for tally in tallies.values())
         return None, _flat(self.desk.tally(self._by_node(tallies), self._paid(tallies, budgets, currencies)).values())
 
     def _owner_sum(self, asked: Words, statistic: Words, budgets: Words, currencies: Words) -> tuple[Words, np.ndarray]:
         tables = tables_of(asked)
+        self._check_size(tables.values())
         paid = self._paid(tables, budgets, currencies)
         return None, _flat(self.desk.owner_sum(self._by_node(tables), statistic, paid).values())
 
@@ -150,6 +156,12 @@ class PartyRecords(RecordsAtOwner):
         paid = self._paid(options, budgets, currencies)
         chosen = self.desk.choose(self._by_node(options), score_of(score), paid, mechanism=mechanism)
         return [choice_words(choice) for choice in chosen.values()], np.empty(0, dtype=np.int64)
+
+    def _check_size(self, asked: Iterable[tuple[Split, ...]]) -> None:
+        """Refuse a question whose shares of noise would keep this party busy for long."""
+        cells = sum(sum(table.n_children for table in tables) or 1 for tables in asked)
+        if cells * len(self.schema.classes or range(2)) > MOST_SUMS:
+            raise LeakError(f"A party answers with at most {MOST_SUMS:,} numbers at once. Ask about fewer nodes.")
 
     def _by_node(self, by_number: Mapping[int, Any]) -> dict[Node, Any]:
         return {self.node(own): value for own, value in by_number.items()}
