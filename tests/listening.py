@@ -80,8 +80,7 @@ class Able(MemoryCurator):
         return desk
 
 
-RECORDED = QUESTIONS + tuple(name for name in STRUCTURE if name != "noise")
-"""Noise on numbers that are told already is asked for by variants that say so with ``peek``."""
+RECORDED = QUESTIONS + STRUCTURE
 
 
 class Recording(Able):
