@@ -131,14 +131,6 @@ class PrivateEstimator(BaseEstimator):
         """The ledger of a fit that has no other; with a delta the limits are the fit's own scopes'."""
         return Ledger(self._limit(budget)) if self.delta is None else Ledger(math.inf, delta=self.delta)
 
-    def _check_delta(self, curator: Curator) -> None:
-        """Raise if this spends with a delta, and the curator's ledger without."""
-        if self.delta is not None and not curator.ledger.delta:
-            raise BudgetError(
-                "This ledger adds up pure epsilons. Open it with a delta, Ledger(total, delta=...), or leave the "
-                "model's delta out."
-            )
-
     def _check_own_delta(self) -> None:
         """Raise for a delta that makes no sense."""
         if self.delta is None:
@@ -178,11 +170,15 @@ class PrivateEstimator(BaseEstimator):
             )
 
     def _fit(self, curator: Curator, budget: Fraction) -> None:
+        ledger = curator.ledger
         self._check_schema(curator.schema)
-        self._check_total(curator.ledger, budget)
-        self._check_delta(curator)
+        self._check_total(ledger, budget)
         if self.delta is not None:
-            ledger = curator.ledger
+            if not ledger.delta:
+                raise BudgetError(
+                    "This ledger adds up pure epsilons. Open it with a delta, Ledger(total, delta=...), or leave the "
+                    "model's delta out."
+                )
             ledger.afford(rho_within(budget, checked_delta(self.delta), ledger.whole_orders))
         desk = curator.open()
         try:

@@ -113,18 +113,9 @@ class _Printed(_Distributed):
         self.leaf_budget /= 2  # noise of 2 / budget, as report-noisy-max has
 
     def offers(self, leaves: Mapping[Node, End]) -> dict[Node, Offer]:
-        # The root's split has all of its budget; below, half of it is for the weight.
-        budgets = {
-            node: budget / 2 if end.depth else budget
-            for node, end in leaves.items()
-            if (budget := self.budget(end.depth)) and len(self.functions)
-        }
-        found = self.found(budgets) if budgets else {}
-        return {
-            node: offer
-            for node, offer in found.items()
-            if offer.gain > self.model.min_gain and leaves[node].weight >= self.min_weight
-        }
+        budgets = {node: self.printed_budget(end.depth) for node, end in leaves.items() if len(self.functions)}
+        budgets = {node: budget for node, budget in budgets.items() if budget}
+        return self.worth_making(self.found(budgets) if budgets else {}, leaves)
 
     def found(self, budgets: Mapping[Node, Fraction]) -> dict[Node, Offer]:
         """For each node the function of the largest noisy gain."""

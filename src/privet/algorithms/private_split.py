@@ -68,8 +68,20 @@ class BudgetedSplit:
         """What a node at this depth may spend, the root's is 0; nothing beyond the largest one."""
         return self.split_budget * self.shares[depth] if depth < len(self.shares) else Fraction(0)
 
+    def printed_budget(self, depth: int) -> Fraction:
+        """What the paper spends on a node's split: all of the root's budget; below, half of it is for the weight."""
+        return self.budget(depth) / (2 if depth else 1)
+
     def offers(self, leaves: Mapping[Node, End]) -> dict[Node, Offer]:
         raise NotImplementedError
+
+    def worth_making(self, offers: Mapping[Node, Offer], leaves: Mapping[Node, End]) -> dict[Node, Offer]:
+        """Those that gain enough, of leaves that weigh enough."""
+        return {
+            node: offer
+            for node, offer in offers.items()
+            if offer.gain > self.model.min_gain and leaves[node].weight >= self.min_weight
+        }
 
     def weights(self, offer: Offer, children: Frontier) -> tuple[float, ...]:
         return offer.weights  # counted with the split
@@ -102,12 +114,10 @@ class SoundSplit(BudgetedSplit):
         }
         candidates = {node: options for node, options in candidates.items() if len(options)}
         counted = self.counted(candidates, {node: self.budget(leaves[node].depth) for node in candidates})
-        offers = {}
-        for node, (split, counts) in counted.items():
-            gained = float(gain(self.model.criterion, counts))
-            if gained > self.model.min_gain:
-                offers[node] = Offer(split, gained, tuple(counts.sum(axis=1) / self.size))
-        return offers
+        gains = {node: float(gain(self.model.criterion, counts)) for node, (_, counts) in counted.items()}
+        weights = {node: tuple(counts.sum(axis=1) / self.size) for node, (_, counts) in counted.items()}
+        offers = {node: Offer(split, gains[node], weights[node]) for node, (split, _) in counted.items()}
+        return self.worth_making(offers, leaves)
 
     def counted(
         self, candidates: Mapping[Node, Candidates], budgets: Mapping[Node, Fraction]
@@ -140,18 +150,11 @@ class PublishedSplit(BudgetedSplit):
         self.leaf_budget /= 2  # its report-noisy-max has noise of 2 / budget
 
     def offers(self, leaves: Mapping[Node, End]) -> dict[Node, Offer]:
-        offers = {}
-        for node, end in leaves.items():
-            offer = self._report_noisy_max(node, end.depth)
-            if offer is not None and offer.gain > self.model.min_gain and end.weight >= self.min_weight:
-                offers[node] = offer
-        return offers
+        budgets = {node: self.printed_budget(end.depth) for node, end in leaves.items() if len(self.functions)}
+        found = {node: self._report_noisy_max(node, budget) for node, budget in budgets.items() if budget}
+        return self.worth_making(found, leaves)
 
-    def _report_noisy_max(self, node: Node, depth: int) -> Offer | None:
-        # The root's split has all of its budget; below, half of it is for the weight.
-        budget = self.budget(depth) / (2 if depth else 1)
-        if not budget or not len(self.functions):
-            return None
+    def _report_noisy_max(self, node: Node, budget: Fraction) -> Offer:
         histogram = self.curtain.peek([node])[node]
         left = left_counts(self.functions, histogram)
         whole = self._totals(histogram)
