@@ -52,14 +52,20 @@ class Leaky:
     def __getattr__(self, name):
         return getattr(self._curator, name)
 
-    def choose(self, candidates, score, budget):
-        curator, honest = self._curator, self._curator._mechanisms
-        if not any(options.labelled for options in candidates.values()):
-            curator._mechanisms = Louder(honest, self._factor)
-        try:
-            return curator.choose(candidates, score, budget)
-        finally:
-            curator._mechanisms = honest
+    def open(self):
+        desk = self._curator.open()
+        room, honest, choose = desk._room, desk._room._mechanisms, desk._room.choose
+
+        def leaky(asked, **options):
+            if not any(own.labelled for _, own in asked):
+                room._mechanisms = Louder(honest, self._factor)
+            try:
+                return choose(asked, **options)
+            finally:
+                room._mechanisms = honest
+
+        room.choose = leaky
+        return desk
 
 
 class InnerTwice(PrivateTreeClassifier):
@@ -67,8 +73,8 @@ class InnerTwice(PrivateTreeClassifier):
 
     factor = 2
 
-    def _grow(self, curator, start, budget):
-        return super()._grow(Leaky(curator, self.factor), start, budget)
+    def _fit(self, curator, budget):
+        super()._fit(Leaky(curator, self.factor), budget)
 
 
 class InnerFourTimes(InnerTwice):
