@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hidden_programs import SCHEMA, CountingOnShares, in_the_open, queries_of, same, table
-from privet import HiddenTreeClassifier, Ledger, MemoryCurator
+from hidden_programs import SCHEMA, CountingOnShares, in_the_open, plain, queries_of, same, table
+from privet import HiddenTreeClassifier, Ledger
 from privet.curators.owners.mpc_owner import one_hot, query_cells
+from privet.curators.records import Records
 from privet.privacy.joint import SeededCoins
 from privet.tree.hidden_shape import shape_of
 
@@ -36,15 +37,14 @@ def grow(engine, schema, params, cells, classes, queries, seed):
     curator = CountingOnShares(schema, engine, held, ledger=Ledger(math.inf), coins=coins)
     tree = HiddenTreeClassifier(**params).fit_curator(curator).tree_
     answers = tree.predict(engine, engine.input(queries if engine.party == 0 else None, 0, queries.shape))
-    return tree.opened(engine).to_dict(), curator.counts, engine.open(answers).argmax(axis=1)
+    return plain(tree.opened(engine)), curator.counts, engine.open(answers).argmax(axis=1)
 
 
 def tables_of(X, y, schema, shape):
-    held = MemoryCurator(X, y, schema)
-    held.grid(shape.grid)
+    held = Records(X, y, schema)
     classes = np.zeros((len(schema.classes), len(y)), dtype=np.int64)
-    classes[held._labels, np.arange(len(y))] = 1
-    return one_hot(held, len(y)).astype(np.int64), classes
+    classes[held.labels, np.arange(len(y))] = 1
+    return one_hot(held.binned(shape.grid), shape.grid, len(y), len(y)).astype(np.int64), classes
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_mpyc_grows_the_tree_in_the_open(options):
     queries = queries_of(table(9, 4)[0], SCHEMA, shape)
     expected, expected_counts = in_the_open(HiddenTreeClassifier(**params), X, y, SCHEMA, seed=2)
     tree, counts, answers = grow(MpycEngine.alone(), SCHEMA, params, *tables_of(X, y, SCHEMA, shape), queries, 2)
-    assert tree == expected.tree_.to_dict()
+    assert tree == plain(expected.tree_)
     assert same(counts, expected_counts)
     assert (np.array(SCHEMA.classes)[answers] == expected.predict(table(9, 4)[0])).all()
 
@@ -96,7 +96,7 @@ def test_on_the_papers_data_with_tls_all_is_as_in_the_open(engine, name, depth, 
     run = run_three if engine == "replicated" else run_three_mpyc
     results = run(grow, data.schema, params, *tables_of(data.X, data.y, data.schema, shape), queries, 2, longest=3000)
     for tree, counts, answers in results:
-        assert tree == expected.tree_.to_dict()
+        assert tree == plain(expected.tree_)
         assert len(counts) == depth - (branches == "thresholds")  # the last level has its labels, and no children
         assert same(counts, expected_counts)
         assert (np.array(data.schema.classes)[answers] == expected.predict(data.X[:100])).all()

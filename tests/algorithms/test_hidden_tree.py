@@ -35,16 +35,16 @@ def test_numeric_ranges_are_cut_evenly_and_all_attributes_have_as_many_children(
 
 def test_categories_beyond_the_number_join_their_neighbours():
     six, seven = Categorical(list("abcdef"), other=False), Categorical(list("abcdefg"))
-    assert list(groups(Cells("c", None, 6, False), 3, six)) == [0, 0, 1, 1, 2, 2]
-    assert list(groups(Cells("c", None, 8, True), 3, seven)) == [0, 0, 0, 1, 1, 2, 2, 3]  # the last: unlisted values
-    assert list(groups(Cells("c", None, 6, False), 7, six)) == [0, 1, 2, 3, 4, 5]
+    assert list(groups(Cells("c", six, None), 3, six)) == [0, 0, 1, 1, 2, 2]
+    assert list(groups(Cells("c", seven, None), 3, seven)) == [0, 0, 0, 1, 1, 2, 2, 3]  # the last: unlisted values
+    assert list(groups(Cells("c", six, None), 7, six)) == [0, 1, 2, 3, 4, 5]
 
 
 def test_categories_beyond_the_number_go_by_the_schemas_groups():
     grouped = Categorical(list("abcd"), other=False, groups=[["c", "a"], ["d"], ["b"]])
-    assert list(groups(Cells("c", None, 4, False), 3, grouped)) == [0, 2, 0, 1]
-    assert list(groups(Cells("c", None, 4, False), 2, grouped)) == [0, 1, 0, 0]  # groups join their neighbours too
-    assert list(groups(Cells("c", None, 4, False), 4, grouped)) == [0, 1, 2, 3]  # as many as there may be: no need
+    assert list(groups(Cells("c", grouped, None), 3, grouped)) == [0, 2, 0, 1]
+    assert list(groups(Cells("c", grouped, None), 2, grouped)) == [0, 1, 0, 0]  # groups join their neighbours too
+    assert list(groups(Cells("c", grouped, None), 4, grouped)) == [0, 1, 2, 3]  # as many as there may be: no need
     shape = shape_of(Schema({"c": grouped, "d": Categorical([0, 1], other=False)}, classes=[0, 1]), "values", 3)
     assert (shape.width, list(shape.splits.splits[0].part)) == (3, [0, 2, 0, 1])
 

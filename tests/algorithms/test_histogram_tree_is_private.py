@@ -10,7 +10,7 @@ from privet import HistogramTreeClassifier
 from privet.audit import bound_of_laws
 from privet.audit.claims.privet import kinds
 from privet.audit.exact import outputs, scripted_fits
-from privet.curators import desk
+from privet.curators import prices
 from tiny_tables import worst_loss
 
 CASES = ("integers", "missing values", "one class", "unlisted values")
@@ -43,6 +43,6 @@ def test_gaussian_noise_is_within_epsilon_at_its_delta(epsilon, delta):
 
 
 def test_a_quarter_of_the_gaussian_noise_is_caught_at_its_delta(monkeypatch):
-    proper = desk.scale_for
-    monkeypatch.setattr(desk, "scale_for", lambda sensitivity, ratio: proper(sensitivity, ratio) / 4)
+    proper = prices.scale_for
+    monkeypatch.setattr(prices, "scale_for", lambda sensitivity, ratio: proper(sensitivity, ratio) / 4)
     assert at_delta(1.0, 1e-2) > 1

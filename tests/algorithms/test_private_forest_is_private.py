@@ -14,6 +14,7 @@ from privet.audit.curve import privacy_curve
 from privet.audit.exact import exact_bound, exact_bound_of
 from privet.audit.pair import Pair
 from privet.audit.release import released
+from privet.curators import prices
 from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.privacy.laws import log_geometric_tail
 from privet.tree import rounds
@@ -108,10 +109,8 @@ def test_two_rounds_are_within_their_budget(monkeypatch):
 
 @pytest.mark.usefixtures("one_round")
 def test_the_computation_would_catch_half_the_noise(monkeypatch):
-    from privet.curators import tallies
-
-    proper = tallies.scale_for
-    monkeypatch.setattr(tallies, "scale_for", lambda sensitivity, ratio: proper(sensitivity, ratio) / 4)
+    proper = prices.scale_for
+    monkeypatch.setattr(prices, "scale_for", lambda sensitivity, ratio: proper(sensitivity, ratio) / 4)
     assert loss([], KINDS[0]) > 1
 
 
@@ -133,10 +132,8 @@ def test_a_round_with_a_delta_is_within_it(epsilon, delta):
 
 @pytest.mark.usefixtures("one_round")
 def test_a_quarter_of_a_rounds_noise_is_caught_at_its_delta(monkeypatch):
-    from privet.curators import tallies
-
-    proper = tallies.scale_for
-    monkeypatch.setattr(tallies, "scale_for", lambda sensitivity, ratio: proper(sensitivity, ratio) / 4)
+    proper = prices.scale_for
+    monkeypatch.setattr(prices, "scale_for", lambda sensitivity, ratio: proper(sensitivity, ratio) / 4)
     assert gaussian_rounds(1.0, 1e-2).violated
 
 

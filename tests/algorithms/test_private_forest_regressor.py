@@ -49,7 +49,7 @@ def test_parameters_that_make_no_sense_are_refused_before_anything_is_spent(para
 
 def test_no_transcript_is_more_than_epsilon_apart(monkeypatch):
     """Two trees of one level: both quantiles, two splits and eight noisy sums, exactly."""
-    monkeypatch.setattr("privet.curators.quantiles.TARGET_CUTS", 1)
+    monkeypatch.setattr("privet.curators.room.TARGET_CUTS", 1)
     schema = Schema({"i": Numeric(0, 1, integer=True)}, target=(0, 1))
 
     def law(table):

@@ -21,6 +21,7 @@ from privet import (
     SchemaError,
 )
 from privet.algorithms import model_file
+from privet.questions.tally import Tally
 
 SCHEMA = Schema(
     {"x": Numeric(0, 1), "age": Numeric(0, 9, integer=True, missing=True), "town": Categorical(["a", "b", "c"])},
@@ -158,8 +159,11 @@ def test_classes_are_refused():
 
 def test_a_curator_begins_each_fit_with_the_whole_range():
     curator = MemoryCurator(X, Y, SCHEMA)
-    for _ in range(2):
-        PrivateTreeRegressor(epsilon=10).fit_curator(curator)
-        curator.focus(0, 1)
-    curator.root()
-    assert curator._focus == SCHEMA.target
+    PrivateTreeRegressor(epsilon=10).fit_curator(curator)
+    desk = curator.open()
+    first = desk.root()
+    whole = desk.tally({first: Tally(measure="target")}, Fraction(10**9))[first]
+    desk.focus(0, 1)
+    assert (desk.tally({first: Tally(measure="target")}, Fraction(10**9))[first] != whole).any()
+    second = desk.root()
+    assert (desk.tally({second: Tally(measure="target")}, Fraction(10**9))[second] == whole).all()

@@ -10,7 +10,7 @@ CASES = ["a target and a category", "a target and integers"]
 
 @pytest.fixture(autouse=True)
 def few_quantiles(monkeypatch):
-    monkeypatch.setattr("privet.curators.quantiles.TARGET_CUTS", 3)
+    monkeypatch.setattr("privet.curators.room.TARGET_CUTS", 3)
 
 
 @pytest.mark.parametrize("most_records", [1, pytest.param(2, marks=pytest.mark.slow)])

@@ -13,7 +13,7 @@ from privet import Categorical, Ledger, MemoryCurator, Numeric, Schema, TopDownC
 from privet.audit import bound_of_laws
 from privet.audit.claims.privet import kinds
 from privet.audit.exact import loss, outputs, scripted_fits, transcripts
-from privet.curators import desk
+from privet.curators import prices
 
 AB = Categorical(["a", "b"], other=False)
 SCHEMAS = {
@@ -115,6 +115,6 @@ def test_with_a_delta_no_set_of_outputs_shows_more_than_epsilon(options):
 
 
 def test_a_quarter_of_the_gaussian_noise_is_caught_at_its_delta(monkeypatch):
-    proper = desk.scale_for
-    monkeypatch.setattr(desk, "scale_for", lambda sensitivity, ratio: proper(sensitivity, ratio) / 4)
+    proper = prices.scale_for
+    monkeypatch.setattr(prices, "scale_for", lambda sensitivity, ratio: proper(sensitivity, ratio) / 4)
     assert at_delta(split="noisy_counts") > 1
