@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.algorithms.registry import MODELS
+from privet.algorithms import registry
 from privet.audit.claims import hidden
 from privet.audit.claims.claim import Claim, model
 from privet.audit.claims.law import alike
@@ -131,6 +131,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def sound_estimators(epsilon: float) -> dict[str, Any]:
     """Every estimator of the project that promises ``epsilon``, by the name that ``privet audit`` knows."""
-    as_they_come: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in MODELS}  # these are sound
-    asked = as_they_come | {name: made for name, made in VARIANTS.items() if made[0] in MODELS}
+    plain: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in registry.MODELS}  # sound as they come
+    asked = plain | {name: made for name, made in VARIANTS.items() if made[0] in registry.MODELS}
     return {name: model(kind, epsilon=epsilon, **params) for name, (kind, params) in asked.items()}
