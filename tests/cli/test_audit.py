@@ -231,7 +231,7 @@ def test_every_registered_classifier_is_audited():
 @pytest.mark.usefixtures("eight_pairs")
 def test_all_of_them_in_one_go(monkeypatch):
     only = {"PrivateTreeClassifier": MODELS["PrivateTreeClassifier"]}
-    monkeypatch.setattr("privet.audit.claims.privet.MODELS", only)
+    monkeypatch.setattr("privet.algorithms.registry.MODELS", only)
     result = run("--estimator", "all", "--epsilon", "1", "--minutes", "10", "--json", "--plot", "all.png")
     assert result.exit_code == 0, result.stderr
     assert set(json.loads(result.stdout)["estimators"]) == {"PrivateTreeClassifier", "PrivateTreeClassifier-counts"}
