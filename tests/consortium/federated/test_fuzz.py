@@ -110,7 +110,7 @@ def test_a_changed_message_gets_nothing_from_a_party(at, how):
 
 
 @pytest.mark.slow
-@settings(max_examples=3000, deadline=None, suppress_health_check=CALM)
+@settings(max_examples=1500, deadline=None, suppress_health_check=CALM)
 @given(at=st.integers(0, 5), how=HOW)
 def test_a_changed_message_gets_nothing_from_a_party_however_many(at, how):
     check(at, how)
