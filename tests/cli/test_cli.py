@@ -129,7 +129,7 @@ def test_from_a_draft_to_predictions(folder, data):
 
     verified = run("verify", "model.json", "--strict")
     assert verified.exit_code == 0
-    assert "The receipt adds up: epsilon 5 for one record" in verified.stdout
+    assert "The receipt adds up: epsilon 5 for one row" in verified.stdout
     n_events = len(privet.load("model.json").privacy_.events)
     assert len(re.findall("(?m)^ok  ", verified.stdout)) == n_events > 0
 

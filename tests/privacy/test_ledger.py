@@ -22,6 +22,7 @@ from privet.privacy import processes
 from privet.privacy.amounts import exact
 from privet.privacy.event import add_up
 from privet.privacy.ledger import Ledger
+from privet.privacy.unit import Unit
 
 F = Fraction
 
@@ -37,6 +38,35 @@ def test_three_parts_of_three_tenths_spend_exactly_three_tenths():
     assert ledger.remaining == 0
     with pytest.raises(BudgetError, match="left"):
         ledger.open("fit", F(1, 10**30))
+
+
+# -- units ---------------------------------------------------------------------------------------------
+
+PATIENT = Unit("patient_id", 20)
+
+
+def test_a_ledger_takes_the_unit_of_its_first_fit_and_refuses_another():
+    ledger = Ledger(1)
+    assert ledger.unit == ""
+    charge(ledger, (ledger.open("fit", F(1, 2), unit=PATIENT), F(1, 2)))
+    assert ledger.unit == "one person (column 'patient_id')"
+    for other in (Unit(), Unit("doctor", 20)):
+        with pytest.raises(BudgetError, match="patient_id"):
+            ledger.open("fit", F(1, 4), unit=other)
+    ledger.open("fit", F(1, 4), unit=Unit("patient_id", 5))  # another cap covers the same persons
+    assert Ledger(1, unit=PATIENT).unit == ledger.unit
+
+
+def test_a_refused_fit_gives_a_ledger_no_unit():
+    outer, inner = Ledger(1, unit=PATIENT), Ledger(1)
+    with outer, inner:
+        with pytest.raises(BudgetError, match="patient_id"):
+            inner.open("fit", F(1, 2))
+        with pytest.raises(BudgetError, match="left"):
+            inner.open("fit", F(2), unit=PATIENT)
+        assert inner.unit == ""
+        inner.open("fit", F(1, 2), unit=PATIENT)
+        assert inner.unit == outer.unit
 
 
 # -- the with statement ---------------------------------------------------------------------------------

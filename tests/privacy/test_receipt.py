@@ -220,6 +220,11 @@ def test_only_the_ledgers_own_kinds_of_groups_are_parallel():
         {"claimed": math.nan},
         {"unit": "one table"},
         {"unit": ""},
+        {"unit": "one person"},
+        {"unit": "one person, at most 2 records"},
+        {"unit": "one person, at most 65 records", "weight": 65},
+        {"weight": 12},
+        {"weight": 0},
         {"neighbours": "replace any number"},
         {"delta": F(-1)},
         {"delta": math.nan},
@@ -230,6 +235,35 @@ def test_only_the_ledgers_own_kinds_of_groups_are_parallel():
 def test_a_receipt_whose_own_fields_flatter_is_found(fields):
     with pytest.raises(ReceiptError):
         replace(HONEST, **fields).verify()
+
+
+def of_persons(weight, stated=12):
+    """A receipt of persons with up to 2 records, whose one sum was given noise for so much weight."""
+    scale = math.nextafter(float(weight), math.inf)
+    event = Event("/fit0:0", "tally", "geometric", F(weight), scale, F(1), "tally(1)")
+    unit = "one person, at most 2 records"
+    return Receipt(F(1), F(1), F(0), (), "", (event,), unit=unit, weight=stated)
+
+
+def test_a_persons_receipt_needs_every_sensitivity_times_the_persons_weight():
+    receipt = of_persons(12)
+    assert receipt.verify()
+    assert "one person, at most 2 records" in str(receipt)
+    assert Receipt.from_json(receipt.to_json()) == receipt
+    with pytest.raises(ReceiptError, match="smaller sensitivity"):
+        of_persons(11).verify()
+    with pytest.raises(ReceiptError, match="weight"):
+        of_persons(1, stated=1).verify()
+
+
+def test_a_receipt_of_rows_says_that_it_covers_no_person_with_several():
+    assert "one row of the table, not a person who has several" in str(HONEST)
+
+
+def test_a_receipt_from_before_there_were_persons_is_one_of_rows():
+    data = HONEST.to_dict() | {"format": "privet-receipt-2", "unit": "one record"}
+    del data["weight"]
+    assert Receipt.from_dict(data) == HONEST
 
 
 def test_more_spent_than_claimed_needs_a_reason():

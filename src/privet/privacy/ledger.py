@@ -10,6 +10,9 @@ charged twice over: in epsilon against its own limit, and in rho, epsilon^2 / 2 
 A ledger that is opened inside another one is a part of it, for good: what it spends, both are charged, or neither is
 and the answer is refused. Between currencies the same holds as above; a scope in rho has no price in a ledger that adds
 up epsilons, and is refused there.
+
+A ledger has a unit: rows, or persons by the column that names them (``privet.privacy.unit``). The first fit decides, or
+whoever makes the ledger. Epsilons of different units do not add up, so a fit of another unit is refused.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import replace
@@ -30,6 +33,7 @@ from privet.privacy.amounts import Amount, as_limit, checked_delta, exact, is_ch
 from privet.privacy.event import Event
 from privet.privacy.processes import Sign, open_elsewhere
 from privet.privacy.scope import Book, Scope, Undo, take_back
+from privet.privacy.unit import ROW, Unit
 from privet.privacy.zcdp import DIGITS, WHOLE, epsilon_at, rho_within
 
 CURRENCIES = ("epsilon", "rho")
@@ -51,7 +55,7 @@ class _Entry(NamedTuple):
 class Ledger:
     """A total budget that several fits on the same records share.
 
-    ``total`` is an epsilon (pure differential privacy, add or remove one record); with ``delta``, it is the epsilon of
+    ``total`` is an epsilon (pure differential privacy, add or remove one unit); with ``delta``, it is the epsilon of
     (epsilon, delta)-differential privacy, and zCDP is what is added up. Inside ``with
     Ledger(total):`` every fit in this process charges this ledger, on whatever thread it runs (a thread or task
     that opened a ledger of its own charges that one); a fit that asks for more than is left when it starts is
@@ -59,6 +63,8 @@ class Ledger:
     starts: it is refused when an answer would be too much, and what it has asked by then is spent.) ``whole_orders``:
     the conversion to epsilon is that of whole orders, which costs next to nothing and which Skellam noise needs
     (``privet.privacy.zcdp``). Fits inside a nested ``with Ledger(...):`` charge all ledgers around them, too.
+    ``unit`` is whom it covers, by default as the first fit says; the attribute is its name, "" until then: "one row"
+    or "one person (column 'patient_id')".
 
     >>> with Ledger(0.3) as ledger:
     ...     for _ in range(3):
@@ -76,11 +82,17 @@ class Ledger:
     _door: ClassVar[threading.RLock] = threading.RLock()  # one thread at a time opens or closes a ledger
 
     def __init__(
-        self, total: Fraction | float, delta: Fraction | float | None = None, *, whole_orders: bool = False
+        self,
+        total: Fraction | float,
+        delta: Fraction | float | None = None,
+        *,
+        whole_orders: bool = False,
+        unit: Unit | None = None,
     ) -> None:
         self.total: Amount = math.inf if total == math.inf else exact(total, "the ledger's total")
         self.delta = Fraction(0) if delta is None else checked_delta(delta)
         self.whole_orders = whole_orders
+        self.unit = "" if unit is None else unit.name
         self.book = Book(whole_orders)
         limit, currency = self._in_currency(self.total), "rho" if self.delta else "epsilon"
         self.root = Scope("", self.book, limit=limit, currency=currency)
@@ -133,16 +145,18 @@ class Ledger:
             return amount
         return epsilon_at(Fraction(amount), self.delta, self.whole_orders)
 
-    def open(self, name: str, limit: Amount, currency: str = "epsilon") -> Scope:
+    def open(self, name: str, limit: Amount, currency: str = "epsilon", unit: Unit = ROW) -> Scope:
         """Open a scope over all records that may spend up to ``limit`` of a currency; refuse if that is not left.
 
-        A scope in epsilon in a ledger with a delta is refused when a charge, in rho, is more than is left.
+        A scope in epsilon in a ledger with a delta is refused when a charge, in rho, is more than is left. A scope of
+        another unit than the ledger's, or than that of a ledger around it, is refused.
         """
         self._same_process()
         if currency not in CURRENCIES:
             raise BudgetError(f"A scope spends {' or '.join(CURRENCIES)}.")
         around = self._enclosing()
         self._check(as_limit(limit), currency, around)
+        _adopt(unit.name, (self, *around))
         mirrors = [ledger.root.copy(name) for ledger in around]
         if currency == self.root.currency:
             return self.root.copy(name, limit, mirrors)
@@ -278,6 +292,19 @@ class Ledger:
         around = [*self._around, *(stack[: places[-1]] if places else ())]
         around += [further for ledger in around for further in ledger._around]
         return [ledger for ledger in dict.fromkeys(around) if ledger is not self]
+
+
+def _adopt(unit: str, ledgers: Sequence[Ledger]) -> None:
+    """Make this the unit of ledgers that have none, of all or, if one has another, of none, and raise."""
+    with Ledger._door:
+        for ledger in ledgers:
+            if ledger.unit not in ("", unit):
+                raise BudgetError(
+                    f"This ledger adds up what was spent on {ledger.unit}, and this fit would spend on {unit}: these "
+                    "do not add up. Give all fits of a ledger the same person column, or none; or open another ledger."
+                )
+        for ledger in ledgers:
+            ledger.unit = unit
 
 
 def _drop_last(opened: list[Any], this: Any) -> None:

@@ -27,11 +27,13 @@ from privet.privacy.event import MECHANISMS, SAMPLE, SELECTIONS, Event, add_up, 
 from privet.privacy.event_text import event_lines
 from privet.privacy.lemmas import Lemma
 from privet.privacy.sensitivity import EUCLIDEAN, SUMS, proven
+from privet.privacy.unit import ROW, cap_of
 from privet.strict_json import as_list, as_number, as_text, loads_strict
 
-FORMAT = "privet-receipt-2"
-UNIT = "one record"
+FORMAT = "privet-receipt-3"
+_FORMAT_OF_ROWS = "privet-receipt-2"  # before there were persons
 NEIGHBOURS = "add or remove one"
+_ROW_ALONE = " of the table, not a person who has several"
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -56,6 +58,10 @@ class Receipt:
     be trusted with what. ``shortfall`` says why a published claim is less than what was spent. ``released`` is the
     SHA-256 of the canonical JSON of what was released, in hex.
 
+    ``unit`` is what it covers: "one row" and nothing more, or "one person, at most 20 records". A person counts for
+    ``weight`` units in all, at least as many as records, and every sensitivity is the lemma's times that
+    (``privet.privacy.unit``).
+
     If ``at_delta`` is not 0, charges are in rho, ``reserved`` is the most that they might have added up to, and
     ``spent`` is the epsilon of that at ``at_delta``. ``delta`` is at least ``at_delta`` and what noise that was not
     drawn exactly adds (``add_up_slack``). It may be more: a fit that was given a delta, and by a noisy answer chose not
@@ -71,7 +77,8 @@ class Receipt:
     void: tuple[str, ...]
     trust: str
     events: tuple[Event, ...] = field(repr=False)
-    unit: str = UNIT
+    unit: str = str(ROW)
+    weight: int = 1
     neighbours: str = NEIGHBOURS
     shortfall: str = ""
     at_delta: Fraction = Fraction(0)
@@ -89,15 +96,18 @@ class Receipt:
         fields so that they agree again (another lemma with its sensitivity and charge, other paths with their
         sum, an event and its share of the sum left out) has written another receipt.
         """
-        if self.unit != UNIT or self.neighbours != NEIGHBOURS:
-            raise ReceiptError(f"The lemmas are about {UNIT!r} and {NEIGHBOURS!r}, nothing else.")
+        cap = cap_of(self.unit)
+        if cap is None or self.neighbours != NEIGHBOURS:
+            raise ReceiptError(f"The lemmas are about {str(ROW)!r} or persons, and {NEIGHBOURS!r}, nothing else.")
+        if self.weight < cap:
+            raise ReceiptError("A person's weight is less than the records that may count, so it covers fewer of them.")
         for i, event in enumerate(self.events):
             where = f"Event {i} ({event.question})"
             if event.mechanism not in MECHANISMS:
                 raise ReceiptError(f"{where} names the unknown mechanism {event.mechanism!r}.")
             if not 0 <= event.scale < math.inf or not event.charged >= 0:
                 raise ReceiptError(f"{where} has a noise scale or a charge that makes no sense.")
-            smallest = proven(event.lemma)
+            smallest = proven(event.lemma) * self.weight
             if event.mechanism not in _MECHANISMS.get(Lemma.parse(event.lemma).name, SELECTIONS):
                 raise ReceiptError(f"{where} uses a lemma that does not speak about its mechanism.")
             if event.sensitivity < smallest:
@@ -148,6 +158,8 @@ class Receipt:
     def from_dict(cls, data: dict[str, Any]) -> Receipt:
         """Read a receipt; refuses one whose stated epsilon is not what its own fields give."""
         try:
+            if data["format"] == _FORMAT_OF_ROWS:
+                data = data | {"format": FORMAT, "unit": str(ROW), "weight": 1}
             if data["format"] != FORMAT:
                 raise ReceiptError(f"This is not a {FORMAT} receipt.")
             void = tuple(as_text(reason) for reason in as_list(data["void"]))
@@ -178,7 +190,7 @@ class Receipt:
             f"epsilon   {show(self.epsilon)}   (delta {show(self.delta)})",
             f"claimed   {show(self.claimed)}",
             f"spent     {show(self.spent)}",
-            f"covers    {self.unit}; neighbours: {self.neighbours}",
+            f"covers    {self.unit}{_ROW_ALONE if self.unit == str(ROW) else ''}; neighbours: {self.neighbours}",
             f"trust     {self.trust}",
         ]
         lines += [f"SHORT     {self.shortfall}"] if self.shortfall else []
@@ -200,6 +212,12 @@ def _scale(value: object) -> float:
     return as_number(value)
 
 
+def _count(value: object) -> int:
+    if type(value) is not int or value < 1:
+        raise ValueError("whole number expected")
+    return value
+
+
 def _fraction(value: object) -> Fraction:
     """Nothing in a receipt is negative."""
     text = as_text(value)
@@ -219,6 +237,7 @@ def _read(fields: Mapping[str, Callable[[object], Any]], data: Mapping[str, obje
 _FIELDS: dict[str, Callable[[object], Any]] = {
     **dict.fromkeys(("claimed", "spent"), _amount),
     **dict.fromkeys(("delta", "at_delta", "reserved"), _fraction),
+    "weight": _count,
     **dict.fromkeys(("unit", "neighbours", "trust", "shortfall", "released"), as_text),
 }
 _EVENT_FIELDS: dict[str, Callable[[object], Any]] = {
