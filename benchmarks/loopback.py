@@ -16,7 +16,7 @@ from typing import Any
 
 from privet.consortium.net.certificates import make_certificate
 from privet.consortium.net.channel import Listener, TlsIdentity
-from privet.consortium.net.links import Inbox, join, mpyc_name, server_name
+from privet.consortium.net.links import Inbox, join, server_name
 from privet.consortium.net.ports import HERE, held_ports
 from privet.errors import MpcError
 from privet.shares.engine import Engine
@@ -46,7 +46,7 @@ def run_three_mpyc(program: Program, *args: Any, longest: float = 600.0) -> list
 def start_three(serve: Callable[..., Any], args: tuple[Any, ...], folder: Path, longest: float) -> list[Any]:
     """Start ``serve(party, folder, pipe, *args)`` three times; exchange the addresses that each one sends first."""
     for party in range(PARTIES):
-        make_certificate(server_name(party), folder, subject=mpyc_name(party))
+        make_certificate(party_name(party), folder)
     context = multiprocessing.get_context("spawn")
     pipes, processes = [], []
     for party in range(PARTIES):
@@ -82,7 +82,7 @@ def _next(pipe: Connection, longest: float) -> Any:
 
 
 def _serve_mpyc(party: int, folder: Path, pipe: Connection, program: Program, args: tuple[Any, ...]) -> None:
-    from privet.shares.mpyc_engine import MpycEngine, prepare_tls
+    from mpyc_engine import MpycEngine, prepare_tls
 
     own = folder / str(party)
     identity, certificates = _keys(party, folder)
@@ -130,5 +130,10 @@ def _answer(start: Callable[[], Engine], program: Program, args: tuple[Any, ...]
 
 def _keys(party: int, folder: Path) -> tuple[TlsIdentity, list[bytes]]:
     """A server's own key and certificate, and the certificates of all three."""
-    own = TlsIdentity(folder / f"{server_name(party)}.key", folder / f"{server_name(party)}.crt")
-    return own, [(folder / f"{server_name(i)}.crt").read_bytes() for i in range(PARTIES)]
+    own = TlsIdentity(folder / f"{party_name(party)}.key", folder / f"{party_name(party)}.crt")
+    return own, [(folder / f"{party_name(i)}.crt").read_bytes() for i in range(PARTIES)]
+
+
+def party_name(party: int) -> str:
+    """The common name that MPyC asks of a server's certificate."""
+    return f"MPyC party {party}"

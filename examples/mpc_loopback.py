@@ -24,25 +24,22 @@ OWNERS = ("hospital", "bank")
 PRIVET = [sys.executable, "-c", "from privet.cli import main; main()"]
 
 
-def lay_out(folder: Path, engine: str = "replicated", rows: int | None = None, epsilon: float = 1.0) -> None:
+def lay_out(folder: Path, rows: int | None = None, epsilon: float = 1.0) -> None:
     """Keys, certificates, one TOML file for each program, and the owners' records."""
     names = ["server0", "server1", "server2", *OWNERS, "trainer"]
     for name in names:
-        place = ["--server", name[-1]] if name.startswith("server") else []
-        subprocess.run([*PRIVET, "mpc", "keygen", name, "-d", str(folder), *place], check=True, capture_output=True)
+        subprocess.run([*PRIVET, "mpc", "keygen", name, "-d", str(folder)], check=True, capture_output=True)
     X, y, schema = load_adult()
     schema.to_toml(folder / "adult.toml")
-    ports = free_ports(6)
+    ports = free_ports(3)
     servers = "".join(
-        f'\n[[servers]]\naddress = "127.0.0.1:{ports[i]}"\nmpyc_address = "127.0.0.1:{ports[3 + i]}"\n'
-        f'certificate = "server{i}.crt"\n'
-        for i in range(3)
+        f'\n[[servers]]\naddress = "127.0.0.1:{ports[i]}"\ncertificate = "server{i}.crt"\n' for i in range(3)
     )
     owners = "".join(f'\n[[owners]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in OWNERS)
     for i, name in enumerate(names):
         own = f'key = "{name}.key"\ncertificate = "{name}.crt"\nschema = "adult.toml"\n'
         if name.startswith("server"):
-            own += f'party = {i}\nepsilon = {epsilon}\nmost_records = 1048576\nengine = "{engine}"\n'
+            own += f"party = {i}\nepsilon = {epsilon}\nmost_records = 1048576\n"
             own += f'{servers}{owners}\n[trainer]\ncertificate = "trainer.crt"\n'
         else:
             own += servers
@@ -95,13 +92,12 @@ def free_ports(n: int) -> list[int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epsilon", type=float, default=0.5)
-    parser.add_argument("--engine", choices=("replicated", "mpyc"), default="replicated")
     parser.add_argument("--rows", type=int, help="So many records in all; by default all of them.")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="A parameter of the model.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        lay_out(folder, options.engine, options.rows, epsilon=max(1.0, options.epsilon))
+        lay_out(folder, options.rows, epsilon=max(1.0, options.epsilon))
         path, _ = run(folder, options.epsilon, [word for each in options.set for word in ("--set", each)])
         model = load(path)
         X, y, _ = load_adult()

@@ -1,8 +1,6 @@
 """Both engines grow the tree in the open, for the same coins; with TLS, on the papers' data where they are."""
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +11,6 @@ from privet.curators.owners.mpc_owner import one_hot, query_cells
 from privet.curators.records import Records
 from privet.privacy.joint import SeededCoins
 from privet.tree.hidden_shape import shape_of
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 
 class Held:
@@ -52,7 +48,7 @@ def tables_of(X, y, schema, shape):
 )
 def test_mpyc_grows_the_tree_in_the_open(options):
     pytest.importorskip("mpyc")
-    from privet.shares.mpyc_engine import MpycEngine
+    from mpyc_engine import MpycEngine
 
     X, y = table(60)
     params = {"epsilon": 30.0, "n_values": 2, **options}

@@ -1,11 +1,6 @@
 """Three real processes with TLS between them."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from consortium.net.server_programs import dies, dies_on_the_way, keys_and_costs, program, stalls
 from loopback import run_three, run_three_mpyc

@@ -13,7 +13,6 @@ from privet.curators.owners.mpc_owner import ColumnOwner, Owner
 from privet.errors import LeakError, MpcError
 from privet.questions.grid import even_grid
 from privet.shares.deal import deal
-from privet.shares.mpyc_engine import MpycEngine
 
 SCHEMA = Schema({"x": Numeric(0, 1), "town": Categorical(["a", "b"], other=False)}, classes=[0, 1])
 GRID = even_grid(SCHEMA, 3)
@@ -125,6 +124,9 @@ def test_a_record_is_in_one_part_and_in_a_sample_or_not():
 
 
 def test_mpyc_checks_the_same():
+    pytest.importorskip("mpyc")
+    from mpyc_engine import MpycEngine
+
     engine = MpycEngine.alone()
     check_queries(engine, engine.constant(GOOD), GRID)
     with pytest.raises(MpcError, match="not a row"):

@@ -162,7 +162,7 @@ def test_no_message_gets_anything_from_a_party_however_many(schema, data):
 
 def requests():
     told, _ = messages_of(CLASSES)
-    start = {"do": "start", "engine": "replicated64", "modulus": 0, "most_records": 8, "schema": schema_digest(CLASSES)}
+    start = {"do": "start", "ring_bits": 64, "most_records": 8, "schema": schema_digest(CLASSES)}
     structure = [
         {"do": "root", "node": 0},
         *(message for message in told if message["do"] in ("grid", "split", "parts", "copies")),

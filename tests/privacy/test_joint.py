@@ -54,7 +54,7 @@ def test_the_same_coins_make_the_same_noise_as_in_plain():
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_mpyc_chooses_alike(mechanism):
     pytest.importorskip("mpyc")
-    from privet.shares.mpyc_engine import MpycEngine
+    from mpyc_engine import MpycEngine
 
     global SCORES, SCALES
     whole = SCORES, SCALES

@@ -44,7 +44,7 @@ def test_large_tables_score_alike(score, classes, n_children):
 
 def test_mpyc_scores_alike():
     pytest.importorskip("mpyc")
-    from privet.shares.mpyc_engine import MpycEngine
+    from mpyc_engine import MpycEngine
 
     children = np.random.default_rng(0).integers(0, 50, (6, 2, 3))
     for score in SCORES:

@@ -49,9 +49,6 @@ def needs_cryptography() -> None:
 def keygen(
     name: KeyName,
     folder: KeyFolder = Path(),
-    server: Annotated[
-        int | None, typer.Option(min=0, max=2, help="For a server: its place among the three, which MPyC asks for.")
-    ] = None,
     days: Days = 365,
 ) -> None:
     """Make a key and a certificate.
@@ -61,11 +58,9 @@ def keygen(
 
     Example:
 
-        privet mpc keygen server0 --server 0
+        privet mpc keygen server0
     """
-    from privet.consortium.net.links import mpyc_name
-
-    make_keys(name, folder, subject=None if server is None else mpyc_name(server), days=days)
+    make_keys(name, folder, days=days)
 
 
 @mpc.command()

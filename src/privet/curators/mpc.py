@@ -41,6 +41,7 @@ from privet.questions.split import Choice
 from privet.questions.tally import Tally
 from privet.schema import Schema
 from privet.shares.engine import Engine, Secret
+from privet.shares.replicated import ReplicatedEngine
 
 MOST_SHARED = 4_000_000
 """Numbers drawn for one choice, at least one for each candidate: they take some gigabytes of messages."""
@@ -52,16 +53,14 @@ class Owners:
     ``most_records`` is the public bound on the records of each owner; ``waited`` the seconds that they took to count.
     """
 
-    def __init__(self, engine: Engine, lines: Sequence[Line], schema: Schema, most_records: int) -> None:
+    def __init__(self, engine: ReplicatedEngine, lines: Sequence[Line], schema: Schema, most_records: int) -> None:
         if not lines:
             raise SchemaError("A joint computation needs at least one owner.")
         self.engine = engine
         self._lines = lines
         self.waited = 0.0
         self.most_records = most_records * len(lines)
-        kind = "mpyc" if hasattr(engine, "modulus") else f"replicated{getattr(engine, 'ring_bits', 64)}"
-        modulus = getattr(engine, "modulus", 0)
-        self.tell("start", engine=kind, modulus=modulus, most_records=most_records, schema=schema_digest(schema))
+        self.tell("start", ring_bits=engine.ring_bits, most_records=most_records, schema=schema_digest(schema))
 
     def tell(self, do: str, **what: Any) -> None:
         for line in self._lines:

@@ -12,7 +12,8 @@ from privet.curators.mpc import Owners
 from privet.errors import LeakError
 from privet.questions.codec import grid_words
 from privet.questions.grid import Grid
-from privet.shares.engine import Engine, Secret
+from privet.shares.engine import Secret
+from privet.shares.replicated import ReplicatedEngine
 
 
 class RowOwners(Owners):
@@ -25,7 +26,7 @@ class RowOwners(Owners):
 
     def __init__(
         self,
-        engine: Engine,
+        engine: ReplicatedEngine,
         lines: Sequence[Any],
         schema: Any,
         most_records: int,

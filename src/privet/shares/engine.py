@@ -145,14 +145,6 @@ class Engine(ABC):
         """Integers that server ``party`` knows; the others pass None."""
 
     @abstractmethod
-    def receive(self, parts: np.ndarray) -> Secret:
-        """This server's shares of integers that an owner dealt (``shares/deal.py``)."""
-
-    @abstractmethod
-    def wire(self, shape: tuple[int, ...]) -> np.ndarray:
-        """An array of the form in which an owner's shares of so many integers arrive."""
-
-    @abstractmethod
     def multiply(self, x: Secret, y: Secret) -> Secret: ...
 
     @abstractmethod

@@ -19,12 +19,10 @@ import numpy as np
 
 from privet.errors import MpcError
 from privet.shares.binary import BinaryShares
+from privet.shares.deal import RINGS
 from privet.shares.engine import LinearMap, Secret, whole
 from privet.shares.mesh import DIGEST_BYTES, Mesh
 from privet.shares.streams import Streams, fresh_key
-
-RINGS: dict[int, type[np.unsignedinteger]] = {64: np.uint64, 32: np.uint32}
-"""Half the bits are half the bytes of every message, and matrix products of twice the speed."""
 
 
 class ReplicatedEngine(BinaryShares):
@@ -82,9 +80,11 @@ class ReplicatedEngine(BinaryShares):
         return Secret(self, x.parts.sum(axis=axis if axis < 0 else axis + 1, dtype=self.ring))
 
     def receive(self, parts: np.ndarray) -> Secret:
+        """This server's shares of integers that an owner or a user dealt (``shares/deal.py``)."""
         return Secret(self, parts)
 
     def wire(self, shape: tuple[int, ...]) -> np.ndarray:
+        """An array of the form in which such shares of so many integers arrive."""
         return np.empty((2, *shape), dtype=self.ring)
 
     # -- rounds ------------------------------------------------------------------------------------------------------

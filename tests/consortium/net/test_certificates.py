@@ -25,12 +25,12 @@ def test_a_certificate_is_of_its_key_and_valid_for_as_long_as_asked(tmp_path):
 
 
 def test_hosts_and_addresses_are_named_for_clients_that_compare_them(tmp_path):
-    _, certificate = make_certificate("link", tmp_path, subject="MPyC party 1", hosts=["here.example", "10.0.0.7"])
+    _, certificate = make_certificate("link", tmp_path, hosts=["here.example", "10.0.0.7"])
     public = x509.load_pem_x509_certificate(certificate.read_bytes())
     names = public.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["here.example"]
     assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["10.0.0.7"]
-    assert public.subject.rfc4514_string() == "CN=MPyC party 1"
+    assert public.subject.rfc4514_string() == "CN=link"
 
 
 def test_neither_a_key_nor_a_certificate_is_written_over(tmp_path):

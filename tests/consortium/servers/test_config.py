@@ -62,8 +62,6 @@ def test_a_whole_file_is_read_with_its_neighbours(read, tmp_path):
         ("party = 1", "party = 1\nepsilom = 2", "epsilom"),
         ("party = 1", "party = 1\nepsilon = -2", "positive"),
         ("party = 1", "party = 1\nmost_records = 1.5", "whole"),
-        ("party = 1", 'party = 1\nengine = "spu"', "replicated, mpyc"),
-        ("party = 1", 'party = 1\nengine = "mpyc"', "mpyc_address"),
         ("party = 1", 'party = 1\nnoise = "some"', "one of cut, dealt"),
         ("party = 1", "party = 1\nseeds = 1", "true or false"),
         ("party = 1", "party = 1\nledger = 1", "needs ledger"),

@@ -242,13 +242,3 @@ def test_owners_of_columns_say_so_in_their_files(tmp_path):
 def test_files_of_columns_are_checked(tmp_path, columns, message):
     with pytest.raises(PrivetError, match=message):
         Town(tmp_path, columns=columns).config("server0")
-
-
-def test_mpyc_does_not_serve_and_says_so(tmp_path):
-    town = Town(tmp_path, engine="mpyc")
-    town.start()
-    try:
-        with pytest.raises(MpcError, match='engine = "replicated" in every'):
-            train(town.config("trainer"), "HiddenTreeClassifier", PARAMS, hidden=True)
-    finally:
-        town.stop()

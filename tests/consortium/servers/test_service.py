@@ -19,7 +19,6 @@ from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClass
 from privet.algorithms.model_file import from_dict
 from privet.consortium.net.certificates import make_certificate
 from privet.consortium.net.channel import connect
-from privet.consortium.net.links import mpyc_name
 from privet.consortium.net.ports import held_ports
 from privet.consortium.servers.client import share, train
 from privet.consortium.servers.config import Config
@@ -45,23 +44,21 @@ def records(n, seed):
 class Town:
     """A folder with everybody's keys, files and records, and the programs that were started there."""
 
-    def __init__(self, folder, engine="replicated", timeout=30, seeds=False):
+    def __init__(self, folder, timeout=30, seeds=False):
         self.folder = folder
         self.programs = []
         SCHEMA.to_toml(folder / "schema.toml")
         self.held = contextlib.ExitStack()
-        ports = self.held.enter_context(held_ports(6))
+        ports = self.held.enter_context(held_ports(3))
         servers = "".join(
-            f'[[servers]]\naddress = "127.0.0.1:{ports[i]}"\nmpyc_address = "127.0.0.1:{ports[i + 3]}"\n'
-            f'certificate = "server{i}.crt"\n'
-            for i in range(3)
+            f'[[servers]]\naddress = "127.0.0.1:{ports[i]}"\ncertificate = "server{i}.crt"\n' for i in range(3)
         )
         owners = "".join(f'[[owners]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in OWNERS)
         for i, name in enumerate(["server0", "server1", "server2", *OWNERS, "trainer"]):
-            make_certificate(name, folder, subject=mpyc_name(i) if i < 3 else None)
+            make_certificate(name, folder)
             text = f'key = "{name}.key"\ncertificate = "{name}.crt"\nschema = "schema.toml"\n'
             if i < 3:
-                text += f'party = {i}\nepsilon = 3\nmost_records = 1000\nengine = "{engine}"\ntimeout = {timeout}\n'
+                text += f"party = {i}\nepsilon = 3\nmost_records = 1000\ntimeout = {timeout}\n"
                 text += f"seeds = {str(seeds).lower()}\n"
                 text += servers + owners + '[trainer]\ncertificate = "trainer.crt"\n'
             else:
@@ -107,15 +104,8 @@ def ended(programs, code=0, within=300):
     return texts
 
 
-@pytest.mark.parametrize(
-    "town",
-    [{"engine": "replicated", "seeds": True}, {"engine": "mpyc", "timeout": 120, "seeds": True}],
-    indirect=True,
-    ids=["ours", "mpyc"],
-)
+@pytest.mark.parametrize("town", [{"seeds": True}], indirect=True)
 def test_real_processes_learn_the_memory_curators_tree_for_the_same_coins(town):
-    if "mpyc" in (town.folder / "server0.toml").read_text().split("engine")[1][:10]:
-        pytest.importorskip("mpyc")
     programs = [*town.servers("--once"), *town.owners()]
     trained = town.trainer("model.json", "2", "--set", "n_records=150", "--seed", "7")
     (said,) = ended([trained], within=300)
@@ -164,7 +154,6 @@ def test_servers_serve_one_run_after_another_up_to_their_own_limit_and_stop_when
     [
         pytest.param({"timeout": 120}, signal.SIGKILL, id="killed"),
         pytest.param({"timeout": 15}, signal.SIGSTOP, id="stalled", marks=pytest.mark.slow),
-        pytest.param({"engine": "mpyc", "timeout": 120}, signal.SIGKILL, id="mpyc-killed", marks=pytest.mark.slow),
     ],
     indirect=["town"],
 )

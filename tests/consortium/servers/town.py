@@ -41,7 +41,7 @@ def records(n, seed):
 class Town:
     """Everybody's keys and files; servers as threads of this process or as processes."""
 
-    def __init__(self, folder, timeout=20, columns=None, engine="replicated"):
+    def __init__(self, folder, timeout=20, columns=None):
         self.folder = folder
         self.programs = {}
         holds = dict.fromkeys(OWNERS, "")
@@ -52,9 +52,7 @@ class Town:
         ports = self.held.enter_context(held_ports(3))
         self.addresses = [("127.0.0.1", port) for port in ports]
         servers = "".join(
-            f'[[servers]]\naddress = "127.0.0.1:{ports[i]}"\ncertificate = "server{i}.crt"\n'
-            f'mpyc_address = "127.0.0.1:1"\n'
-            for i in range(3)
+            f'[[servers]]\naddress = "127.0.0.1:{ports[i]}"\ncertificate = "server{i}.crt"\n' for i in range(3)
         )
         others = "".join(
             f'[[owners]]\nname = "{name}"\ncertificate = "{name}.crt"\n{own}' for name, own in holds.items()
@@ -67,9 +65,7 @@ class Town:
             text = f'key = "{name}.key"\ncertificate = "{name}.crt"\nschema = "schema.toml"\n'
             text += f"timeout = {timeout}\npatience = 60\n"
             if i < 3:
-                text += (
-                    f'party = {i}\nepsilon = 100\nrows = 100\nseeds = true\nengine = "{engine}"\n' + servers + others
-                )
+                text += f"party = {i}\nepsilon = 100\nrows = 100\nseeds = true\n" + servers + others
             else:
                 text += holds.get(name, "") + servers
             (folder / f"{name}.toml").write_text(text)

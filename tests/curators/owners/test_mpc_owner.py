@@ -21,7 +21,7 @@ GRID = public_grid(SCHEMA, 4)
 
 
 def start(most_records, **changed):
-    words = {"engine": "replicated64", "modulus": 0, "most_records": most_records, "schema": schema_digest(SCHEMA)}
+    words = {"ring_bits": 64, "most_records": most_records, "schema": schema_digest(SCHEMA)}
     return {"do": "start", **words, **changed}
 
 

@@ -24,7 +24,6 @@ def make_certificate(
     name: str,
     folder: Path,
     *,
-    subject: str | None = None,
     hosts: Sequence[str] = (),
     days: int = 365,
     start: datetime | None = None,
@@ -38,7 +37,7 @@ def make_certificate(
     if key_file.exists() or certificate_file.exists():
         raise MpcError(f"{key_file} or {certificate_file} exists. Delete both, or choose another name.")
     key = ec.generate_private_key(ec.SECP256R1())
-    issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, subject or name)])
+    issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     start = start or datetime.now(UTC) - timedelta(minutes=5)  # clocks differ a little
     builder = (
         x509.CertificateBuilder()

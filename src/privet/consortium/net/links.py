@@ -200,8 +200,3 @@ def _of_this_run(run: bytes, name: str, inbox: Inbox, timeout: float) -> TlsChan
 
 def server_name(party: int) -> str:
     return f"server {party}"
-
-
-def mpyc_name(party: int) -> str:
-    """The common name that MPyC asks of a server's certificate."""
-    return f"MPyC party {party}"

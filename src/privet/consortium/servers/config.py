@@ -11,7 +11,6 @@ from privet.consortium.config_file import ConfigFile
 from privet.consortium.net.channel import TlsIdentity
 from privet.shares.mesh import PARTIES
 
-ENGINES = ("replicated", "mpyc")
 LAWS = ("cut", "dealt")
 TRAINER = "trainer"
 Columns = tuple[tuple[str, ...], bool]
@@ -20,11 +19,10 @@ Columns = tuple[tuple[str, ...], bool]
 
 @dataclass(frozen=True)
 class Peer:
-    """A server that others connect to. MPyC, where it is used, listens at an address of its own."""
+    """A server that others connect to."""
 
     address: tuple[str, int]
     certificate: bytes
-    mpyc_address: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,6 @@ class Config:
     trainer: bytes = b""
     epsilon: float = 1.0
     most_records: int = 2**20
-    engine: str = ENGINES[0]
     noise: str = LAWS[0]
     timeout: float = 60.0
     patience: float = 3600.0
@@ -75,7 +72,10 @@ def _config(file: ConfigFile) -> Config:
     data = file.data
     made_of_others = {"identity", "columns", "holds"}
     file.allow({*Config.__annotations__} - made_of_others | {"key", "certificate", "features", "label"})
-    servers = tuple(_peer(file, entry) for entry in file.need(data, "servers", list))
+    servers = tuple(
+        Peer(file.address(entry), file.file(entry, "certificate").read_bytes())
+        for entry in file.need(data, "servers", list)
+    )
     if len(servers) != PARTIES:
         raise file.wrong(f"it needs {PARTIES} [[servers]], in the same order in all files")
     owners = file.certificates("owners")
@@ -100,7 +100,6 @@ def _config(file: ConfigFile) -> Config:
         party,
         owners,
         trainer,
-        engine=file.choice("engine", ENGINES),
         noise=file.choice("noise", LAWS),
         seeds=seeds,
         **{name: file.number(name, getattr(Config, name)) for name in ("epsilon", "timeout", "patience")},
@@ -115,8 +114,6 @@ def _config(file: ConfigFile) -> Config:
     )
     if config.columns and len(config.columns) < len(owners):
         raise file.wrong("if one of [[owners]] has features of its own, all have")
-    if config.engine == "mpyc" and any(peer.mpyc_address is None for peer in config.servers):
-        raise file.wrong('with engine = "mpyc" each of [[servers]] needs an mpyc_address')
     everybody = [*(peer.certificate for peer in config.servers), *config.owners.values(), config.trainer]
     everybody += [certificate for certificate, _ in config.users.values()]
     if len(set(everybody)) < len(everybody):
@@ -136,8 +133,3 @@ def _columns(file: ConfigFile, entry: Any) -> Columns:
     if not names or not all(isinstance(name, str) for name in names) or not isinstance(label, bool):
         raise file.wrong("features is a list of names, at least one, and label is true or false")
     return tuple(names), label
-
-
-def _peer(file: ConfigFile, entry: Any) -> Peer:
-    mpyc = file.address(entry, "mpyc_address") if "mpyc_address" in entry else None
-    return Peer(file.address(entry), file.file(entry, "certificate").read_bytes(), mpyc)

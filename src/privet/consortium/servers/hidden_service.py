@@ -26,11 +26,6 @@ def ring_for(config: Config, schema: Schema, run: str, learner: Any) -> int:
 
     Whatever would keep the training from its end is an error here, before anything is spent.
     """
-    if config.engine != "replicated":
-        raise PrivetError(
-            'Hidden models are kept and asked on shares of the engine "replicated"; MPyC has one run in a process and '
-            'cannot serve. Write engine = "replicated" in every server\'s file.'
-        )
     if not hasattr(learner, "hidden_bits"):
         raise PrivetError(
             f"{type(learner).__name__} does not grow hidden trees; HiddenTreeClassifier and HiddenForestClassifier do. "

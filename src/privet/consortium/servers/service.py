@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import json
 import logging
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +40,6 @@ from privet.privacy.ledger import Ledger
 from privet.privacy.ledger_file import KeptLedger
 from privet.questions.codec import schema_digest
 from privet.schema import Schema
-from privet.shares.engine import Engine
 from privet.shares.mesh import PARTIES, Mesh
 from privet.shares.replicated import ReplicatedEngine
 from privet.tree.hidden_size import check_queries_fit
@@ -51,7 +48,7 @@ _logger = logging.getLogger("privet.server")
 
 CLIENTS = "clients"
 
-PROTOCOL = 3
+PROTOCOL = 4
 """One more whenever servers of two versions would not do the same for the same job."""
 
 TO_CONNECT = 60.0
@@ -109,7 +106,7 @@ class Server:
                     why = self._end(client, error)
                     if once:
                         raise MpcError(why) from error
-            if once or self.config.engine == "mpyc":  # MPyC has one run in a process
+            if once:
                 return
 
     def _end(self, client: TlsChannel, error: Exception) -> str:
@@ -156,13 +153,13 @@ class Server:
                 most_records = self.config.rows if hidden else self.config.most_records
                 held = self._held(hidden)
                 learner.check_affordable(self.ledger)
-                settings = self.config.engine, self.config.noise, most_records, schema_digest(self.schema), *held
+                settings = self.config.noise, most_records, schema_digest(self.schema), *held
                 self.agree(mesh, job, repr(settings).encode())
             except Exception as error:
                 self._send_home(self._why(error))
                 raise
             lines = self._owners(stack)
-            engine = self.engine(mesh, stack, ring_bits)
+            engine = ReplicatedEngine(mesh, ring_bits)
             started = time.perf_counter(), time.process_time()
             answers: type[MpcCurator] = HiddenCurator if hidden else MpcCurator
             asks: type[Owners] = RowOwners if hidden else Owners
@@ -179,7 +176,7 @@ class Server:
             else:
                 owners.done()
             engine.finish()
-            self._said(trainer, f"done: {self._cost(engine, started, owners.waited)}")
+            self._said(trainer, f"done: {self._cost(mesh, started, owners.waited)}")
         return kept if hidden else to_dict(learner)
 
     def _answer_queries(self, user: TlsChannel, job: bytes, name: str) -> None:
@@ -200,7 +197,7 @@ class Server:
             may_leave = False
             try:
                 user.send(json.dumps({"ready": True}).encode())
-                engine = self.engine(mesh, stack, stored.ring_bits)
+                engine = ReplicatedEngine(mesh, stored.ring_bits)
                 wire = engine.wire((stored.shape.grid.n_cells, queries))
                 shares = user.receive(wire.nbytes)
                 if len(shares) != wire.nbytes:
@@ -241,13 +238,10 @@ class Server:
             for line in self._inbox.waiting(_owner(name)):
                 line.leave(why)
 
-    def _cost(self, engine: Engine, started: tuple[float, float], waited: float) -> str:
+    def _cost(self, mesh: Mesh, started: tuple[float, float], waited: float) -> str:
         seconds, cpu = time.perf_counter() - started[0], time.process_time() - started[1]
         took = f"{seconds:.2f} s, {waited:.2f} s of them for the owners to count; {cpu:.2f} s of processor time"
-        mesh = getattr(engine, "mesh", None)
-        return (
-            took if mesh is None else f"{mesh.rounds:,} rounds, {mesh.bytes_sent:,} bytes sent by this server, {took}"
-        )
+        return f"{mesh.rounds:,} rounds, {mesh.bytes_sent:,} bytes sent by this server, {took}"
 
     def _said(self, trainer: TlsChannel, what: str) -> None:
         """Also finds out whether the trainer is still there: for nobody, nothing more is spent."""
@@ -275,18 +269,6 @@ class Server:
     def agree(self, mesh: Mesh, job: bytes, settings: bytes) -> None:
         """Stop, before anything is counted or charged, unless all servers do the same work in the same way."""
         mesh.agree(PROTOCOL.to_bytes(8, "big") + len(job).to_bytes(8, "big") + job + settings)
-
-    def engine(self, mesh: Mesh, stack: ExitStack, ring_bits: int = 64) -> Engine:
-        """The engine that this server's file names; MPyC has links of its own."""
-        if self.config.engine == "mpyc":
-            from privet.shares.mpyc_engine import MpycEngine, prepare_tls
-
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            own, certificates = self.config.identity, [peer.certificate for peer in self.config.servers]
-            prepare_tls(self.party, folder / "tls", own.key, own.certificate, certificates)
-            addresses = [peer.mpyc_address or peer.address for peer in self.config.servers]
-            return MpycEngine.start(self.party, addresses, folder / "tls", self.config.timeout)
-        return ReplicatedEngine(mesh, ring_bits)
 
     def close(self) -> None:
         self._listener.close()

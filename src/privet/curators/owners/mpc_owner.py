@@ -12,6 +12,7 @@ import json
 import logging
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,7 +28,7 @@ from privet.questions.codec import Words, entries, obeyed, schema_digest, verb_o
 from privet.questions.grid import Grid
 from privet.questions.word import text, whole
 from privet.schema import Schema
-from privet.shares.deal import deal
+from privet.shares.deal import RINGS, deal
 from privet.tables.table import open_array, open_frame
 
 _logger = logging.getLogger("privet.owner")
@@ -136,11 +137,13 @@ class Owner:
             "sample": self._sample,
         }
 
-    def _start(self, engine: Words, modulus: Words, most_records: Words, schema: Words) -> None:
+    def _start(self, ring_bits: Words, most_records: Words, schema: Words) -> None:
         if text(schema, "A digest") != self._digest():
             raise SchemaError("The servers' schema is not this owner's. Give all of them the same file.")
         most = whole(most_records, 1, MOST_RECORDS, "The bound on records")
-        self._deal = _dealer(text(engine, "An engine"), modulus)
+        if ring_bits not in RINGS:
+            raise LeakError("There is no such ring.")
+        self._deal = partial(deal, ring=RINGS[ring_bits])
         self._bound = most if self._bound is None else self._bound
         if self._curator.records.n > self._bound:
             raise SchemaError(
@@ -239,19 +242,6 @@ class ColumnOwner(Owner):
         self._grid(features)
         whole = self._rows(records)
         return whole if label else whole[: -len(self.schema.classes or ())]
-
-
-def _dealer(engine: str, modulus: Words) -> Callable[[np.ndarray], list[np.ndarray]]:
-    """How counts become shares."""
-    if engine == "mpyc":
-        from privet.shares.mpyc_engine import deal_shamir
-
-        field = whole(modulus, 3, 2**4096, "A modulus")
-        return lambda counts: deal_shamir(counts, field)
-    rings: dict[str, Any] = {"replicated32": np.uint32, "replicated64": np.uint64}
-    if engine not in rings:
-        raise LeakError("There is no such engine.")
-    return lambda counts: deal(counts, rings[engine])
 
 
 def held_of(schema: Schema, features: Sequence[str]) -> Schema:

@@ -1,4 +1,4 @@
-"""MPyC (Schoenmakers et al.) behind the share-array interface: the established engine, and the oracle of the tests.
+"""MPyC (Schoenmakers et al.) behind the share-array interface: an independent check of our engine.
 
 MPyC shares integers by Shamir's polynomials over a prime field, semi-honest, honest majority. It has one runtime for
 each process, configured when it is imported; ``MpycEngine.start`` does that. Bits are integers 0 and 1 here, so that
@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-import secrets
 import sys
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -23,10 +22,9 @@ import numpy as np
 
 from privet.errors import MpcError, RunEndedError
 from privet.shares.engine import Bits, Engine, LinearMap, Secret, whole
-from privet.shares.mesh import NOT_THE_SAME, PARTIES
+from privet.shares.mesh import NOT_THE_SAME
 
 INTEGER_BITS = 64
-SHARE_BYTES = 20
 
 SECURITY_BITS = 80
 """Each comparison opens its difference under a mask that is this much longer: with a chance of 2^-80, not MPyC's usual
@@ -47,7 +45,7 @@ class MpycEngine(Engine):
         self._timeout = timeout
         self.party = runtime.pid
         self._type = runtime.SecInt(INTEGER_BITS)
-        if not INTEGER_BITS + SECURITY_BITS < self.modulus.bit_length() <= 8 * SHARE_BYTES:
+        if self.modulus.bit_length() <= INTEGER_BITS + SECURITY_BITS:
             raise MpcError("MPyC was set up by something else in this process. Start a new process for a new run.")
 
     @classmethod
@@ -150,14 +148,6 @@ class MpycEngine(Engine):
         mine = self._secret(np.zeros(shape, dtype=np.int64) if values is None else values)
         return Secret(self, self.runtime.input(mine, senders=party))
 
-    def receive(self, parts: np.ndarray) -> Secret:
-        """``parts``: this server's points of an owner's polynomials, as bytes (``deal_shamir``)."""
-        points = np.array([int.from_bytes(point, "little") for point in parts.reshape(-1, SHARE_BYTES)], dtype=object)
-        return Secret(self, self._type.array(self._type.field.array(points.reshape(parts.shape[:-1]))))
-
-    def wire(self, shape: tuple[int, ...]) -> np.ndarray:
-        return np.empty((*shape, SHARE_BYTES), dtype=np.uint8)
-
     def multiply(self, x: Secret, y: Secret) -> Secret:
         return Secret(self, x.parts * y.parts)
 
@@ -198,32 +188,13 @@ class MpycEngine(Engine):
 def prepare_tls(party: int, folder: Path, key: Path, certificate: Path, certificates: Sequence[bytes]) -> None:
     """Lay out keys and certificates the way MPyC reads them: the three servers' certificates are each its own root.
 
-    Their common names must be "MPyC party i", as ``privet mpc keygen`` makes them.
+    Their common names must be "MPyC party i".
     """
     config = folder / ".config"
     config.mkdir(parents=True)
     (config / f"party_{party}.key").symlink_to(key.resolve())
     (config / f"party_{party}.crt").symlink_to(certificate.resolve())
     (config / "mpyc_ca.crt").write_bytes(b"".join(certificates))
-
-
-def deal_shamir(values: np.ndarray, modulus: int) -> list[np.ndarray]:
-    """An owner's shares for MPyC: server i gets the point at i + 1 of a random line through each value at 0.
-
-    The slope is uniform (up to 2^-128) from the operating system's randomness, so one point says nothing.
-    """
-    exact = np.asarray(values, dtype=np.int64).astype(object)
-    size = (modulus.bit_length() + 128 + 7) // 8
-    drawn = secrets.token_bytes(size * exact.size)
-    slopes = np.array(
-        [int.from_bytes(drawn[size * i : size * (i + 1)], "little") for i in range(exact.size)], dtype=object
-    ).reshape(exact.shape)
-    dealt = []
-    for party in range(PARTIES):
-        points = (exact + slopes * (party + 1)) % modulus
-        packed = b"".join(int(point).to_bytes(SHARE_BYTES, "little") for point in points.ravel())
-        dealt.append(np.frombuffer(packed, dtype=np.uint8).reshape(*exact.shape, SHARE_BYTES))
-    return dealt
 
 
 def _whole(values: np.ndarray | int) -> Any:

@@ -8,7 +8,7 @@ from privet.errors import MpcError
 pytest.importorskip("mpyc")
 
 from in_threads import run_threads
-from privet.shares.mpyc_engine import INTEGER_BITS, SHARE_BYTES, MpycEngine, deal_shamir
+from mpyc_engine import INTEGER_BITS, MpycEngine
 
 
 def arithmetic(engine):
@@ -50,18 +50,6 @@ def test_random_bits_are_bits():
     drawn = engine.open_bits(engine.random_bits(3, 1000))
     assert drawn.shape == (3, 1000)
     assert abs(drawn.mean() - 0.5) < 0.06
-
-
-def test_one_point_of_a_dealt_line_says_nothing_and_two_say_all():
-    p = MpycEngine.alone().modulus
-    values = np.array([[5, -7], [0, 2**40]])
-    points = [
-        np.array([int.from_bytes(point, "little") for point in share.reshape(-1, SHARE_BYTES)], dtype=object)
-        for share in deal_shamir(values, p)
-    ]
-    joined = (2 * points[0] - points[1]) % p  # the line at 0 from its values at 1 and 2
-    assert [v if v < p // 2 else v - p for v in joined.tolist()] == values.ravel().tolist()
-    assert not (deal_shamir(values, p)[0] == deal_shamir(values, p)[0]).all()
 
 
 def test_what_comparisons_open_is_masked_by_80_more_bits():
