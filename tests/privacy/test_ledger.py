@@ -33,11 +33,11 @@ F = Fraction
 def test_three_parts_of_three_tenths_spend_exactly_three_tenths():
     ledger = Ledger(0.3)
     for _ in range(3):
-        charge(ledger, (ledger.open("fit", exact(0.1)), exact(0.1)))
+        charge(ledger, (ledger.begin("fit", exact(0.1)), exact(0.1)))
     assert ledger.spent == F(3, 10)
     assert ledger.remaining == 0
     with pytest.raises(BudgetError, match="left"):
-        ledger.open("fit", F(1, 10**30))
+        ledger.begin("fit", F(1, 10**30))
 
 
 # -- units ---------------------------------------------------------------------------------------------
@@ -48,12 +48,12 @@ PATIENT = Unit("patient_id", 20)
 def test_a_ledger_takes_the_unit_of_its_first_fit_and_refuses_another():
     ledger = Ledger(1)
     assert ledger.unit == ""
-    charge(ledger, (ledger.open("fit", F(1, 2), unit=PATIENT), F(1, 2)))
+    charge(ledger, (ledger.begin("fit", F(1, 2), unit=PATIENT), F(1, 2)))
     assert ledger.unit == "one person (column 'patient_id')"
     for other in (Unit(), Unit("doctor", 20)):
         with pytest.raises(BudgetError, match="patient_id"):
-            ledger.open("fit", F(1, 4), unit=other)
-    ledger.open("fit", F(1, 4), unit=Unit("patient_id", 5))  # another cap covers the same persons
+            ledger.begin("fit", F(1, 4), unit=other)
+    ledger.begin("fit", F(1, 4), unit=Unit("patient_id", 5))  # another cap covers the same persons
     assert Ledger(1, unit=PATIENT).unit == ledger.unit
 
 
@@ -61,11 +61,11 @@ def test_a_refused_fit_gives_a_ledger_no_unit():
     outer, inner = Ledger(1, unit=PATIENT), Ledger(1)
     with outer, inner:
         with pytest.raises(BudgetError, match="patient_id"):
-            inner.open("fit", F(1, 2))
+            inner.begin("fit", F(1, 2))
         with pytest.raises(BudgetError, match="left"):
-            inner.open("fit", F(2), unit=PATIENT)
+            inner.begin("fit", F(2), unit=PATIENT)
         assert inner.unit == ""
-        inner.open("fit", F(1, 2), unit=PATIENT)
+        inner.begin("fit", F(1, 2), unit=PATIENT)
         assert inner.unit == outer.unit
 
 
@@ -174,7 +174,7 @@ def test_groups_opened_by_many_threads_at_once_are_all_different():
 
 def test_a_nested_ledger_charges_all_that_enclose_it():
     with Ledger(3) as outer, Ledger(2) as middle, Ledger(1) as inner:
-        fit = inner.open("fit", F(1))
+        fit = inner.begin("fit", F(1))
     left, right = fit.split(2)
     charge(inner, (fit, F(1, 8)), (left, F(1, 4)), (right, F(1, 2)), (left.copy(), F(1, 8)))
     for ledger in (outer, middle, inner):
@@ -185,7 +185,7 @@ def test_a_nested_ledger_charges_all_that_enclose_it():
 def test_a_fit_that_an_enclosing_ledger_cannot_afford_is_refused_before_it_starts():
     with Ledger(F(1, 10)) as outer, Ledger(100) as inner:
         with pytest.raises(BudgetError, match=r"a ledger around it has 0\.1 left"):
-            inner.open("fit", F(50))
+            inner.begin("fit", F(50))
         with pytest.raises(BudgetError, match="around"):
             inner.afford(F(50))
         inner.afford(F(1, 10))
@@ -194,7 +194,7 @@ def test_a_fit_that_an_enclosing_ledger_cannot_afford_is_refused_before_it_start
 
 def test_a_charge_that_an_enclosing_ledger_refuses_is_charged_nowhere():
     with Ledger(1) as outer, Ledger(100) as inner:
-        first, second = inner.open("fit", F(1)), inner.open("fit", F(1))
+        first, second = inner.begin("fit", F(1)), inner.begin("fit", F(1))
         charge(inner, (first, F(3, 4)))
         with pytest.raises(BudgetError, match=r"where 0\.125 is left"):
             charge(inner, (second, F(1, 8)), (second, F(1, 2)))
@@ -208,18 +208,18 @@ def test_a_ledger_stays_part_of_those_it_was_opened_in():
     """A curator keeps its ledger when the with statement is over, so the ledgers around it are kept, too."""
     with Ledger(1) as outer, Ledger(1) as inner:
         pass
-    charge(inner, (inner.open("fit", F(1, 2)), F(1, 2)))
+    charge(inner, (inner.begin("fit", F(1, 2)), F(1, 2)))
     assert outer.spent == F(1, 2)
-    charge(outer, (outer.open("fit", F(1, 2)), F(1, 2)))
+    charge(outer, (outer.begin("fit", F(1, 2)), F(1, 2)))
     with inner, pytest.raises(BudgetError, match="around"):
-        inner.open("fit", F(1, 2))
+        inner.begin("fit", F(1, 2))
 
 
 def test_a_ledger_opened_inside_itself_is_charged_once_and_with_what_is_between():
     with Ledger(1) as a, Ledger(1) as b, a:
-        charge(a, (a.open("fit", F(1, 2)), F(1, 2)))
+        charge(a, (a.begin("fit", F(1, 2)), F(1, 2)))
     assert (a.spent, b.spent) == (F(1, 2), F(1, 2))
-    charge(a, (a.open("fit", F(1, 4)), F(1, 4)))  # a is no part of b
+    charge(a, (a.begin("fit", F(1, 4)), F(1, 4)))  # a is no part of b
     assert (a.spent, b.spent) == (F(3, 4), F(1, 2))
 
 
@@ -231,7 +231,7 @@ def test_ledgers_that_were_opened_inside_each_other_do_not_wait_for_each_other()
 
     def work(ledger):
         for _ in range(200):
-            charge(ledger, (ledger.open("fit", F(1, 10)).split(2)[1], F(1, 10)))
+            charge(ledger, (ledger.begin("fit", F(1, 10)).split(2)[1], F(1, 10)))
 
     threads = [threading.Thread(target=work, args=(ledger,), daemon=True) for ledger in (a, b)]
     for thread in threads:
@@ -244,7 +244,7 @@ def test_ledgers_that_were_opened_inside_each_other_do_not_wait_for_each_other()
 
 def test_a_pure_fit_is_charged_in_rho_to_a_ledger_with_a_delta_around_it():
     with Ledger(1, delta=1e-6) as outer, Ledger(1) as inner:
-        fit = inner.open("fit", F(1))
+        fit = inner.begin("fit", F(1))
         charge(inner, (fit, F(1, 10)), (fit, F(1, 10)))
     assert (inner.spent, outer.root.spent) == (F(1, 5), F(1, 100))
     assert add_up(outer.events) == F(1, 100)
@@ -255,7 +255,7 @@ def test_a_pure_fit_is_charged_in_rho_to_a_ledger_with_a_delta_around_it():
 
 def test_a_pure_fit_in_a_ledger_with_a_delta_is_charged_in_epsilon_to_a_pure_one_around_it():
     with Ledger(1) as outer, Ledger(1, delta=1e-6) as inner:
-        fit = inner.open("fit", F(1, 2))
+        fit = inner.begin("fit", F(1, 2))
         charge(inner, (fit.split(2)[0], F(1, 10)))
     assert (fit.spent, inner.root.spent, outer.spent) == (F(1, 10), F(1, 200), F(1, 10))
     assert add_up(inner.events) == add_up(outer.events) == F(1, 10)
@@ -263,7 +263,7 @@ def test_a_pure_fit_in_a_ledger_with_a_delta_is_charged_in_epsilon_to_a_pure_one
 
 def test_a_fit_with_a_delta_is_refused_where_a_pure_ledger_is_around_it():
     with Ledger(1) as outer, Ledger(1, delta=1e-6) as inner:
-        for refused in (lambda: inner.open("fit", F(1, 1000), "rho"), lambda: inner.afford(F(1, 1000))):
+        for refused in (lambda: inner.begin("fit", F(1, 1000), "rho"), lambda: inner.afford(F(1, 1000))):
             with pytest.raises(BudgetError, match="a ledger around it has none"):
                 refused()
     assert outer.spent == inner.spent == 0
@@ -271,19 +271,19 @@ def test_a_fit_with_a_delta_is_refused_where_a_pure_ledger_is_around_it():
 
 def test_rho_is_charged_to_ledgers_of_other_deltas():
     with Ledger(2, delta=1e-9) as outer, Ledger(1, delta=1e-6) as inner:
-        fit = inner.open("fit", F(1, 100), "rho")
+        fit = inner.begin("fit", F(1, 100), "rho")
         charge(inner, (fit, F(1, 200)))
         with pytest.raises(BudgetError, match="left"):
-            inner.open("fit", F(1), "rho")
+            inner.begin("fit", F(1), "rho")
     assert outer.root.spent == inner.root.spent == F(1, 200)
 
 
 def test_a_sample_counts_for_less_in_every_ledger():
     with Ledger(1) as outer, Ledger(1) as inner:
-        charge(inner, (inner.open("fit", F(1)).sample(5), F(1)))
+        charge(inner, (inner.begin("fit", F(1)).sample(5), F(1)))
     assert outer.spent == inner.spent == add_up(outer.events) < F(3, 10)
     with Ledger(1, delta=1e-6), Ledger(1) as pure, pytest.raises(BudgetError, match="sample"):
-        pure.open("fit", F(1)).sample(5)
+        pure.begin("fit", F(1)).sample(5)
 
 
 def test_a_ledger_of_another_thread_encloses_nothing():
@@ -291,7 +291,7 @@ def test_a_ledger_of_another_thread_encloses_nothing():
 
         def elsewhere():
             with Ledger(1) as own:
-                charge(own, (own.open("fit", F(1)), F(1)))
+                charge(own, (own.begin("fit", F(1)), F(1)))
 
         pool.submit(elsewhere).result()
     assert mine.spent == 0
@@ -453,7 +453,7 @@ def test_a_forked_process_is_refused_even_if_a_thread_was_charging_at_the_fork()
 
     def child():
         code = 0
-        for question in (lambda: charge(ledger, (ledger.root, F(1, 2))), lambda: ledger.open("fit", F(1, 2))):
+        for question in (lambda: charge(ledger, (ledger.root, F(1, 2))), lambda: ledger.begin("fit", F(1, 2))):
             try:
                 question()
             except BudgetError:
@@ -492,7 +492,7 @@ def test_a_forked_process_may_open_its_own_ledger_and_leave_both():
 
 def test_an_event_keeps_the_path_that_the_receipt_adds_up():
     ledger = Ledger(1)
-    node = ledger.open("fit", F(1)).split(2)[1].copy().split(3, "parts")[2]
+    node = ledger.begin("fit", F(1)).split(2)[1].copy().split(3, "parts")[2]
     assert node.path == "/fit0:0/split0:1/copy0:0/parts0:2"
     charge(ledger, (node, F(1, 4)))
     assert ledger.events == [replace(event(node, F(1, 4)), scope=node.path)]

@@ -14,7 +14,7 @@ HALF = Fraction(1, 2)
 
 
 def spend(ledger, amount):
-    ledger.charge([(ledger.open("fit", amount), Event.example(amount))])
+    ledger.charge([(ledger.begin("fit", amount), Event.example(amount))])
 
 
 def test_what_was_spent_before_a_restart_counts_after_it(tmp_path):
@@ -40,7 +40,7 @@ def test_scopes_below_the_root_pay_as_in_any_ledger(tmp_path):
     spend(first, HALF)
     first.close()
     ledger = KeptLedger(2.0, path)
-    fit = ledger.open("fit", Fraction(1))
+    fit = ledger.begin("fit", Fraction(1))
     ledger.charge([(scope, Event.example(HALF)) for scope in fit.split(2)])
     assert ledger.spent == 1
     assert fit.spent == HALF

@@ -31,7 +31,7 @@ def honest(void=(), peek=False):
     """A small tree's receipt: a size, two levels of choices, labels and counts."""
     total = math.inf if peek else exact(1)
     ledger = Ledger(total)
-    fit = ledger.open("fit", total)
+    fit = ledger.begin("fit", total)
     ledger.charge([ask(fit, "geometric", 1, "tally", F(1, 10))])
     ledger.charge([ask(fit, "permute_and_flip", Gini().sensitivity, "gini", F(1, 4))])
     left, right = fit.split(2)

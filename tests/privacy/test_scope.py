@@ -90,7 +90,7 @@ def test_any_tree_of_scopes_spends_and_refuses_as_a_naive_recomputation_says(tot
 
 def test_a_charge_of_all_that_remains_passes_and_anything_more_is_refused():
     ledger = Ledger(1)
-    fit = ledger.open("fit", F(1, 2))
+    fit = ledger.begin("fit", F(1, 2))
     left, right = fit.split(2)
     charge(ledger, (left, F(1, 3)))
     assert right.remaining == F(1, 2)  # the first third hides behind the sibling
@@ -137,7 +137,7 @@ def test_an_interrupt_in_a_batch_leaves_nothing_behind(monkeypatch):
 
 def test_an_unlimited_ledger_takes_infinite_charges_and_still_obeys_the_limits_below():
     ledger = Ledger(math.inf)
-    free, bound = ledger.open("fit", math.inf), ledger.open("fit", F(1))
+    free, bound = ledger.begin("fit", math.inf), ledger.begin("fit", F(1))
     charge(ledger, (free, math.inf), (free, F(1)))
     assert ledger.spent == free.spent == ledger.remaining == math.inf
     charge(ledger, (bound, F(1)))
@@ -149,7 +149,7 @@ def test_an_unlimited_ledger_takes_infinite_charges_and_still_obeys_the_limits_b
 def test_a_finite_ledger_refuses_an_infinite_charge():
     ledger = Ledger(1e300)
     with pytest.raises(BudgetError, match="infinity"):
-        charge(ledger, (ledger.open("fit", F(1)), math.inf))
+        charge(ledger, (ledger.begin("fit", F(1)), math.inf))
 
 
 @pytest.mark.parametrize("total", [0, -1, math.nan, -math.inf, None, "many"])
@@ -178,11 +178,11 @@ def test_disjoint_scopes_are_only_opened_by_a_kind_that_receipts_know():
 
 def test_a_scope_without_a_limit_that_is_a_number_is_refused():
     with pytest.raises(BudgetError):
-        Ledger(1).open("fit", math.nan)
+        Ledger(1).begin("fit", math.nan)
 
 
 def test_a_limit_cannot_be_written():
-    scope = Ledger(1).open("fit", F(1))
+    scope = Ledger(1).begin("fit", F(1))
     for name in ("limit", "spent"):
         with pytest.raises(AttributeError):
             setattr(scope, name, F(100))

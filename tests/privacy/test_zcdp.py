@@ -174,11 +174,11 @@ def test_a_whole_order_is_the_best_of_the_whole_ones(rho, delta):
 
 def test_a_ledger_takes_skellam_noise_at_whole_orders_only():
     ledger = Ledger(1, DELTA)
-    scope = ledger.open("fit", ledger.root.limit, "rho")
+    scope = ledger.begin("fit", ledger.root.limit, "rho")
     with pytest.raises(BudgetError, match="whole_orders"):
         ledger.charge([ask(scope, "skellam_shares", ledger.root.limit)])
     ledger = Ledger(1, DELTA, whole_orders=True)
-    scope = ledger.open("fit", ledger.root.limit, "rho")
+    scope = ledger.begin("fit", ledger.root.limit, "rho")
     ledger.charge([ask(scope, "skellam_shares", ledger.root.limit)])
     assert ledger.spent <= 1
     reserved = add_up(ledger.events)
@@ -201,7 +201,7 @@ def ask(scope, mechanism, charged, sensitivity=1, lemma="tally"):
 
 def test_rho_adds_along_paths_and_disjoint_parts_share_it():
     ledger = Ledger(1, delta=1e-6)
-    fit = ledger.open("fit", ledger.root.limit, "rho")
+    fit = ledger.begin("fit", ledger.root.limit, "rho")
     ledger.charge([ask(fit, "gaussian", F(1, 1000))])
     for part in fit.split(3, "parts"):
         ledger.charge([ask(part, "gaussian", F(1, 100))])
@@ -213,7 +213,7 @@ def test_rho_adds_along_paths_and_disjoint_parts_share_it():
 
 def test_a_total_with_a_delta_is_never_exceeded_and_nearly_used_up():
     ledger = Ledger(1, delta=1e-6)
-    fit = ledger.open("fit", ledger.root.limit, "rho")
+    fit = ledger.begin("fit", ledger.root.limit, "rho")
     ledger.charge([ask(fit, "gaussian", ledger.root.limit)])
     assert F(999, 1000) < ledger.spent <= 1
     assert ledger.remaining == 0
@@ -221,16 +221,16 @@ def test_a_total_with_a_delta_is_never_exceeded_and_nearly_used_up():
 
 def test_what_remains_can_be_spent():
     ledger = Ledger(1, delta=1e-6)
-    fit = ledger.open("fit", F(1, 100), "rho")
+    fit = ledger.begin("fit", F(1, 100), "rho")
     ledger.charge([ask(fit, "gaussian", F(1, 100))])
     limit = rho_within(F(ledger.remaining), DELTA)
-    ledger.charge([ask(ledger.open("fit", limit, "rho"), "gaussian", limit)])
+    ledger.charge([ask(ledger.begin("fit", limit, "rho"), "gaussian", limit)])
     assert ledger.spent <= 1
 
 
 def test_epsilon_spent_in_a_ledger_with_a_delta_is_charged_in_rho_and_against_its_own_limit():
     ledger = Ledger(1, delta=1e-6)
-    fit = ledger.open("fit", F(1, 5))
+    fit = ledger.begin("fit", F(1, 5))
     left, right = fit.split(2)
     ledger.charge([ask(left, "geometric", F(1, 10)), ask(right, "exponential", F(1, 10), 2, "quantile(1/2)")])
     ledger.charge([ask(fit, "geometric", F(1, 10))])
@@ -243,7 +243,7 @@ def test_epsilon_spent_in_a_ledger_with_a_delta_is_charged_in_rho_and_against_it
 
 def test_a_charge_that_only_the_ledger_cannot_pay_leaves_no_trace():
     ledger = Ledger(1, delta=1e-6)
-    fit = ledger.open("fit", F(10))
+    fit = ledger.begin("fit", F(10))
     with pytest.raises(BudgetError, match="in rho"):
         ledger.charge([ask(fit, "geometric", F(1, 100)), ask(fit, "geometric", F(1))])
     assert (fit.spent, ledger.root.spent, ledger.events) == (0, 0, [])
@@ -251,7 +251,7 @@ def test_a_charge_that_only_the_ledger_cannot_pay_leaves_no_trace():
 
 def test_a_ledger_without_a_delta_has_no_place_for_rho():
     with pytest.raises(BudgetError, match="delta"):
-        Ledger(1).open("fit", F(1, 100), "rho")
+        Ledger(1).begin("fit", F(1, 100), "rho")
 
 
 @pytest.mark.parametrize("delta", [0, 1, 2, -1e-6, math.nan, math.inf, "many", True])
@@ -265,9 +265,9 @@ def test_a_ledgers_delta_is_a_small_probability(delta):
 
 def honest():
     ledger = Ledger(1, delta=1e-6)
-    size = ledger.open("fit", F(1, 50))
+    size = ledger.begin("fit", F(1, 50))
     ledger.charge([ask(size, "geometric", F(1, 50))])
-    fit = ledger.open("fit", F(2, 100), "rho")
+    fit = ledger.begin("fit", F(2, 100), "rho")
     ledger.charge([ask(fit, "exponential", F(1, 400), 2 * 2**16, "gradient_norm")])
     ledger.charge([ask(part, "gaussian", F(1, 100), 2**16, "gradient_tally") for part in fit.split(2)])
     events = (ledger.events[0].in_rho(), *ledger.events[1:])
@@ -325,16 +325,16 @@ def test_a_pure_receipt_reserves_nothing_and_may_state_a_delta_that_was_not_used
 
 def test_a_root_in_epsilon_reserves_half_the_square_of_its_limit():
     ledger = Ledger(math.inf, delta=1e-6)
-    pure, rho = ledger.open("fit", F(1, 5)), ledger.open("fit", F(1, 7), "rho")
+    pure, rho = ledger.begin("fit", F(1, 5)), ledger.begin("fit", F(1, 7), "rho")
     assert reserved_rho([pure, rho]) == F(1, 50) + F(1, 7)
     with pytest.raises(BudgetError, match="without a limit"):
-        reserved_rho([ledger.open("fit", math.inf)])
+        reserved_rho([ledger.begin("fit", math.inf)])
 
 
 @given(st.lists(st.fractions(F(1, 1000), 1), min_size=1, max_size=20))
 def test_no_transcript_uses_more_than_a_root_in_epsilon_reserves(amounts):
     ledger = Ledger(math.inf, delta=1e-6)
-    fit = ledger.open("fit", sum(amounts, F(0)))
+    fit = ledger.begin("fit", sum(amounts, F(0)))
     ledger.charge([ask(fit, "geometric", amount) for amount in amounts])
     assert ledger.root.spent <= reserved_rho([fit])
 

@@ -118,7 +118,7 @@ class Desk:
         if text(currency, "A currency") != "epsilon" and currency not in self._room.noises:
             self.cannot("zcdp")
         limit = math.inf if type(limit) is float and limit == math.inf else fraction(limit, "A limit")
-        scope = self.ledger.open("fit", limit, currency)
+        scope = self.ledger.begin("fit", limit, currency)
         self.roots.append(scope)
         if self.schema.target is not None and "focus" in self.capabilities:
             self._room.focus(*self.schema.target)

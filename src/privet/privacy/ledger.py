@@ -68,7 +68,7 @@ class Ledger:
 
     >>> with Ledger(0.3) as ledger:
     ...     for _ in range(3):
-    ...         scope = ledger.open("fit", Fraction(1, 10))
+    ...         scope = ledger.begin("fit", Fraction(1, 10))
     ...         ledger.charge([(scope, Event.example(Fraction(1, 10)))])
     >>> ledger.spent == exact(0.3), ledger.remaining
     (True, Fraction(0, 1))
@@ -145,7 +145,7 @@ class Ledger:
             return amount
         return epsilon_at(Fraction(amount), self.delta, self.whole_orders)
 
-    def open(self, name: str, limit: Amount, currency: str = "epsilon", unit: Unit = ROW) -> Scope:
+    def begin(self, name: str, limit: Amount, currency: str = "epsilon", unit: Unit = ROW) -> Scope:
         """Open a scope over all records that may spend up to ``limit`` of a currency; refuse if that is not left.
 
         A scope in epsilon in a ledger with a delta is refused when a charge, in rho, is more than is left. A scope of

@@ -63,7 +63,7 @@ def test_a_model_that_one_server_lacks_is_refused_by_all(town):
 
 def spend(server, amount):
     ledger = server.ledger
-    ledger.charge([(ledger.open("fit", amount), dataclasses.replace(Event.example(amount), scope="/fit0:0"))])
+    ledger.charge([(ledger.begin("fit", amount), dataclasses.replace(Event.example(amount), scope="/fit0:0"))])
 
 
 def test_a_budget_that_one_server_has_spent_is_refused_by_all_and_owners_are_told(town):
