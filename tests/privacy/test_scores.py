@@ -447,6 +447,7 @@ def test_a_lemmas_name_gives_its_scores_constant_back(score):
 
 
 ASKABLE = [*CLASS_SCORES, s.SquaredError(7), s.Quantile(1, 3), s.MEDIAN, s.GradientNorm(0), s.GradientNorm(12)]
+ASKABLE += [s.ResidualNorm(1), s.ResidualNorm(s.TARGET_ONE)]
 
 
 @pytest.mark.parametrize("score", ASKABLE, ids=lambda score: score.lemma)
@@ -481,6 +482,9 @@ class Text(str):
         *(
             "gradient_norm(1/2)",
             "gradient_norm(99999999)",
+            "residual_norm",
+            "residual_norm(0)",
+            "residual_norm(65537)",
             "joint_quantiles(1/4)",
             "tally(1)",
             "peek",

@@ -133,8 +133,8 @@ def test_what_a_record_changes_is_no_longer_than_the_euclidean_lemmas_say():
     for record in itertools.product(range(2), range(3), range(4)):
         change = np.concatenate([np.eye(n, dtype=int)[cell] for n, cell in zip((2, 3, 4), record)])
         length = math.isqrt(int(change @ change))
-        assert change @ change == 3 <= s.euclidean_sensitivity(1, 3) ** 2
-        assert length < s.euclidean_sensitivity(1, 3)
+        assert change @ change == 3 <= s.euclidean_sensitivity("tally", 3) ** 2
+        assert length < s.euclidean_sensitivity("tally", 3)
     longest = 0
     for target in range(0, s.TARGET_ONE + 1, 2**10):
         longest = max(longest, target**2 + (s.TARGET_ONE - target) ** 2)

@@ -66,10 +66,9 @@ class Asked:
 
     def summed(self, question: str, noise: str, lemma: str, tables: int) -> Event:
         """What noisy sums over so many tables are charged: by L1 in epsilon, by L2 in rho."""
-        constant = SUMS[lemma]
-        sensitivity = Fraction(constant(tables))
+        sensitivity = Fraction(SUMS[lemma](tables))
         if self.place.scope.currency == "rho":
-            lemma, sensitivity = EUCLIDEAN + lemma, euclidean_sensitivity(constant(1), tables)
+            lemma, sensitivity = EUCLIDEAN + lemma, euclidean_sensitivity(lemma, tables)
         scale = scale_for(sensitivity, self._ratio(noise))
         return self._event(question, noise, sensitivity, scale, f"{lemma}({tables})")
 

@@ -3,9 +3,9 @@
 A score is computed here, in exact integers (fixed point with ``FRACTION_BITS`` bits where it is not whole by
 nature), from the exact counts of a candidate's children, and it comes with ``sensitivity``: the range rho of
 lemma L1 (docs/theory.md), the largest difference between the changes of any two candidates when one record is
-added. Every score but the quantiles and the gradients is monotone: adding a record moves all candidates in the
-same direction, so rho is the largest change of one. A score refuses counts that its 64-bit integers could not
-hold exactly.
+added. Every score but the quantiles, the gradients and the residuals is monotone: adding a record moves all
+candidates in the same direction, so rho is the largest change of one. A score refuses counts that its 64-bit
+integers could not hold exactly.
 
 Only scores of this file may be asked for, and they are asked for by name: ``score_of`` builds a score from its
 ``lemma`` alone, so no object of a caller's is ever handed an exact count. ``tests/privacy/test_scores.py``
@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from privet.errors import LeakError
-from privet.privacy.fixed_point import FRACTION_BITS, GRADIENT_ONE, ONE, fits, folded, sizes
+from privet.privacy.fixed_point import FRACTION_BITS, GRADIENT_ONE, ONE, TARGET_ONE, fits, folded, sizes
 from privet.privacy.lemmas import Lemma
 from privet.values import exact_int, final
 
@@ -328,8 +328,39 @@ class GradientNorm(Score):
         return np.abs(children[..., 0]).sum(axis=-1)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class ResidualNorm(Score):
+    """The sum over a candidate's children of |R|, R its sum of clamped residuals: sensitivity 2, in fixed point.
+
+    A record is in one child of every candidate, and its residual, as a part of ``clamp``, lies between -1 and 1
+    (``residual_pairs``), so it moves each candidate's score by between -1 and 1: the range is at most 2. Not monotone.
+    """
+
+    clamp: int
+    name = "residual_norm"
+    within = (1, TARGET_ONE)
+    sensitivity = 2 * GRADIENT_ONE
+    monotone = False
+
+    def of(self, children: np.ndarray) -> np.ndarray:
+        """``children`` holds residuals first in its last axis."""
+        return np.abs(children[..., 0]).sum(axis=-1)
+
+
 SCORES: dict[str, type[Score]] = {
-    kind.name: kind for kind in (Gini, Mixed, Entropy, RootGini, CorrectCount, SquaredError, Quantile, GradientNorm)
+    kind.name: kind
+    for kind in (
+        Gini,
+        Mixed,
+        Entropy,
+        RootGini,
+        CorrectCount,
+        SquaredError,
+        Quantile,
+        GradientNorm,
+        ResidualNorm,
+    )
 }
 """The scores that a choice can be asked by, each with the name of its lemma."""
 

@@ -25,6 +25,7 @@ from privet.privacy.fixed_point import (
     sizes,
 )
 from privet.privacy.lemmas import Lemma
+from privet.privacy.residuals import RESIDUAL_L1, RESIDUAL_L2_SQUARE
 from privet.privacy.scores import SCORES, GradientNorm, joint_quantiles_sensitivity, score_of
 
 
@@ -62,6 +63,11 @@ def gradient_pairs(chances: np.ndarray, of_class: np.ndarray) -> np.ndarray:
 def gradient_tally_sensitivity(tables: int) -> int:
     """Sums of gradients and Hessians in every cell of ``tables`` tables: a record adds a pair of norm ONE to each."""
     return GRADIENT_ONE * tally_sensitivity(tables)
+
+
+def residual_tally_sensitivity(tables: int) -> int:
+    """Sums of clamped residuals and quarters in every cell of ``tables`` tables: a pair of L1 norm 5/4 ONE to each."""
+    return RESIDUAL_L1 * tally_sensitivity(tables)
 
 
 def least_impurities(parts: np.ndarray, ordered: bool = True) -> np.ndarray:
@@ -117,14 +123,14 @@ def least_impurity_sensitivity(tables: int) -> int:
     return ONE * tally_sensitivity(tables)
 
 
-def euclidean_sensitivity(one: int, tables: int) -> Fraction:
+def euclidean_sensitivity(lemma: str, tables: int) -> Fraction:
     """The same sums by L2, for Gaussian and Skellam noise: sqrt(tables) times what a table has, rounded up.
 
-    A record changes each table by a vector of L1 norm at most ``one``, so of L2 norm at most ``one``, and the squares
-    of these add up over the tables: where a record is in many tables, that is far less than L1. (Least impurities are
-    one number for each table, which moves by at most ``one``.)
+    A record changes each table by a vector whose L2 norm is at most its L1 norm, and smaller where ``SQUARES`` says so;
+    the squares of these add up over the tables: where a record is in many tables, that is far less than L1. (Least
+    impurities are one number for each table, which moves by at most that much.)
     """
-    square = one * one * tally_sensitivity(tables) << 64
+    square = SQUARES.get(lemma, SUMS[lemma](1) ** 2) * tally_sensitivity(tables) << 64
     root = math.isqrt(square)
     return Fraction(root + (root * root < square), 1 << 32)
 
@@ -133,9 +139,13 @@ SUMS: dict[str, Callable[[int], int]] = {
     "tally": tally_sensitivity,
     "target_tally": target_tally_sensitivity,
     "gradient_tally": gradient_tally_sensitivity,
+    "residual_tally": residual_tally_sensitivity,
     "least_impurity": least_impurity_sensitivity,
 }
 """The lemmas of sums, each with the L1 sensitivity of so many tables; ``euclidean_`` before its name is of L2."""
+
+SQUARES = {"residual_tally": RESIDUAL_L2_SQUARE}
+"""The square of the L2 norm of what a record adds to one table, where it is proven to be below the L1 norm's."""
 
 EUCLIDEAN = "euclidean_"
 
@@ -147,8 +157,9 @@ def proven(lemma: str) -> Fraction:
         name, arguments = parsed.name, parsed.arguments
         if name.removeprefix(EUCLIDEAN) in SUMS:
             (tables,) = arguments or (1,)
-            constant = SUMS[name.removeprefix(EUCLIDEAN)]
-            return Fraction(constant(tables)) if name in SUMS else euclidean_sensitivity(constant(1), tables)
+            if name in SUMS:
+                return Fraction(SUMS[name](tables))
+            return euclidean_sensitivity(name.removeprefix(EUCLIDEAN), tables)
         if name in SCORES and lemma not in _OTHERS:
             return Fraction(score_of(lemma).sensitivity)
         return Fraction(_OTHERS[name](*arguments))
