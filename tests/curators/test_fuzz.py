@@ -24,7 +24,8 @@ from privet.privacy.scores import CorrectCount, Gini
 from privet.questions.candidates import Candidates
 from privet.questions.codec import candidates_words, grid_words, schema_digest, splits_words, tables_words, tally_words
 from privet.questions.grid import Grid, public_grid
-from privet.questions.split import Split
+from privet.questions.products import Products
+from privet.questions.split import Product, Split
 from privet.questions.tally import Step, Tally
 from privet.tree.public_splits import public_splits
 
@@ -60,10 +61,13 @@ def messages_of(schema):
     half = Split(0, bytes([0, 0, *[1] * (grid.features[0].n_cells - 2)]))
     tables = (half, Split(1, bytes(range(grid.features[1].n_cells))))
     kind = "records" if schema.classes else "target"
+    product = Product(tables)
+    several = Products(grid, (half, product))
     told = [
         {"do": "root", "node": 0, "limit": "1/1000", "currency": "epsilon"},
         {"do": "grid", "features": grid_words(grid)},
         {"do": "splits", "name": "all", "splits": splits_words(splits)},
+        {"do": "splits", "name": "products", "splits": splits_words(several)},
         {"do": "split", "splits": [[0, 0, half.part.hex(), [1, 2]]]},
         {"do": "parts", "node": 0, "children": [3, 4], "weights": [4, 1]},
         {"do": "copies", "node": 1, "children": [5, 6]},
@@ -75,6 +79,14 @@ def messages_of(schema):
     score = "gini" if schema.classes else "squared_error(65536)"
     asked = [
         {"do": "tally", "asked": tally_words([(0, Tally(tables, measure=kind))]), **paid},
+        {"do": "tally", "asked": tally_words([(0, Tally((product,), measure="gradient", output=1))]), **paid},
+        {
+            "do": "choose_each",
+            "asked": [[0, candidates_words(Candidates(several, n_classes), "products")]],
+            "score": "gradient_norm(1)",
+            "mechanism": "exponential",
+            **paid,
+        },
         {"do": "owner_sum", "asked": tables_words([(0, tables)]), "statistic": "least_impurity", **paid},
         {
             "do": "choose_each",

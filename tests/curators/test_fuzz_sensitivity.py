@@ -21,7 +21,8 @@ from privet.privacy.scores import CorrectCount, Entropy, Gini, GradientNorm, Mix
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid, public_grid
 from privet.questions.multiway import Multiway
-from privet.questions.split import Split
+from privet.questions.products import Products
+from privet.questions.split import Product, Split
 from privet.questions.tally import Step, Tally
 from privet.tree.public_splits import public_splits
 
@@ -77,12 +78,17 @@ def question(draw, schema, grids):
         part = draw(st.one_of(st.just(bytes(range(n))), st.binary(min_size=n, max_size=n).map(_small)))
         return Split(feature, part, draw(st.sampled_from([1, 1, 2, 3])))
 
-    tables = tuple(a_split() for _ in range(draw(st.integers(0, 3))))
-    lists = [public_splits(which), Multiway.of(which, tables)]
+    def a_table():
+        factors = {split.feature: split for split in (a_split() for _ in range(draw(st.integers(1, 3))))}
+        return Product([factors[f] for f in sorted(factors)]) if len(factors) > 1 else a_split()
+
+    tables = tuple(a_table() if draw(st.booleans()) else a_split() for _ in range(draw(st.integers(0, 3))))
+    splits = tuple(table for table in tables if type(table) is Split)
+    lists = [public_splits(which), Multiway.of(which, splits), Products(which, tables)]
     flags = {"labelled": draw(st.booleans()), "stop": draw(st.booleans())}
     measure = draw(st.sampled_from(["records", "target", "gradient"]))
     score, splits, hook = draw(st.sampled_from(SCORES)), draw(st.sampled_from([*lists, None])), draw(st.booleans())
-    values = tuple(draw(st.lists(st.integers(-(2**20), 2**20), min_size=4, max_size=4)))
+    values = tuple(draw(st.lists(st.integers(-(2**20), 2**20), min_size=4, max_size=4))) * 16
 
     def regridding(desk):
         """Tables that set another grid while they are read."""

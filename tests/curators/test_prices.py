@@ -31,7 +31,8 @@ from privet.questions import tally
 from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.questions.multiway import Multiway
-from privet.questions.split import Split
+from privet.questions.products import Products
+from privet.questions.split import Split, each_cell
 from privet.tree.public_splits import public_splits
 
 FEATURES = {"x": Numeric(0, 1), "c": Categorical(["a", "b"])}
@@ -102,11 +103,13 @@ def test_a_quantile_has_two_sides():
             check_score(MEDIAN, Candidates(Multiway.of(grid, [split]), 2), TWO)
 
 
-@pytest.mark.parametrize("score", [MEDIAN, GradientNorm(1)])
-def test_quantiles_and_gradients_are_chosen_among_splits(score):
-    check_score(score, options(TWO), TWO)
-    with pytest.raises(LeakError):
-        check_score(score, Candidates(None, 2, stop=True), TWO)
+def test_quantiles_are_chosen_among_splits_and_gradients_among_products():
+    products = Candidates(Products(public_grid(TWO), [each_cell(public_grid(TWO), 1)]), 2)
+    for score, right, wrong in ((MEDIAN, options(TWO), products), (GradientNorm(1), products, options(TWO))):
+        check_score(score, right, TWO)
+        for other in (wrong, Candidates(None, 2, stop=True)):
+            with pytest.raises(LeakError):
+                check_score(score, other, TWO)
 
 
 def test_numeric_targets_have_squared_errors_and_quantiles():

@@ -13,12 +13,12 @@ from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schem
 from privet.privacy import sensitivity
 from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.privacy.mechanisms import SeededMechanisms, mechanisms
-from privet.privacy.scores import GradientNorm
+from privet.privacy.scores import MEDIAN, Gini, GradientNorm
 from privet.privacy.sensitivity import gradient_pairs
 from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
-from privet.questions.multiway import Multiway
-from privet.questions.split import Split
+from privet.questions.products import Products
+from privet.questions.split import Product, Split
 from privet.questions.tally import Step, Tally
 from privet.tree.public_splits import public_splits
 
@@ -114,8 +114,6 @@ def test_every_root_has_scores_of_its_own():
     assert desk.tally({other: Tally(measure="gradient", output=1)}, UNLIMITED)[other].tolist() == [
         [-GRADIENT_ONE // 2, GRADIENT_ONE // 4]
     ]
-    with pytest.raises(LeakError, match="root by root"):
-        desk.choose(dict.fromkeys([one, other], options(desk)), GradientNorm(1), Fraction(1))
 
 
 # -- the constants --------------------------------------------------------------------------------------------------
@@ -180,18 +178,48 @@ def test_one_record_more_moves_a_gradient_tally_by_at_most_its_constant():
 # -- choices --------------------------------------------------------------------------------------------------------
 
 
-def options(desk, splits=None):
-    grid = desk.cells
-    return Candidates(splits or Multiway.of(grid, [halves(0), halves(1)]), len(desk.schema.classes))
+BOTH = Product((halves(0), halves(1)))
+
+
+def options(desk, *tables):
+    return Candidates(Products(desk.cells, tables or [halves(0), halves(1)]), len(desk.schema.classes))
 
 
 def test_the_split_with_the_largest_gradients_is_chosen():
     table = [(float(age), "ab"[age % 2], int(age >= 4)) for age in range(9)] * 5
     desk = desk_of(table, TWO)
     root = desk.root()
-    for splits in (None, public_splits(desk.cells)):
-        chosen = desk.choose({root: options(desk, splits)}, GradientNorm(1), UNLIMITED)[root].split
-        assert chosen == halves(0)
+    chosen = desk.choose({root: options(desk)}, GradientNorm(1), UNLIMITED)[root]
+    assert chosen.table == chosen.split == halves(0)
+
+
+def test_a_product_is_chosen_where_only_both_features_together_tell():
+    table = [(age, town, int((age > 3) == (town == "a"))) for age in (1.0, 7.0) for town in "ab"] * 5
+    desk = desk_of(table, TWO)
+    root = desk.root()
+    chosen = desk.choose({root: options(desk, halves(0), halves(1), BOTH)}, GradientNorm(1), UNLIMITED)[root]
+    assert chosen.table == chosen.product == BOTH
+    mask = Candidates(Products(desk.cells, [BOTH, halves(0), halves(1)]), 2, [False, True, True])
+    assert desk.choose({root: mask}, GradientNorm(1), UNLIMITED)[root].product is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables, steps, st.booleans())
+def test_sums_over_a_product_are_those_of_every_record_in_its_parts(table, moves, below):
+    desk = desk_of(table, TWO)
+    root = desk.root()
+    advanced(desk, root, moves, 1)
+    desk.advance({root: Step(BOTH, (1, 2 * GRADIENT_ONE, -3, 4), 1)})
+    node = desk.split({root: halves(1)})[root][1] if below else root
+    joint = desk.tally({node: Tally((BOTH, halves(0)), measure="gradient", output=1)}, UNLIMITED)[node]
+    assert joint[:4].reshape(2, 2, 2).sum(axis=1).tolist() == joint[4:].tolist()
+    expected = np.zeros((4, 2))
+    for record in table:
+        town, age = halves(1).part[cell(record, 1)], halves(0).part[cell(record, 0)]
+        added = (1, 2 * GRADIENT_ONE, -3, 4)[2 * age + town]
+        if town or not below:
+            expected[2 * age + town] += expected_pair(record, [*moves, (0, added, added)], TWO, 1)
+    assert np.abs(joint[:4] - expected).max() <= 2 * len(table)
 
 
 @pytest.mark.parametrize("delta", [None, 1e-6])
@@ -221,6 +249,12 @@ def test_gradient_questions_are_charged_by_their_lemmas(delta):
         lambda c, root: c.tally({root: Tally(measure="gradient", output=2)}, Fraction(1)),
         lambda c, root: c.choose({root: options(c)}, GradientNorm(0), Fraction(1)),
         lambda c, root: c.choose({root: Candidates(None, 2)}, GradientNorm(1), Fraction(1)),
+        lambda c, root: c.choose({root: Candidates(public_splits(c.cells), 2)}, GradientNorm(1), Fraction(1)),
+        lambda c, root: c.choose({root: options(c, halves(1), BOTH)}, Gini(), Fraction(1)),
+        lambda c, root: c.choose({root: options(c)}, MEDIAN, Fraction(1)),
+        lambda c, root: c.tally({root: Tally((BOTH,))}, Fraction(1)),
+        lambda c, root: c.owner_sum({root: (BOTH,)}, "least_impurity", Fraction(1)),
+        lambda c, root: c.split({root: BOTH}),
         lambda c, root: c.advance({root: Step(halves(0), (1,), 1)}),
         lambda c, root: c.advance({root: Step(halves(0), (1, 2**40), 1)}),
         lambda c, root: c.advance({root: Step(halves(0), (1, 2), 0)}),

@@ -11,7 +11,8 @@ from privet.questions import codec as words
 from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.questions.multiway import attributes
-from privet.questions.split import Choice, Split
+from privet.questions.products import Products
+from privet.questions.split import Choice, Product, Split, each_cell
 from privet.questions.tally import Tally
 from privet.tree.public_splits import public_splits
 
@@ -21,6 +22,14 @@ SCHEMA = Schema(
 )
 GRID = public_grid(SCHEMA)
 TABLES = (Split(0, bytes([0, 1, 2])), Split(1, bytes([1, 0])))
+
+SEVERAL = Products(GRID, (each_cell(GRID, 0), Product((each_cell(GRID, 0), each_cell(GRID, 1)))), [0.5, -2.0])
+CHOICES = [
+    Choice(TABLES[0], None),
+    Choice(TABLES[1], (0, 1)),
+    Choice(None, (1,)),
+    Choice(None, None, Product(TABLES)),
+]
 
 
 def carried(said):
@@ -32,7 +41,7 @@ def test_tallies_survive_and_shared_tables_are_said_once():
         3: Tally(TABLES),
         5: Tally(TABLES, by_class=False),
         6: Tally((), measure="target"),
-        7: Tally(TABLES[:1], measure="gradient", output=2),
+        7: Tally((*TABLES[:1], Product(TABLES)), measure="gradient", output=2),
     }
     said = carried(words.tally_words(tallies.items()))
     assert len(said["tables"]) == 3
@@ -41,7 +50,7 @@ def test_tallies_survive_and_shared_tables_are_said_once():
     assert words.tables_of(carried(words.tables_words(tables.items()))) == tables
 
 
-@pytest.mark.parametrize("splits", [public_splits(GRID), attributes(GRID)])
+@pytest.mark.parametrize("splits", [public_splits(GRID), attributes(GRID), SEVERAL])
 def test_splits_survive(splits):
     again = words.splits_of(carried(words.splits_words(splits)), GRID)
     assert type(again) is type(splits)
@@ -61,7 +70,7 @@ def test_candidates_survive_with_their_splits_by_name():
     assert len(words.candidates_of(carried(words.candidates_words(labels, None)), {}, 2)) == len(labels)
 
 
-@pytest.mark.parametrize("choice", [Choice(TABLES[0], None), Choice(TABLES[1], (0, 1)), Choice(None, (1,))])
+@pytest.mark.parametrize("choice", CHOICES)
 def test_choices_survive(choice):
     assert words.choice_of(carried(words.choice_words(choice))) == choice
 

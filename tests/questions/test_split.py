@@ -5,7 +5,7 @@ import pytest
 
 from privet import Categorical, LeakError, Numeric, Schema
 from privet.questions.grid import public_grid
-from privet.questions.split import Choice, Split, check_splits, each_cell
+from privet.questions.split import Choice, Product, Split, check_splits, check_tables, each_cell, factors_of
 
 SCHEMA = Schema({"n": Numeric(0, 6, integer=True, missing=True), "c": Categorical(["x", "y", "z"])}, classes=[0, 1])
 GRID = public_grid(SCHEMA)
@@ -91,3 +91,54 @@ def test_a_choice_has_a_label_for_each_child_or_none(split, labels):
         Choice(split, labels)
     assert Choice(Split(0, bytes([0, 1])), (1, 0)).labels == (1, 0)
     assert Choice(None, (2,)).labels == (2,)
+
+
+# -- products ----------------------------------------------------------------------------------------------------------
+
+ONE, OTHER = Split(0, bytes(range(GRID.features[0].n_cells))), Split(1, bytes([0, 1, 1, 2]))
+
+
+def test_a_product_has_a_child_for_each_pair_of_children():
+    product = Product((ONE, OTHER))
+    assert product.n_children == ONE.n_children * 3
+    assert factors_of(product) == (ONE, OTHER)
+    assert factors_of(ONE) == (ONE,)
+    assert product == Product([ONE, OTHER])
+    assert Choice(None, None, product).table == product
+    assert Choice(OTHER, None).table == OTHER
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [
+        (),
+        (ONE,),
+        (OTHER, ONE),
+        (ONE, ONE),
+        (ONE, None),
+        (ONE, Product((ONE, OTHER))),
+        5,
+        tuple(Split(f, bytes([0, 1])) for f in range(5)),
+        tuple(Split(f, bytes(range(16)), 17) for f in range(2)),
+    ],
+)
+def test_what_is_no_product_cannot_be_made(factors):
+    with pytest.raises(LeakError):
+        Product(factors)
+
+
+@pytest.mark.parametrize("wrong", [Split(1, bytes(3)), Split(2, bytes(4))])
+def test_a_product_fits_the_grid_or_is_refused(wrong):
+    assert check_tables([ONE, Product((ONE, OTHER))], GRID)
+    with pytest.raises(LeakError):
+        check_tables([Product((ONE, wrong))], GRID)
+    with pytest.raises(LeakError):
+        check_splits([Product((ONE, OTHER))], GRID)
+
+
+@pytest.mark.parametrize(
+    "choice", [(ONE, None, Product((ONE, OTHER))), (None, (1,), Product((ONE, OTHER))), (None, None, ONE)]
+)
+def test_a_product_is_chosen_by_itself(choice):
+    with pytest.raises(LeakError):
+        Choice(*choice)

@@ -14,8 +14,9 @@ from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Cells, Grid, public_grid
 from privet.questions.multiway import Multiway, attributes
+from privet.questions.products import Products
 from privet.questions.shape import Shape
-from privet.questions.split import Choice, Split
+from privet.questions.split import Choice, Product, Split
 from privet.questions.splits import Splits
 from privet.questions.tally import Step, Tally
 from privet.questions.word import all_of, array, exactly, flag, fraction, number, text, whole
@@ -24,10 +25,13 @@ from privet.tree.public_splits import public_splits
 SCHEMA = Schema({"a": Numeric(0, 7, integer=True), "b": Numeric(0, 1, missing=True)}, classes=["n", "y"])
 GRID = public_grid(SCHEMA, 8)
 SPLIT = Split(0, bytes([0, 0, 0, 0, 1, 1, 1, 1]))
+PRODUCT = Product((SPLIT, Split(1, bytes([*[0] * (GRID.features[1].n_cells - 1), 1]))))
 WORDS = [
     GRID,
     GRID.features[1],
     SPLIT,
+    PRODUCT,
+    Products(GRID, (SPLIT, PRODUCT)),
     Choice(SPLIT, (0, 1)),
     public_splits(GRID),
     attributes(GRID),
@@ -37,7 +41,7 @@ WORDS = [
     Shape(public_splits(GRID), 2),
 ]
 every_word = pytest.mark.parametrize("word", WORDS, ids=lambda word: type(word).__name__)
-KINDS = [Grid, Cells, Split, Choice, Splits, Multiway, Candidates, Tally, Step, Shape, Node, Curtain]
+KINDS = [Grid, Cells, Split, Product, Choice, Splits, Multiway, Products, Candidates, Tally, Step, Shape, Node, Curtain]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,6 +68,8 @@ def test_a_word_is_not_made_again_as_another(word):
         Grid: (SCHEMA, [[], []]),
         Cells: ("a", SCHEMA.features["a"], []),
         Split: (1, b"\0"),
+        Product: ((SPLIT, PRODUCT.factors[1]),),
+        Products: (GRID, []),
         Choice: (None, None),
         Splits: (GRID, [], [], [], [], (), []),
         Multiway: (GRID, [], []),

@@ -29,7 +29,7 @@ from privet.privacy.zcdp import rho_within
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Budget, Curtain, Node, budgets, draw_curtain, positive
 from privet.questions.grid import Grid
-from privet.questions.split import Choice, Split, check_splits
+from privet.questions.split import Choice, Split, check_splits, check_tables
 from privet.questions.tally import Step, Tally
 from privet.questions.word import exactly, fraction, number, text, whole
 from privet.schema import Schema
@@ -224,7 +224,7 @@ class Desk:
 
     def _may_tally(self, tally: Tally) -> None:
         if tally.tables:
-            check_splits(tally.tables, self.cells)
+            (check_tables if tally.measure == "gradient" else check_splits)(tally.tables, self.cells)
         if tally.measure == "target" and self.schema.target is None:
             raise LeakError("There is no numeric target to add up: this schema has classes.")
         if tally.measure == "gradient":
@@ -289,8 +289,6 @@ class Desk:
             prices.check_score(score, options, self.schema)
             if type(score) is GradientNorm:
                 self._has_scores(score.output)
-        if type(score) is GradientNorm and len({each.place.root for each in asked}) > 1:
-            raise LeakError("Scores belong to one root: ask about gradients root by root.")
 
     def _fits(self, options: Candidates) -> None:
         """Raise LeakError unless there is something to choose, of the classes and the grid that there are."""

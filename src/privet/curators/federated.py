@@ -40,6 +40,7 @@ from privet.questions.codec import (
 )
 from privet.questions.grid import Grid
 from privet.questions.multiway import Multiway
+from privet.questions.products import Products
 from privet.questions.split import Choice, Split
 from privet.questions.splits import Splits
 from privet.questions.tally import Tally
@@ -116,7 +117,7 @@ class FederatedRoom(RemoteRoom):
         if coordinator.terms.noise == "shared":
             self.noises = SHARES
         self._range = schema.target
-        self._told_splits: dict[int, tuple[Splits | Multiway, str]] = {}
+        self._told_splits: dict[int, tuple[Splits | Multiway | Products, str]] = {}
 
     def tell(self, do: str, **what: Any) -> None:
         self._coordinator.tell(do=do, **what)
@@ -173,6 +174,8 @@ class FederatedRoom(RemoteRoom):
             try:
                 choices = [choice_of(words) for words in entries(said, len(asked))]
                 for choice in choices:
+                    if choice.product is not None:
+                        raise LeakError("Owners choose splits: products are chosen by gradients, where scores are.")
                     if choice.split is not None:
                         choice.split.check(self._cells())
             except LeakError as error:

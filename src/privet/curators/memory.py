@@ -28,7 +28,7 @@ from privet.privacy.samplers import draw_parts
 from privet.privacy.scope import Scope
 from privet.privacy.sensitivity import gradient_pairs
 from privet.questions.grid import Grid
-from privet.questions.split import Split
+from privet.questions.split import Split, Table, factors_of
 from privet.questions.tally import Step
 from privet.schema import Schema
 
@@ -162,13 +162,12 @@ class MemoryRoom(CountingRoom):
 
     def advance(self, steps: Sequence[tuple[Held, Step]]) -> None:
         for held, step in steps:
-            values = np.array(step.values, dtype=np.int64)[step.split.parts]
             scores = self._scores_of(held.root)[:, 0 if self._width == 2 else step.output]
-            cells = self._cut().column(step.split.feature)
+            added = np.array(step.values, dtype=np.int64)[self._parts_of(step.split, held.rows)]
             if held.rows is None:
-                scores += values[cells]
+                scores += added
             else:
-                scores[held.rows] += values[cells[held.rows]]
+                scores[held.rows] += added[held.rows]
 
     # -- exact counts --------------------------------------------------------------------------------------------------
 
@@ -237,22 +236,25 @@ class MemoryRoom(CountingRoom):
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 
-    def gradients(self, nodes: Sequence[Held], output: int, features: Sequence[int] | None = None) -> np.ndarray:
-        grid, binned = self._cells(), self._cut()
-        pairs = self._pairs(nodes[0].root, output)
-        rows, starts = self._rows(nodes)
-        if features is None:
-            pairs = np.ascontiguousarray(pairs[:, :1])
-            pieces = [(block.cells, grid.offsets[block.features]) for block in binned.blocks]
-            n_cells = grid.n_cells
-        else:
-            offsets = np.concatenate([[0], np.cumsum([grid.features[f].n_cells for f in features], dtype=np.int64)])
-            pieces = [(binned.column(f)[:, None], offsets[i : i + 1]) for i, f in enumerate(features)]
-            n_cells = int(offsets[-1])
-        sums = np.zeros((len(nodes), n_cells, pairs.shape[1]), dtype=np.int64)
-        for cells, places in pieces:
-            kernels.sums(cells, places, n_cells, pairs, rows, starts, sums)
-        return sums
+    def gradients(self, held: Held, output: int, tables: Sequence[Table]) -> np.ndarray:
+        return self._part_sums(held, tables, np.ascontiguousarray(self._pairs(held.root, output)[:, :1]))
+
+    def gradients_and_hessians(self, held: Held, output: int, tables: Sequence[Table]) -> np.ndarray:
+        return self._part_sums(held, tables, self._pairs(held.root, output))
+
+    def _part_sums(self, held: Held, tables: Sequence[Table], values: np.ndarray) -> np.ndarray:
+        """Exact sums of values over the parts of tables, one table below the other."""
+        sums = [np.zeros((table.n_children, values.shape[1]), dtype=np.int64) for table in tables]
+        for table, own in zip(tables, sums):
+            parts = self._parts_of(table, held.rows)[:, None]
+            kernels.sums(parts, np.zeros(1, dtype=np.int64), len(own), values, *self._rows([held]), own[None])
+        return np.concatenate(sums)
+
+    def _parts_of(self, table: Table, rows: np.ndarray | None) -> np.ndarray:
+        """The part of a table that each record is in, 0 for those that are not among the rows."""
+        factors = factors_of(table)
+        columns = [self._cut().column(split.feature) for split in factors]
+        return kernels.product_cells(columns, [own.parts for own in factors], [own.n_children for own in factors], rows)
 
     def _pairs(self, root: Root, output: int) -> np.ndarray:
         """Every record's gradient and Hessian of one class, at its present score."""

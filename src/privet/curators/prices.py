@@ -31,7 +31,8 @@ from privet.privacy.sensitivity import EUCLIDEAN, SUMS, euclidean_sensitivity
 from privet.privacy.zcdp import ratio_for
 from privet.questions.candidates import MOST_CANDIDATES, Candidates
 from privet.questions.curtain import Node
-from privet.questions.split import Split
+from privet.questions.products import Products
+from privet.questions.split import Table
 from privet.schema import Schema
 
 MEASURES = {"records": "tally", "target": "target_tally", "gradient": "gradient_tally"}
@@ -102,7 +103,7 @@ def check_memory_of_choices(asked: Sequence[Candidates]) -> None:
         )
 
 
-def check_memory_of_sums(asked: Sequence[tuple[Split, ...]], schema: Schema) -> None:
+def check_memory_of_sums(asked: Sequence[tuple[Table, ...]], schema: Schema) -> None:
     """Raise LeakError for more sums at once than memory holds: few words ask many nodes for all tables."""
     parts = {id(tables): sum(table.n_children for table in tables) or 1 for tables in asked}
     if sum(parts[id(tables)] for tables in asked) * len(schema.classes or range(3)) > MOST_CANDIDATES:
@@ -124,12 +125,12 @@ def check_score(score: Score, options: Candidates, schema: Schema) -> None:
     """Raise LeakError unless the score has a proof for what is known of the candidates' children."""
     if options.labelled and type(score) is not CorrectCount:
         raise LeakError("Labels are chosen by their correct count: another score has no proof.")
-    if type(score) is Quantile:
+    if type(score) is GradientNorm or type(options.splits) is Products:
+        if type(score) is not GradientNorm or type(options.splits) is not Products:
+            raise LeakError("Gradients choose among Products, and these are chosen by gradients alone.")
+    elif type(score) is Quantile:
         if options.stop or options.splits is None or not (options.splits.n_children == 2).all():
             raise LeakError("A quantile is chosen among splits in two alone.")
-    elif type(score) is GradientNorm:
-        if options.stop or options.labelled or options.splits is None:
-            raise LeakError("Gradients choose among splits alone.")
     elif schema.classes is None:
         if type(score) is not SquaredError or score.span != TARGET_ONE:
             raise LeakError("Splits of numeric targets are chosen by SquaredError(TARGET_ONE) or a quantile.")

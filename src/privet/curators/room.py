@@ -11,7 +11,7 @@ pairs of ``held`` and a word that the desk has checked, with the events that wer
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -25,8 +25,9 @@ from privet.privacy.scope import Scope
 from privet.privacy.scores import GradientNorm, JointQuantiles, Quantile, Score
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid, numeric_cuts
-from privet.questions.linear_maps import children_of, correct_counts, grouped, prior_points, tabled
-from privet.questions.split import Choice, Split
+from privet.questions.linear_maps import children_of, correct_counts, prior_points, tabled
+from privet.questions.products import Products
+from privet.questions.split import Choice, Split, Table
 from privet.questions.tally import Step, Tally
 from privet.schema import Categorical, Numeric, Schema
 
@@ -119,11 +120,12 @@ class CountingRoom(Room, ABC):
         """The same of whole nodes, int64 of shape (nodes, classes) or (nodes, 3)."""
 
     @abstractmethod
-    def gradients(self, nodes: Sequence[Any], output: int, features: Sequence[int] | None = None) -> np.ndarray:
-        """Exact sums of ``gradient_pairs`` over the cells of some features, in their order: int64, (nodes, cells, 2).
+    def gradients(self, held: Any, output: int, tables: Sequence[Table]) -> np.ndarray:
+        """Exact sums of gradients over the parts of tables, one table below the other: int64, (parts, 1)."""
 
-        Of all features, the gradients alone: (nodes, cells, 1). All nodes are of one root.
-        """
+    @abstractmethod
+    def gradients_and_hessians(self, held: Any, output: int, tables: Sequence[Table]) -> np.ndarray:
+        """Exact sums of ``gradient_pairs`` over the parts of tables, one table below the other: int64, (parts, 2)."""
 
     @abstractmethod
     def targets(self, held: Any) -> np.ndarray:
@@ -163,10 +165,7 @@ class CountingRoom(Room, ABC):
     def _gradient_tables(self, held: Any, tally: Tally) -> np.ndarray:
         # Every record is in one part of a table that has one.
         tables = tally.tables or (Split(0, bytes(self._cells().features[0].n_cells)),)
-        sums = self.gradients([held], tally.output, [split.feature for split in tables])[0]
-        ends = np.cumsum([len(split.part) for split in tables])
-        each = zip(np.split(sums, ends[:-1]), tables)
-        return np.concatenate([grouped(cells, split) for cells, split in each])
+        return self.gradients_and_hessians(held, tally.output, tables)
 
     def _measured(self, statistics: np.ndarray, tally: Tally) -> np.ndarray:
         """What a tally asks for, from the statistics that cells hold."""
@@ -218,11 +217,10 @@ class CountingRoom(Room, ABC):
         if all(options.splits is None and options.labelled for _, options in asked):
             yield from self.totals(nodes)  # labels alone need no histogram
             return
-        histograms: Iterable[np.ndarray] = (
-            self.gradients(nodes, score.output)
-            if isinstance(score, GradientNorm)
-            else (own for batch in self._batches(nodes) for own in self.histograms(batch))
-        )
+        if isinstance(score, GradientNorm):
+            yield from (self._gradient_scores(held, options, score) for held, options in asked)
+            return
+        histograms = (own for batch in self._batches(nodes) for own in self.histograms(batch))
         for (_, options), histogram in zip(asked, histograms):
             # Every record is in one cell of the first feature.
             totals = histogram[: self._cells().offsets[1]].sum(axis=0)
@@ -235,6 +233,11 @@ class CountingRoom(Room, ABC):
             else:
                 of_splits, of_stops = score.of(children), score.of(totals[None, None, :])
             yield np.concatenate([of_splits.ravel(), of_stops if options.stop else totals[:0]])
+
+    def _gradient_scores(self, held: Any, options: Candidates, score: GradientNorm) -> np.ndarray:
+        assert isinstance(options.splits, Products)
+        sums = self.gradients(held, score.output, options.splits.tables)
+        return score.of(options.splits.rows(sums))[options.indices]
 
     # -- quantiles: the exponential mechanism over public points -------------------------------------------------------
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from privet.errors import LeakError
 from privet.questions.multiway import Multiway
-from privet.questions.split import Choice, Split
+from privet.questions.products import Products
+from privet.questions.split import Choice, Product, Split
 from privet.questions.splits import LARGEST_LOG_PRIOR, Splits
 from privet.questions.word import Word, array, flag, frozen, number, put, whole
 
@@ -39,7 +40,7 @@ class Candidates(Word):
     more). ``splits`` None leaves the labels alone. ``stop_log_prior`` is the log-weight of each stopping candidate.
     """
 
-    splits: Splits | Multiway | None
+    splits: Splits | Multiway | Products | None
     n_classes: int
     allowed: np.ndarray | None
     labelled: bool
@@ -52,17 +53,19 @@ class Candidates(Word):
 
     def __init__(
         self,
-        splits: Splits | Multiway | None,
+        splits: Splits | Multiway | Products | None,
         n_classes: int,
         allowed: np.ndarray | None = None,
         labelled: bool = False,
         stop: bool = False,
         stop_log_prior: float = 0.0,
     ) -> None:
-        if splits is not None and type(splits) not in (Splits, Multiway):
-            raise LeakError("Candidates are of Splits or Multiway, exactly.")
+        if splits is not None and type(splits) not in (Splits, Multiway, Products):
+            raise LeakError("Candidates are of Splits, Multiway or Products, exactly.")
         put(self, splits=splits, n_classes=whole(n_classes, 0, MOST_CLASSES, "The number of classes"))
         put(self, labelled=flag(labelled, "labelled"), stop=flag(stop, "stop"))
+        if type(splits) is Products and (self.labelled or self.stop):
+            raise LeakError("Products are chosen by gradients: without labels, and one of them always.")
         put(self, stop_log_prior=number(stop_log_prior, "The prior of stopping"))
         if abs(self.stop_log_prior) > LARGEST_LOG_PRIOR:
             raise LeakError("A prior's logarithm is too large: with it, scores would not fit in 64-bit integers.")
@@ -120,6 +123,8 @@ class Candidates(Word):
         assert self.splits is not None
         which = int(np.searchsorted(self._ends, index, side="right"))
         split = self.splits.split(int(self.indices[which]))
+        if isinstance(split, Product):
+            return Choice(None, None, split)
         if not self.labelled:
             return Choice(split, None)
         first = int(self._ends[which - 1]) if which else 0

@@ -21,7 +21,8 @@ from privet.errors import LeakError
 from privet.questions.candidates import Candidates
 from privet.questions.grid import MOST_CELLS, Grid
 from privet.questions.multiway import Multiway
-from privet.questions.split import Choice, Split
+from privet.questions.products import Products
+from privet.questions.split import MOST_FACTORS, Choice, Product, Split, Table
 from privet.questions.splits import Splits
 from privet.questions.tally import Tally
 from privet.questions.word import text, whole
@@ -105,6 +106,20 @@ def split_of(words: Words, least: int = 1) -> Split:
         raise error if isinstance(error, LeakError) else LeakError("A split's part is not in hexadecimal.") from None
 
 
+def table_words(table: Table) -> Words:
+    """A split as it is, a product as a table that lists its factors."""
+    if isinstance(table, Product):
+        return {"product": [split_words(own) for own in table.factors]}
+    return split_words(table)
+
+
+def table_of(words: Words) -> Table:
+    if type(words) is not dict:
+        return split_of(words)
+    (factors,) = fields(words, "product")
+    return Product(tuple(map(split_of, entries(factors, most=MOST_FACTORS))))
+
+
 def budget_words(budgets: Sequence[Fraction]) -> Words:
     return [str(amount) for amount in budgets]
 
@@ -132,12 +147,12 @@ def tallies_of(words: Words) -> dict[int, Tally]:
     return {node: Tally(tables, *more) for node, tables, *more in _heard(words, 5)}
 
 
-def tables_words(tables: Iterable[tuple[int, tuple[Split, ...]]]) -> Words:
+def tables_words(tables: Iterable[tuple[int, tuple[Table, ...]]]) -> Words:
     """Tables by their nodes' numbers."""
     return _said(tables)
 
 
-def tables_of(words: Words) -> dict[int, tuple[Split, ...]]:
+def tables_of(words: Words) -> dict[int, tuple[Table, ...]]:
     return {node: tables for node, tables in _heard(words, 2)}  # noqa: C416 - rows are lists
 
 
@@ -145,14 +160,14 @@ def _said(rows: Iterable[tuple[Any, ...]]) -> Words:
     """Rows of a node, its tables and more; tables that several nodes share are said once."""
     rows = list(rows)
     kinds = {tables: i for i, tables in enumerate(dict.fromkeys(tables for _, tables, *_ in rows))}
-    said = [[split_words(split) for split in tables] for tables in kinds]
+    said = [[table_words(table) for table in tables] for tables in kinds]
     return {"tables": said, "asked": [[node, kinds[tables], *more] for node, tables, *more in rows]}
 
 
 def _heard(words: Words, length: int) -> list[list[Any]]:
     """The same rows again, each node once."""
     said, asked = fields(words, "tables", "asked")
-    kinds = [tuple(map(split_of, entries(each))) for each in entries(said)]
+    kinds = [tuple(map(table_of, entries(each))) for each in entries(said)]
     rows = []
     for node, kind, *more in (entries(each, length) for each in entries(asked)):
         tables = kinds[whole(kind, 0, len(kinds) - 1, "The number of a list of tables")]
@@ -162,11 +177,13 @@ def _heard(words: Words, length: int) -> list[list[Any]]:
     return rows
 
 
-def splits_words(splits: Splits | Multiway) -> Words:
+def splits_words(splits: Splits | Multiway | Products) -> Words:
     """Everything that a list of splits says but its grid."""
     prior = _array(splits.log_prior, "<f8")
     if isinstance(splits, Multiway):
         return {"multiway": [split_words(split) for split in splits.splits], "log_prior": prior}
+    if isinstance(splits, Products):
+        return {"products": [table_words(table) for table in splits.tables], "log_prior": prior}
     return {
         "feature": _array(splits.feature, "<i8"),
         "first": _array(splits.first, "<i8"),
@@ -177,10 +194,13 @@ def splits_words(splits: Splits | Multiway) -> Words:
     }
 
 
-def splits_of(words: Words, grid: Grid) -> Splits | Multiway:
+def splits_of(words: Words, grid: Grid) -> Splits | Multiway | Products:
     if type(words) is dict and "multiway" in words:
         each, prior = fields(words, "multiway", "log_prior")
         return Multiway(grid, tuple(map(split_of, entries(each))), _numbers(prior, "<f8"))
+    if type(words) is dict and "products" in words:
+        each, prior = fields(words, "products", "log_prior")
+        return Products(grid, tuple(map(table_of, entries(each))), _numbers(prior, "<f8"))
     *runs, subsets, prior = fields(words, "feature", "first", "last", "extra", "subsets", "log_prior")
     feature, first, last, extra = (_numbers(own, "<i8") for own in runs)
     masks = []
@@ -202,7 +222,7 @@ def candidates_words(options: Candidates, splits: str | None) -> Words:
     }
 
 
-def candidates_of(words: Words, splits: Mapping[str, Splits | Multiway], n_classes: int) -> Candidates:
+def candidates_of(words: Words, splits: Mapping[str, Splits | Multiway | Products], n_classes: int) -> Candidates:
     name, allowed, labelled, stop, prior = fields(words, "splits", "allowed", "labelled", "stop", "stop_log_prior")
     own = None if name is None else splits.get(text(name, "The name of a list of splits"))
     if name is not None and own is None:
@@ -213,12 +233,14 @@ def candidates_of(words: Words, splits: Mapping[str, Splits | Multiway], n_class
 
 def choice_words(choice: Choice) -> Words:
     labels = None if choice.labels is None else list(choice.labels)
-    return [None if choice.split is None else split_words(choice.split), labels]
+    return [None if choice.table is None else table_words(choice.table), labels]
 
 
 def choice_of(words: Words) -> Choice:
-    split, labels = entries(words, 2)
-    return Choice(None if split is None else split_of(split), None if labels is None else tuple(entries(labels)))
+    said, said_labels = entries(words, 2)
+    table = None if said is None else table_of(said)
+    labels = None if said_labels is None else tuple(entries(said_labels))
+    return Choice(None, labels, table) if isinstance(table, Product) else Choice(table, labels)
 
 
 def _array(values: np.ndarray, kind: str) -> str:

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from privet.errors import LeakError
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid
 from privet.questions.multiway import Multiway
-from privet.questions.split import Split
+from privet.questions.split import Split, Table
 from privet.questions.splits import LARGEST_LOG_PRIOR, Splits
 
 
@@ -34,16 +35,19 @@ def children_of(options: Candidates, histogram: np.ndarray, totals: np.ndarray) 
     if isinstance(options.splits, Multiway):
         return options.splits.children(histogram)[options.indices]
     children = np.empty((len(options.indices), 2, len(totals)), dtype=np.int64)
-    if options.splits is not None:
+    if isinstance(options.splits, Splits):
         np.take(left_counts(options.splits, histogram), options.indices, axis=0, out=children[:, 0])
         np.subtract(totals, children[:, 0], out=children[:, 1])
     return children
 
 
-def tabled(histograms: np.ndarray, grid: Grid, tables: Sequence[Split]) -> np.ndarray:
+def tabled(histograms: np.ndarray, grid: Grid, tables: Sequence[Table]) -> np.ndarray:
     """The cells of tables, one table below the other, of histograms of (..., cells, numbers)."""
     offsets = grid.offsets
-    each = [grouped(histograms[..., offsets[own.feature] : offsets[own.feature + 1], :], own) for own in tables]
+    splits = [own for own in tables if isinstance(own, Split)]
+    if len(splits) < len(tables):
+        raise LeakError("A product of features is no linear map of their histograms.")
+    each = [grouped(histograms[..., offsets[own.feature] : offsets[own.feature + 1], :], own) for own in splits]
     return np.concatenate(each, axis=-2)
 
 

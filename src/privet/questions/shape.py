@@ -41,7 +41,7 @@ class Shape(Word):
     @classmethod
     def of(cls, options: Candidates) -> Shape:
         """The shape that a list of candidates has."""
-        if options.splits is None or not len(options.splits):
+        if not isinstance(options.splits, Splits | Multiway) or not len(options.splits):
             raise LeakError("A hidden choice that splits nodes is among splits.")
         return cls(options.splits, int(options.splits.n_children.max()))
 

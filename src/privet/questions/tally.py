@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from privet.errors import LeakError
-from privet.questions.split import Split
-from privet.questions.word import Word, all_of, exactly, flag, put, text, whole
+from privet.questions.split import Product, Split, Table
+from privet.questions.word import Word, all_of, flag, put, text, whole
 
 MEASURES = ("records", "target", "gradient")
 
@@ -29,15 +29,15 @@ class Tally(Word):
     record's present score, in units of 1 / ``GRADIENT_ONE``; the pair's norm is at most one (``gradient_pairs``).
     """
 
-    tables: tuple[Split, ...]
+    tables: tuple[Table, ...]
     by_class: bool
     measure: str
     output: int
 
     def __init__(
-        self, tables: Iterable[Split] = (), by_class: bool = True, measure: str = "records", output: int = 0
+        self, tables: Iterable[Table] = (), by_class: bool = True, measure: str = "records", output: int = 0
     ) -> None:
-        own = all_of(Split, tables, "A tally's tables")
+        own = all_of((Split, Product), tables, "A tally's tables")
         if len(own) > MOST_TABLES:
             raise LeakError(f"A tally has at most {MOST_TABLES:,} tables.")
         if text(measure, "A tally's measure") not in MEASURES:
@@ -48,17 +48,19 @@ class Tally(Word):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Step(Word):
-    """A released function of one feature: ``values[p]`` for the records that ``split`` sends to part p.
+    """A released function of one feature or several: ``values[p]`` for the records that ``split`` sends to part p.
 
     Whole numbers, in units of 1 / ``GRADIENT_ONE``, that are added to the records' scores of class ``output``.
     """
 
-    split: Split
+    split: Table
     values: tuple[int, ...]
     output: int
 
-    def __init__(self, split: Split, values: Iterable[int], output: int = 0) -> None:
+    def __init__(self, split: Table, values: Iterable[int], output: int = 0) -> None:
         own = tuple(whole(value, -LARGEST_STEP, LARGEST_STEP, "What a step adds") for value in values)
-        if len(own) != exactly(Split, split, "A step's split").n_children:
+        if type(split) not in (Split, Product):
+            raise LeakError("A step's split must be a Split or a Product.")
+        if len(own) != split.n_children:
             raise LeakError("A step needs a whole number for each part of its split.")
         put(self, split=split, values=own, output=whole(output, 0, 2**16, "A class"))

@@ -82,14 +82,15 @@ def fraction(value: Any, what: str) -> Fraction:
     return Fraction(exact_int(value.numerator), exact_int(value.denominator))
 
 
-def all_of(kind: type, values: Any, what: str) -> tuple[Any, ...]:
-    """A tuple of values that are exactly of one kind, read once."""
+def all_of(kinds: type | tuple[type, ...], values: Any, what: str) -> tuple[Any, ...]:
+    """A tuple of values that are exactly of one kind, or of one of several, read once."""
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     if type(values) is not tuple:
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise LeakError(f"{what} must be a list.")
         values = tuple(values)
-    if not all(type(value) is kind for value in values):
-        raise LeakError(f"{what} must be of type {kind.__name__} itself.")
+    if not all(type(value) in kinds for value in values):
+        raise LeakError(f"{what} must be of type {' or '.join(kind.__name__ for kind in kinds)} itself.")
     return values
 
 

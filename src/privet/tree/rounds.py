@@ -15,7 +15,7 @@ import numpy as np
 
 from privet.privacy.zcdp import ratio_for
 from privet.questions.grid import Cells, Grid
-from privet.questions.multiway import Multiway
+from privet.questions.products import Products
 from privet.questions.split import Split
 
 CHOICE_SHARE = Fraction(1, 4)
@@ -81,7 +81,7 @@ def plan_rounds(n_records: float, budget: Fraction, currency: str, n_classes: in
     return Rounds(tuple(turns * n), share * CHOICE_SHARE, share * (1 - CHOICE_SHARE))
 
 
-def partitions(grid: Grid, most: int, seed: int) -> Iterator[Multiway]:
+def partitions(grid: Grid, most: int, seed: int) -> Iterator[Products]:
     """For each round a public list of random partitions of every feature into at most ``most`` parts of its cells.
 
     Drawn from a fixed seed: they are public, and the same for everyone.
@@ -95,7 +95,7 @@ def partitions(grid: Grid, most: int, seed: int) -> Iterator[Multiway]:
             for split in ([fixed[f]] if f in fixed else (_partition(rng, f, cells, most) for _ in range(PARTITIONS)))
         ]
         each = np.bincount([split.feature for split in drawn], minlength=len(grid.features))
-        yield Multiway(grid, tuple(drawn), -np.log(each[[split.feature for split in drawn]]))
+        yield Products(grid, tuple(drawn), -np.log(each[[split.feature for split in drawn]]))
 
 
 def _partition(rng: np.random.Generator, f: int, cells: Cells, most: int) -> Split:

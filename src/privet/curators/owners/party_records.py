@@ -40,7 +40,8 @@ from privet.questions.codec import (
 )
 from privet.questions.curtain import Node
 from privet.questions.multiway import Multiway
-from privet.questions.split import Split
+from privet.questions.products import Products
+from privet.questions.split import Table
 from privet.questions.splits import Splits
 from privet.questions.word import number, text
 from privet.schema import Schema
@@ -96,7 +97,7 @@ class PartyRecords(RecordsAtOwner):
         super().__init__(curator.open())
         self.schema = schema
         self.tie = tied.tie
-        self._splits: dict[str, Splits | Multiway] = {}
+        self._splits: dict[str, Splits | Multiway | Products] = {}
 
     @property
     def ledger(self) -> Ledger:
@@ -157,7 +158,7 @@ class PartyRecords(RecordsAtOwner):
         chosen = self.desk.choose(self._by_node(options), score_of(score), paid, mechanism=mechanism)
         return [choice_words(choice) for choice in chosen.values()], np.empty(0, dtype=np.int64)
 
-    def _check_size(self, asked: Iterable[tuple[Split, ...]]) -> None:
+    def _check_size(self, asked: Iterable[tuple[Table, ...]]) -> None:
         """Refuse a question whose shares of noise would keep this party busy for long."""
         cells = sum(sum(table.n_children for table in tables) or 1 for tables in asked)
         if cells * len(self.schema.classes or range(2)) > MOST_SUMS:
