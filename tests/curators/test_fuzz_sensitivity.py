@@ -17,9 +17,19 @@ from hypothesis import strategies as st
 from privet import Categorical, Ledger, MemoryCurator, Numeric, Schema
 from privet.errors import PrivetError
 from privet.privacy.fixed_point import TARGET_ONE
-from privet.privacy.scores import CorrectCount, Entropy, Gini, GradientNorm, Mixed, Quantile, SquaredError
+from privet.privacy.scores import (
+    CorrectCount,
+    Entropy,
+    Gini,
+    GradientNorm,
+    Mixed,
+    Quantile,
+    ResidualNorm,
+    SquaredError,
+)
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid, public_grid
+from privet.questions.levels import Levels
 from privet.questions.multiway import Multiway
 from privet.questions.products import Products
 from privet.questions.split import Product, Split
@@ -30,6 +40,7 @@ FEATURES = {"a": Numeric(0, 100, missing=True), "b": Numeric(0, 9, integer=True)
 SCHEMAS = [Schema(FEATURES, classes=["no", "yes"]), Schema(FEATURES, target=(0, 10))]
 CUTS = [[[], [], None], [[50], [4], None], [[10, 20, 30], [], None], [[99.9], list(range(9)), None]]
 SCORES = [Gini(), Mixed(100), Entropy(3), CorrectCount(), Quantile(1, 3), GradientNorm(1), SquaredError(TARGET_ONE)]
+SCORES += [ResidualNorm(9), ResidualNorm(TARGET_ONE)]
 ROWS = [[10.0, 4, "f"], [50.0, 0, "m"], [100.0, 9, "x"], [np.nan, 5, "f"], [20.0, 4, "m"], [99.95, 1, "f"]]
 BUDGET = Fraction(1, 1000)
 
@@ -86,7 +97,8 @@ def question(draw, schema, grids):
     splits = tuple(table for table in tables if type(table) is Split)
     lists = [public_splits(which), Multiway.of(which, splits), Products(which, tables)]
     flags = {"labelled": draw(st.booleans()), "stop": draw(st.booleans())}
-    measure = draw(st.sampled_from(["records", "target", "gradient"]))
+    measure, output = draw(st.sampled_from(["records", "target", "gradient", "residual"])), min(n_classes, 1)
+    clamp, levels = draw(st.sampled_from([1, 700, TARGET_ONE])), Levels(draw(st.sampled_from([(), (0,), (-9, 20_000)])))
     score, splits, hook = draw(st.sampled_from(SCORES)), draw(st.sampled_from([*lists, None])), draw(st.booleans())
     values = tuple(draw(st.lists(st.integers(-(2**20), 2**20), min_size=4, max_size=4))) * 16
 
@@ -101,9 +113,15 @@ def question(draw, schema, grids):
         "split": lambda desk, node: next(iter(desk.split({node(at): tables[0]}).values())),
         "copies": lambda desk, node: desk.copies(node(at), 2),
         "parts": lambda desk, node: desk.parts(node(at), [1, 3]),
-        "advance": lambda desk, node: desk.advance({node(at): Step(tables[0], values[: tables[0].n_children], 1)}),
+        "advance": lambda desk, node: desk.advance({node(at): Step(tables[0], values[: tables[0].n_children], output)}),
         "focus": lambda desk, node: desk.focus(*sorted(abs(v) % 11 for v in values[:2])),
-        "tally": lambda desk, node: desk.tally({node(at): Tally(tables, flags["stop"], measure, 1)}, BUDGET),
+        "tally": lambda desk, node: desk.tally(
+            {node(at): Tally(tables, flags["stop"], measure, output, clamp)}, BUDGET
+        ),
+        "levels": lambda desk, node: desk.tally(
+            {node(at): Tally(measure="residual", clamp=clamp, levels=levels)}, BUDGET
+        ),
+        "residual_quantiles": lambda desk, node: desk.residual_quantiles(node(at), [Fraction(9, 10)], BUDGET),
         "two tallies": lambda desk, node: desk.tally({node(at): Tally(tables), node(other): Tally()}, BUDGET),
         "owner_sum": lambda desk, node: desk.owner_sum({node(at): regridding(desk)}, "least_impurity", BUDGET),
         "choose": lambda desk, node: desk.choose({node(at): Candidates(splits, n_classes, **flags)}, score, BUDGET),

@@ -10,6 +10,7 @@ from privet import Categorical, LeakError, Numeric, Schema
 from privet.questions import codec as words
 from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
+from privet.questions.levels import Levels
 from privet.questions.multiway import attributes
 from privet.questions.products import Products
 from privet.questions.split import Choice, Product, Split, each_cell
@@ -42,6 +43,8 @@ def test_tallies_survive_and_shared_tables_are_said_once():
         5: Tally(TABLES, by_class=False),
         6: Tally((), measure="target"),
         7: Tally((*TABLES[:1], Product(TABLES)), measure="gradient", output=2),
+        8: Tally(measure="residual", clamp=77, levels=Levels((-5, 0, 2**30))),
+        9: Tally(TABLES, measure="residual", clamp=1),
     }
     said = carried(words.tally_words(tallies.items()))
     assert len(said["tables"]) == 3
@@ -89,7 +92,7 @@ def test_a_split_survives_with_children_that_are_empty():
     assert words.split_of(carried(words.split_words(split)), 3) == split
 
 
-TWICE = {"tables": [[]], "asked": [[1, 0, True, "records", 0]] * 2}
+TWICE = {"tables": [[]], "asked": [[1, 0, True, "records", 0, 1, None]] * 2}
 NESTED = [[[]]]
 WRONG = {
     "grid_of": [None, {}, [[0.5]], [[1.0, 0.5], None, []], [["a"], None, []], [[None], None, []], [[], [], []], NESTED],
@@ -112,13 +115,16 @@ WRONG = {
         None,
         {},
         {"tables": [], "asked": [], "more": 0},
-        {"tables": [[]], "asked": [[1, 1, True, "records", 0]]},
-        {"tables": [[]], "asked": [[1, -1, True, "records", 0]]},
-        {"tables": [[]], "asked": [[1, 0, 1, "records", 0]]},
-        {"tables": [[]], "asked": [[1, 0, True, "pay", 0]]},
-        {"tables": [[]], "asked": [[-1, 0, True, "records", 0]]},
+        {"tables": [[]], "asked": [[1, 1, True, "records", 0, 1, None]]},
+        {"tables": [[]], "asked": [[1, -1, True, "records", 0, 1, None]]},
+        {"tables": [[]], "asked": [[1, 0, 1, "records", 0, 1, None]]},
+        {"tables": [[]], "asked": [[1, 0, True, "pay", 0, 1, None]]},
+        {"tables": [[]], "asked": [[-1, 0, True, "records", 0, 1, None]]},
         {"tables": [[[0, "00", 0]]], "asked": []},
         {"tables": [[]], "asked": [[1, 0]]},
+        {"tables": [[]], "asked": [[1, 0, True, "residual", 0, 0, None]]},
+        {"tables": [[]], "asked": [[1, 0, True, "residual", 0, 1, [3, 2]]]},
+        {"tables": [[]], "asked": [[1, 0, True, "records", 0, 1, [3]]]},
         TWICE,
     ],
     "tables_of": [None, [], {"tables": [[]], "asked": [[1, 0], [1, 0]]}, {"tables": [[]], "asked": [[1, "0"]]}],

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from privet import LeakError
+from privet.questions.levels import Levels
 from privet.questions.split import Split
 from privet.questions.tally import LARGEST_STEP, MEASURES, Step, Tally
 
@@ -26,6 +27,11 @@ def test_a_tally_asks_for_class_counts_of_the_node_itself_by_default():
         {"measure": None},
         {"output": -1},
         {"output": 1.0},
+        {"clamp": 0},
+        {"clamp": 2**16 + 1},
+        {"levels": Levels((1,))},
+        {"levels": (1,), "measure": "residual"},
+        {"levels": Levels((1,)), "measure": "residual", "tables": (HALVES,)},
     ],
 )
 def test_what_is_no_tally_cannot_be_made(wrong):

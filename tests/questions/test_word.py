@@ -13,6 +13,7 @@ from privet import LeakError, Numeric, Schema
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Cells, Grid, public_grid
+from privet.questions.levels import Levels
 from privet.questions.multiway import Multiway, attributes
 from privet.questions.products import Products
 from privet.questions.shape import Shape
@@ -37,11 +38,13 @@ WORDS = [
     attributes(GRID),
     Candidates(public_splits(GRID), 2, np.arange(len(public_splits(GRID))) > 1),
     Tally((SPLIT,)),
+    Levels((1, 2)),
     Step(SPLIT, (1, -1)),
     Shape(public_splits(GRID), 2),
 ]
 every_word = pytest.mark.parametrize("word", WORDS, ids=lambda word: type(word).__name__)
-KINDS = [Grid, Cells, Split, Product, Choice, Splits, Multiway, Products, Candidates, Tally, Step, Shape, Node, Curtain]
+KINDS = [Grid, Cells, Split, Product, Choice, Splits, Multiway, Products, Candidates, Tally, Step, Shape, Levels]
+KINDS += [Node, Curtain]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,6 +78,7 @@ def test_a_word_is_not_made_again_as_another(word):
         Multiway: (GRID, [], []),
         Candidates: (None, 2),
         Tally: (),
+        Levels: ((7,),),
         Step: (SPLIT, (2, 2)),
         Shape: (attributes(GRID), 8),
     }

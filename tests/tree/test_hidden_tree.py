@@ -10,7 +10,6 @@ from hidden_programs import (
     in_the_open,
     learner,
     on_shares,
-    opened,
     plain,
     queries_of,
     same,
@@ -27,7 +26,7 @@ def trained(queries, **options):
         hidden = model.tree_
         cells = engine.constant(queries)
         classes = engine.open(hidden.predict(engine, cells)).argmax(axis=1)
-        return plain(opened(hidden, engine)), classes, model.privacy_, curator.counts
+        return plain(hidden.opened(engine)), classes, model.privacy_, curator.counts
 
     return program
 
@@ -74,7 +73,7 @@ def test_owners_of_columns_get_the_same_tree():
     groups = (("sex", "age"), ("size",), ("colour",))  # also where one lists them in another order than the schema
     expected, _ = in_the_open(learner(max_depth=2), X, y, SCHEMA, seed=4)
     results = on_shares(
-        lambda curator, engine: plain(opened(learner(max_depth=2).fit_curator(curator).tree_, engine)),
+        lambda curator, engine: plain(learner(max_depth=2).fit_curator(curator).tree_.opened(engine)),
         vertically(X, y, SCHEMA, groups),
         SCHEMA,
         most_records=256,

@@ -9,32 +9,33 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial, wraps
 from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from privet.curators import prices
-from privet.curators.open_nodes import OpenNodes, OpenRoot, renumbered
-from privet.curators.prices import MEASURES, Asked
+from privet.curators.prices import BOOSTED, MEASURES, Asked, Place
 from privet.errors import CapabilityError, LeakError
 from privet.privacy.event import SELECTIONS, Event
 from privet.privacy.ledger import Ledger
 from privet.privacy.scope import Scope
-from privet.privacy.scores import GradientNorm, Quantile, Score
+from privet.privacy.scores import GradientNorm, Quantile, ResidualNorm, Score
 from privet.privacy.zcdp import rho_within
 from privet.questions.candidates import Candidates
-from privet.questions.curtain import Budget, Curtain, Node, draw_curtain, positive
+from privet.questions.curtain import Budget, Curtain, Node, budgets, draw_curtain, positive
 from privet.questions.grid import Grid
 from privet.questions.split import Choice, Split, check_splits, check_tables
 from privet.questions.tally import Step, Tally
 from privet.questions.word import exactly, fraction, number, text, whole
 from privet.schema import Schema
 
-QUESTIONS = ("tally", "choose", "choose_each", "owner_sum", "quantiles", "target_quantiles", "peek")
+TARGET_QUESTIONS = ("target_quantiles", "residual_quantiles")
+QUESTIONS = ("tally", "choose", "choose_each", "owner_sum", "quantiles", *TARGET_QUESTIONS, "peek")
 STRUCTURE = ("parts", "copies", "samples", "focus", "advance", "noise")
 MOST_NODES = 2**20
 """Of one call: parts, copies or samples."""
@@ -75,10 +76,10 @@ class Desk:
         self.void = void
         self.capabilities = capabilities_of(type(room))
         self.n_owners: int = getattr(room, "n_owners", 1)
+        self.roots: list[Scope] = []
         self.events: list[Event] = []
         self._room = room
-        self._nodes = OpenNodes()
-        self.learning: Node | None = None  # the part that roots are of, where the records were parted
+        self._places: WeakKeyDictionary[Node, Place] = WeakKeyDictionary()
         self._grid: Grid | None = None
         self._turn = threading.RLock()
         self._asking = False
@@ -99,7 +100,7 @@ class Desk:
         """End the fit: nothing is answered any more, and what was kept for its nodes is dropped."""
         with self._turn:
             self._closed = True
-            self._nodes.clear()
+            self._places.clear()
             self._room = None
 
     def cannot(self, question: str) -> NoReturn:
@@ -114,37 +115,20 @@ class Desk:
     # -- public structure: free, and blind to records -----------------------------------------------------------------
 
     @_answered_in_turn
-    def root(
-        self, limit: Fraction | float = math.inf, currency: str = "epsilon", *, within: Node | None = None
-    ) -> Node:
-        """As ``Curtain.root``. ``within``: of this node's records; by default of those that are there to learn from."""
+    def root(self, limit: Fraction | float = math.inf, currency: str = "epsilon") -> Node:
         if text(currency, "A currency") != "epsilon" and currency not in self._room.noises:
             self.cannot("zcdp")
         limit = math.inf if type(limit) is float and limit == math.inf else fraction(limit, "A limit")
-        if within is None:
-            within = self.learning
-        place = None if within is None else self._nodes.place(within)
-        scope = self.ledger.begin("fit", limit, currency, within=None if place is None else place.scope)
+        scope = self.ledger.begin("fit", limit, currency)
+        self.roots.append(scope)
         if self.schema.target is not None and "focus" in self.capabilities:
             self._room.focus(*self.schema.target)
-        if place is None:
-            return self._nodes.root(scope, self._room.everything(scope))
-        return self._nodes.root_within(place, scope, self._room.anew(place.held, scope))
-
-    @_answered_in_turn
-    def gather(self) -> Node:
-        """All records, to be parted before a fit begins. It has no limit but the ledger's; roots ``within`` have."""
-        scope = self.ledger.gather("fit")
-        return self._nodes.top(scope, self._room.gathered(scope))
-
-    @property
-    def roots(self) -> list[OpenRoot]:
-        """All roots that were opened, with their paths in the receipt."""
-        return self._nodes.roots
+        return self._opened([scope], [self._room.everything(scope)], len(self.roots) - 1)[0]
 
     @_answered_in_turn
     def path(self, node: Node) -> str:
-        return self._nodes.path(node)
+        place = self._place(node)
+        return _renumbered(place.scope.path, place.root)
 
     @_answered_in_turn
     def grid(self, grid: Grid) -> None:
@@ -155,7 +139,7 @@ class Desk:
 
     @_answered_in_turn
     def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
-        asked = self._nodes.asked(splits)
+        asked = self._asked(splits)
         if not asked:
             return {}
         if "hidden" in self.capabilities and not any(type(each.word) is Split for each in asked):
@@ -167,11 +151,11 @@ class Desk:
         return {each.node: self._children(each, own) for each, own in zip(asked, held)}
 
     def _children(self, parent: Asked, held: Sequence[Any]) -> tuple[Node, ...]:
-        return self._nodes.below(parent.place, parent.place.scope.split(len(held)), held)
+        return self._opened(parent.place.scope.split(len(held)), held, parent.place.root)
 
     @_answered_in_turn
     def parts(self, node: Node, shares: int | Sequence[int]) -> list[Node]:
-        place = self._nodes.place(node)
+        place = self._place(node)
         if isinstance(shares, int | np.integer):
             weights = [1] * whole(shares, 1, MOST_NODES, "The number of parts")
         else:
@@ -179,20 +163,19 @@ class Desk:
         if not weights or sum(weights) > 2**31:
             raise LeakError("Ask for at least one part, with shares that add up to at most 2^31.")
         held = self._room.parts(place.held, weights)
-        return list(self._nodes.below(place, place.scope.split(len(weights), "parts"), held))
+        return list(self._opened(place.scope.split(len(weights), "parts"), held, place.root))
 
     @_answered_in_turn
     def copies(self, node: Node, n: int) -> list[Node]:
-        place, n = self._nodes.place(node), whole(n, 0, MOST_NODES, "The number of copies")
-        scopes = [place.scope.copy() for _ in range(n)]
-        return list(self._nodes.below(place, scopes, self._room.copies(place.held, n)))
+        place, n = self._place(node), whole(n, 0, MOST_NODES, "The number of copies")
+        return list(self._opened([place.scope.copy() for _ in range(n)], self._room.copies(place.held, n), place.root))
 
     @_answered_in_turn
     def samples(self, node: Node, n: int, inverse_rate: int) -> list[Node]:
-        place, n = self._nodes.place(node), whole(n, 0, MOST_NODES, "The number of samples")
+        place, n = self._place(node), whole(n, 0, MOST_NODES, "The number of samples")
         inverse_rate = whole(inverse_rate, 1, 2**31, "One over a sample's rate")
         scopes = [place.scope.sample(inverse_rate) for _ in range(n)]
-        return list(self._nodes.below(place, scopes, self._room.samples(place.held, n, inverse_rate)))
+        return list(self._opened(scopes, self._room.samples(place.held, n, inverse_rate), place.root))
 
     @_answered_in_turn
     def focus(self, low: float, high: float) -> None:
@@ -205,7 +188,7 @@ class Desk:
 
     @_answered_in_turn
     def advance(self, steps: Mapping[Node, Step]) -> None:
-        asked = self._nodes.asked(steps, Step)
+        asked = self._asked(steps, Step)
         for each in asked:
             self._has_scores(each.word.output)
             each.word.split.check(self.cells)
@@ -220,7 +203,7 @@ class Desk:
     def draw_hidden(self, nodes: Sequence[Node], options: Candidates) -> dict[Node, Any]:
         if "hidden" not in self.capabilities:
             self.cannot("hidden")
-        places = [self._nodes.place(node) for node in list(nodes)]
+        places = [self._place(node) for node in list(nodes)]
         self._fits(exactly(Candidates, options, "Candidates"))
         return dict(zip(nodes, self._room.draw_hidden([place.held for place in places], options)))
 
@@ -228,7 +211,7 @@ class Desk:
 
     @_answered_in_turn
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
-        asked = self._nodes.paid(tallies, Tally, budget)
+        asked = self._paid(tallies, Tally, budget)
         for tally in {(id(t.tables), t.measure, t.output): t for t in (each.word for each in asked)}.values():
             self._may_tally(tally)
         prices.check_memory_of_sums([each.word.tables for each in asked], self.schema)
@@ -242,10 +225,9 @@ class Desk:
 
     def _may_tally(self, tally: Tally) -> None:
         if tally.tables:
-            (check_tables if tally.measure == "gradient" else check_splits)(tally.tables, self.cells)
-        if tally.measure == "target" and self.schema.target is None:
-            raise LeakError("There is no numeric target to add up: this schema has classes.")
-        if tally.measure == "gradient":
+            (check_tables if tally.measure in BOOSTED else check_splits)(tally.tables, self.cells)
+        prices.check_measure(tally.measure, self.schema)
+        if tally.measure in BOOSTED:
             self._has_scores(tally.output)
 
     def _summed(self, asked: Asked, question: str, lemma: str, tables: int) -> Event:
@@ -256,7 +238,7 @@ class Desk:
         self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
     ) -> dict[Node, np.ndarray]:
         prices.check_statistic(text(statistic, "A statistic"))
-        asked = self._nodes.paid(tables, None, budget)
+        asked = self._paid(tables, None, budget)
         once = {id(each.word): check_splits(each.word, self.cells) for each in asked}
         asked = [replace(each, word=once[id(each.word)]) for each in asked]
         prices.check_memory_of_sums([each.word for each in asked], self.schema)
@@ -290,7 +272,7 @@ class Desk:
     def _priced_choice(
         self, candidates: Mapping[Node, Candidates], score: Any, budget: Budget, mechanism: str
     ) -> tuple[list[Asked], Score, list[Event]]:
-        asked, own = self._nodes.paid(candidates, Candidates, budget), prices.score_named(score)
+        asked, own = self._paid(candidates, Candidates, budget), prices.score_named(score)
         if text(mechanism, "A mechanism") not in SELECTIONS:
             raise LeakError(f"A choice is made by one of {', '.join(SELECTIONS)}, not by {mechanism!r}.")
         self._may_choose(asked, own)
@@ -305,8 +287,8 @@ class Desk:
         for options in {id(each.word): each.word for each in asked}.values():
             self._fits(options)
             prices.check_score(score, options, self.schema)
-            if type(score) is GradientNorm:
-                self._has_scores(score.output)
+            if type(score) is GradientNorm or type(score) is ResidualNorm:
+                self._has_scores(score.output if type(score) is GradientNorm else 0)
 
     def _fits(self, options: Candidates) -> None:
         """Raise LeakError unless there is something to choose, of the classes and the grid that there are."""
@@ -327,7 +309,7 @@ class Desk:
         if isinstance(budget, Mapping):
             raise LeakError("A hidden choice has one list of candidates and one budget for all nodes of a level.")
         if mechanism == "exact":
-            asked, own = self._nodes.paid(candidates, Candidates, budget), prices.score_named(score)
+            asked, own = self._paid(candidates, Candidates, budget), prices.score_named(score)
             self._may_choose(asked, own)
             events = [each.peeked() for each in asked]
         else:
@@ -340,7 +322,7 @@ class Desk:
     def quantiles(
         self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction
     ) -> dict[int, list[float]]:
-        grid, place = self.cells, self._nodes.place(node)
+        grid, place = self.cells, self._place(node)
         numbers = [whole(f, 0, len(grid.features) - 1, "A feature's number") for f in list(features)]
         levels = [fraction(p, "A probability") for p in list(probs)]
         if not numbers or not levels:
@@ -358,7 +340,16 @@ class Desk:
 
     @_answered_in_turn
     def target_quantiles(self, node: Node, probs: Sequence[Fraction], budget: Fraction) -> list[float]:
-        place = self._nodes.place(node)
+        return self._quantiles_of("the target", node, probs, budget, self._room.target_quantiles)
+
+    @_answered_in_turn
+    def residual_quantiles(self, node: Node, probs: Sequence[Fraction], budget: Fraction) -> list[int]:
+        return self._quantiles_of("residuals", node, probs, budget, self._room.residual_quantiles)
+
+    def _quantiles_of(
+        self, what: str, node: Node, probs: Sequence[Fraction], budget: Fraction, answer: Callable[..., list[Any]]
+    ) -> list[Any]:
+        place = self._place(node)
         if self.schema.target is None:
             raise LeakError("There is no numeric target: this schema has classes.")
         levels = [fraction(p, "A probability") for p in list(probs)]
@@ -366,14 +357,13 @@ class Desk:
             raise LeakError("Quantiles need probabilities from 0 to 1, as Fractions.")
         each = Asked(node, place, None, positive(budget) / len(levels))
         scores = [Quantile(p.numerator, p.denominator) for p in levels]
-        events = [each.quantile("quantile of the target", score) for score in scores]
+        events = [each.quantile(f"quantile of {what}", score) for score in scores]
         self._charge([each] * len(levels), events)
-        found: list[float] = self._room.target_quantiles(place.held, scores, [e.scale for e in events])
-        return found
+        return answer(place.held, scores, [e.scale for e in events])
 
     @_answered_in_turn
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
-        asked = [Asked(node, self._nodes.place(node), None) for node in dict.fromkeys(nodes)]
+        asked = [Asked(node, self._place(node), None) for node in dict.fromkeys(nodes)]
         self.cells  # noqa: B018 - raises where there is no grid yet
         return self._answer(asked, [each.peeked() for each in asked], self._room.peek)
 
@@ -390,18 +380,45 @@ class Desk:
     def _charge(self, asked: Sequence[Asked], events: Sequence[Event]) -> None:
         self.ledger.charge([(each.place.scope, event) for each, event in zip(asked, events)])
         self.events += (
-            replace(event, scope=renumbered(event.scope, each.place.top)) for each, event in zip(asked, events)
+            replace(event, scope=_renumbered(event.scope, each.place.root)) for each, event in zip(asked, events)
         )
 
-    # -- for those behind the curtain ------------------------------------------------------------------------------
+    # -- words, read once ----------------------------------------------------------------------------------------------
+
+    def _paid(self, asked: Mapping[Node, Any], kind: type | None, budget: Budget) -> list[Asked]:
+        """What is asked about which node, each with a budget of its own."""
+        free = self._asked(asked, kind)
+        return [replace(each, budget=amount) for each, amount in zip(free, budgets([e.node for e in free], budget))]
+
+    def _asked(self, asked: Mapping[Node, Any], kind: type | None = None) -> list[Asked]:
+        """What is asked about which node: exact types, this desk's nodes, each once."""
+        if not isinstance(asked, Mapping):
+            raise LeakError("A question says for each node what is asked about it.")
+        found = [Asked(node, self._place(node), word) for node, word in asked.items()]
+        if kind is not None and not all(type(each.word) is kind for each in found):
+            raise LeakError(f"This question takes a {kind.__name__} for each node.")
+        if len({each.node for each in found}) < len(found):
+            raise LeakError("A question names each node once.")
+        return found
+
+    def _place(self, node: Any) -> Place:
+        place = self._places.get(node) if type(node) is Node else None
+        if place is None:
+            raise LeakError("This node is not one of this curator's, or not of this fit.")
+        return place
 
     def scope(self, node: Node) -> Scope:
         """A node's scope, for those behind the curtain."""
-        return self._nodes.place(node).scope
+        return self._place(node).scope
 
     def held(self, node: Node) -> Any:
         """What the room holds for a node, for those behind the curtain."""
-        return self._nodes.place(node).held
+        return self._place(node).held
+
+    def _opened(self, scopes: Sequence[Scope], held: Iterable[Any], root: int) -> tuple[Node, ...]:
+        nodes = tuple(Node() for _ in scopes)
+        self._places.update((node, Place(scope, root, own)) for node, scope, own in zip(nodes, scopes, held))
+        return nodes
 
     @property
     def cells(self) -> Grid:
@@ -414,11 +431,7 @@ class Desk:
         """Raise unless records have a score of this class."""
         if "advance" not in self.capabilities:
             self.cannot("advance")
-        n_classes = len(self.schema.classes or ())
-        if n_classes == 2 and output != 1:
-            raise LeakError("Of two classes only class 1 has a score: the other one's is its opposite.")
-        if not 0 <= output < n_classes:
-            raise LeakError("Records have no score of such a class.")
+        prices.check_output(output, self.schema)
         self.cells  # noqa: B018 - raises where there is no grid yet
 
 
@@ -427,3 +440,9 @@ def capabilities_of(room: type) -> frozenset[str]:
     can = {name for name in (*QUESTIONS, *STRUCTURE) if hasattr(room, name)}
     can |= {"zcdp"} if "rho" in room.noises else set()  # type: ignore[attr-defined]
     return frozenset(can | ({"hidden"} if hasattr(room, "choose_hidden") else set()))
+
+
+def _renumbered(path: str, root: int) -> str:
+    """A scope's path with its root numbered as in a ledger that has answered nothing else."""
+    _, _, *below = path.split("/")
+    return "/".join(["", f"fit{root}:0", *below])

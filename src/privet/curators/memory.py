@@ -24,10 +24,12 @@ from privet.curators.room import CountingRoom
 from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
+from privet.privacy.residuals import residual_pairs
 from privet.privacy.samplers import draw_parts
 from privet.privacy.scope import Scope
 from privet.privacy.sensitivity import gradient_pairs
 from privet.questions.grid import Grid
+from privet.questions.levels import Levels
 from privet.questions.split import Split, Table, factors_of
 from privet.questions.tally import Step
 from privet.schema import Schema
@@ -108,6 +110,7 @@ class MemoryRoom(CountingRoom):
         self._part_bytes = part_bytes
         self._range = records.schema.target
         self._labels: Any = records.labels if records.targets is None else _moments(records.targets, *self._ends())
+        self._whole_targets: np.ndarray | None = None
         self._binned: Binned | None = None
         self._counted: WeakKeyDictionary[Held, np.ndarray] = WeakKeyDictionary()  # histograms on the present grid
 
@@ -115,9 +118,6 @@ class MemoryRoom(CountingRoom):
 
     def everything(self, scope: Scope) -> Held:
         return Held(None, Root())
-
-    def anew(self, held: Held, scope: Scope) -> Held:
-        return Held(held.rows, Root())
 
     def use(self, grid: Grid) -> None:
         self._binned = self._records_of.binned(grid)
@@ -165,8 +165,9 @@ class MemoryRoom(CountingRoom):
 
     def advance(self, steps: Sequence[tuple[Held, Step]]) -> None:
         for held, step in steps:
-            scores = self._scores_of(held.root)[:, 0 if self._width == 2 else step.output]
-            added = np.array(step.values, dtype=np.int64)[self._parts_of(step.split, held.rows)]
+            every = self._scores_of(held.root)
+            scores = every[:, 0 if every.shape[1] == 1 else step.output]
+            added = np.array(step.values, dtype=np.int64)[self._parts_of(step.split, held)]
             if held.rows is None:
                 scores += added
             else:
@@ -242,25 +243,31 @@ class MemoryRoom(CountingRoom):
     def gradients(self, held: Held, output: int, tables: Sequence[Table]) -> np.ndarray:
         return self._part_sums(held, tables, np.ascontiguousarray(self._pairs(held.root, output)[:, :1]))
 
-    def gradients_and_hessians(self, held: Held, output: int, tables: Sequence[Table]) -> np.ndarray:
+    def gradients_and_hessians(self, held: Held, output: int, tables: Sequence[Table | Levels]) -> np.ndarray:
         return self._part_sums(held, tables, self._pairs(held.root, output))
 
-    def _part_sums(self, held: Held, tables: Sequence[Table], values: np.ndarray) -> np.ndarray:
+    def _part_sums(self, held: Held, tables: Sequence[Table | Levels], values: np.ndarray) -> np.ndarray:
         """Exact sums of values over the parts of tables, one table below the other."""
         sums = [np.zeros((table.n_children, values.shape[1]), dtype=np.int64) for table in tables]
         for table, own in zip(tables, sums):
-            parts = self._parts_of(table, held.rows)[:, None]
+            parts = self._parts_of(table, held)[:, None]
             kernels.sums(parts, np.zeros(1, dtype=np.int64), len(own), values, *self._rows([held]), own[None])
         return np.concatenate(sums)
 
-    def _parts_of(self, table: Table, rows: np.ndarray | None) -> np.ndarray:
-        """The part of a table that each record is in, 0 for those that are not among the rows."""
+    def _parts_of(self, table: Table | Levels, held: Held) -> np.ndarray:
+        """The part of a table that each record is in; what it says of records that are not the node's means nothing."""
+        if isinstance(table, Levels):
+            return np.searchsorted(table.cuts, self._scores_of(held.root)[:, 0], side="left").astype(np.uint8)
         factors = factors_of(table)
         columns = [self._cut().column(split.feature) for split in factors]
-        return kernels.product_cells(columns, [own.parts for own in factors], [own.n_children for own in factors], rows)
+        return kernels.product_cells(
+            columns, [own.parts for own in factors], [own.n_children for own in factors], held.rows
+        )
 
     def _pairs(self, root: Root, output: int) -> np.ndarray:
-        """Every record's gradient and Hessian of one class, at its present score."""
+        """Every record's gradient and Hessian of one class, at its present score; of a target, of a clamp."""
+        if self.schema.classes is None:
+            return residual_pairs(self._residuals_of(root), output)
         scores = self._scores_of(root) / GRADIENT_ONE
         if scores.shape[1] == 1:
             chances = 1 / (1 + np.exp(-np.clip(scores[:, 0], -50, 50)))
@@ -269,10 +276,23 @@ class MemoryRoom(CountingRoom):
             chances = weights[:, output] / weights.sum(axis=1)
         return gradient_pairs(chances, self._labels == output)
 
+    def residuals(self, held: Held) -> np.ndarray:
+        every = self._residuals_of(held.root)
+        return every if held.rows is None else every[held.rows]
+
+    def _residuals_of(self, root: Root) -> np.ndarray:
+        """Every record's target, in fixed point over the whole range whatever the focus, less its score."""
+        if self._whole_targets is None:
+            assert self._records_of.targets is not None
+            assert self.schema.target is not None
+            self._whole_targets = _fixed(self._records_of.targets, *self.schema.target)
+        return self._whole_targets - self._scores_of(root)[:, 0]
+
     def _scores_of(self, root: Root) -> np.ndarray:
-        """The boosted scores of a root's records: one column for two classes, else one for each."""
+        """The boosted scores of a root's records: one column for two classes or a target, else one for each class."""
         if root.scores is None:
-            width = 1 if self._width == 2 else self._width
+            n_classes = len(self.schema.classes or ())
+            width = 1 if n_classes in (0, 2) else n_classes
             root.scores = np.zeros((self._records_of.n, width), dtype=np.int64)
         return root.scores
 
@@ -305,5 +325,10 @@ class MemoryRoom(CountingRoom):
 
 def _moments(targets: np.ndarray, low: float, high: float) -> np.ndarray:
     """Each target t in fixed point, rounded once and for all, as the row (1, t, t^2) that exact sums are made of."""
-    t = np.rint((targets - low) / max(high - low, np.finfo(float).tiny) * TARGET_ONE).astype(np.int64)
+    t = _fixed(targets, low, high)
     return np.stack([np.ones_like(t), t, t * t], axis=1)
+
+
+def _fixed(targets: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Targets as whole numbers from 0 to ``TARGET_ONE``: parts of their range."""
+    return np.rint((targets - low) / max(high - low, np.finfo(float).tiny) * TARGET_ONE).astype(np.int64)

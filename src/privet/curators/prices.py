@@ -22,6 +22,7 @@ from privet.privacy.scores import (
     JointQuantiles,
     Mixed,
     Quantile,
+    ResidualNorm,
     RootGini,
     Score,
     SquaredError,
@@ -35,7 +36,15 @@ from privet.questions.products import Products
 from privet.questions.split import Table
 from privet.schema import Schema
 
-MEASURES = {"records": "tally", "target": "target_tally", "gradient": "gradient_tally"}
+BOOSTED = ("gradient", "residual")
+"""The measures that look at scores."""
+
+MEASURES = {
+    "records": "tally",
+    "target": "target_tally",
+    "gradient": "gradient_tally",
+    "residual": "residual_tally",
+}
 """What a tally may add up, each with its lemma."""
 
 STATISTICS = ("least_impurity",)
@@ -49,12 +58,11 @@ MOST_JOINT_CELLS = 2**11
 
 
 class Place(NamedTuple):
-    """What the desk knows of a node: its scope in the ledger, what the room holds for it, and which of the scopes over
-    all records it is below."""
+    """What the desk knows of a node: its scope in the ledger, its root, and what the room holds for it."""
 
     scope: Scope
+    root: int
     held: Any
-    top: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +119,23 @@ def check_memory_of_sums(asked: Sequence[tuple[Table, ...]], schema: Schema) -> 
         raise LeakError(f"More than {MOST_CANDIDATES:,} sums at once would not fit in memory. Ask about fewer nodes.")
 
 
+def check_measure(measure: str, schema: Schema) -> None:
+    """Raise LeakError for sums of what records of this schema do not have."""
+    if measure in ("target", "residual") and schema.target is None:
+        raise LeakError("There is no numeric target to add up: this schema has classes.")
+    if measure == "gradient" and schema.classes is None:
+        raise LeakError("Numeric targets have residuals, and no gradients.")
+
+
+def check_output(output: int, schema: Schema) -> None:
+    """Raise LeakError unless records have a score of this class; of a numeric target they have one, number 0."""
+    n_classes = len(schema.classes or (0,))
+    if n_classes == 2 and output != 1:
+        raise LeakError("Of two classes only class 1 has a score: the other one's is its opposite.")
+    if not 0 <= output < n_classes:
+        raise LeakError("Records have no score of such a class.")
+
+
 def check_statistic(statistic: str) -> None:
     """Raise LeakError for a statistic that has no proof."""
     if statistic not in STATISTICS:
@@ -126,9 +151,11 @@ def check_score(score: Score, options: Candidates, schema: Schema) -> None:
     """Raise LeakError unless the score has a proof for what is known of the candidates' children."""
     if options.labelled and type(score) is not CorrectCount:
         raise LeakError("Labels are chosen by their correct count: another score has no proof.")
-    if type(score) is GradientNorm or type(options.splits) is Products:
-        if type(score) is not GradientNorm or type(options.splits) is not Products:
-            raise LeakError("Gradients choose among Products, and these are chosen by gradients alone.")
+    if type(score) in (GradientNorm, ResidualNorm) or type(options.splits) is Products:
+        if type(score) not in (GradientNorm, ResidualNorm) or type(options.splits) is not Products:
+            raise LeakError("Gradients and residuals choose among Products, and these are chosen by them alone.")
+        if (type(score) is ResidualNorm) != (schema.classes is None):
+            raise LeakError("Classes have gradients, and numeric targets have residuals.")
     elif type(score) is Quantile:
         if options.stop or options.splits is None or not (options.splits.n_children == 2).all():
             raise LeakError("A quantile is chosen among splits in two alone.")

@@ -21,10 +21,12 @@ from privet.curators.statistics import owner_statistics
 from privet.privacy.event import Event
 from privet.privacy.fixed_point import TARGET_BITS
 from privet.privacy.mechanisms import Mechanisms
+from privet.privacy.residuals import RESIDUAL_POINTS
 from privet.privacy.scope import Scope
-from privet.privacy.scores import GradientNorm, JointQuantiles, Quantile, Score
+from privet.privacy.scores import GradientNorm, JointQuantiles, Quantile, ResidualNorm, Score
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid, numeric_cuts
+from privet.questions.levels import Levels
 from privet.questions.linear_maps import children_of, correct_counts, prior_points, tabled
 from privet.questions.products import Products
 from privet.questions.split import Choice, Split, Table
@@ -75,14 +77,6 @@ class CountingRoom(Room, ABC):
     def everything(self, scope: Scope) -> Any:
         """All records, with scores that are 0."""
 
-    def gathered(self, scope: Scope) -> Any:
-        """All records, for a fit that parts them first."""
-        return self.everything(scope)
-
-    @abstractmethod
-    def anew(self, held: Any, scope: Scope) -> Any:
-        """The records of a node as those of a root of their own: with scores that are 0."""
-
     @abstractmethod
     def use(self, grid: Grid) -> None:
         """Put the records into the cells of a grid of the schema."""
@@ -129,21 +123,33 @@ class CountingRoom(Room, ABC):
 
     @abstractmethod
     def gradients(self, held: Any, output: int, tables: Sequence[Table]) -> np.ndarray:
-        """Exact sums of gradients over the parts of tables, one table below the other: int64, (parts, 1)."""
+        """Exact sums of gradients over the parts of tables, one table below the other: int64, (parts, 1).
+
+        Of a numeric target they are residuals, and instead of a class ``output`` is what they are clamped to.
+        """
 
     @abstractmethod
-    def gradients_and_hessians(self, held: Any, output: int, tables: Sequence[Table]) -> np.ndarray:
-        """Exact sums of ``gradient_pairs`` over the parts of tables, one table below the other: int64, (parts, 2)."""
+    def gradients_and_hessians(self, held: Any, output: int, tables: Sequence[Table | Levels]) -> np.ndarray:
+        """Exact sums of ``gradient_pairs`` over the parts of tables, one table below the other: int64, (parts, 2).
+
+        Of a numeric target they are sums of ``residual_pairs``, as above.
+        """
 
     @abstractmethod
     def targets(self, held: Any) -> np.ndarray:
         """The exact targets, in the schema's range whatever the focus."""
 
+    @abstractmethod
+    def residuals(self, held: Any) -> np.ndarray:
+        """The exact targets, in units of 1 / ``TARGET_ONE`` of the schema's range, less their scores: int64."""
+
     # -- sums ----------------------------------------------------------------------------------------------------------
 
     def tally(self, asked: Sequence[tuple[Any, Tally]], events: Sequence[Event]) -> list[np.ndarray]:
         exact: dict[int, np.ndarray] = {
-            i: self._gradient_tables(held, own) for i, (held, own) in enumerate(asked) if own.measure == "gradient"
+            i: self._gradient_tables(held, own)
+            for i, (held, own) in enumerate(asked)
+            if own.measure in ("gradient", "residual")
         }
         plain = [i for i, (_, tally) in enumerate(asked) if not tally.tables and i not in exact]
         tables = [i for i, (_, tally) in enumerate(asked) if tally.tables and i not in exact]
@@ -172,8 +178,9 @@ class CountingRoom(Room, ABC):
 
     def _gradient_tables(self, held: Any, tally: Tally) -> np.ndarray:
         # Every record is in one part of a table that has one.
-        tables = tally.tables or (Split(0, bytes(self._cells().features[0].n_cells)),)
-        return self.gradients_and_hessians(held, tally.output, tables)
+        everything = Split(0, bytes(self._cells().features[0].n_cells))
+        tables = tally.tables or (everything if tally.levels is None else tally.levels,)
+        return self.gradients_and_hessians(held, tally.clamp if tally.measure == "residual" else tally.output, tables)
 
     def _measured(self, statistics: np.ndarray, tally: Tally) -> np.ndarray:
         """What a tally asks for, from the statistics that cells hold."""
@@ -225,7 +232,7 @@ class CountingRoom(Room, ABC):
         if all(options.splits is None and options.labelled for _, options in asked):
             yield from self.totals(nodes)  # labels alone need no histogram
             return
-        if isinstance(score, GradientNorm):
+        if isinstance(score, GradientNorm | ResidualNorm):
             yield from (self._gradient_scores(held, options, score) for held, options in asked)
             return
         histograms = (own for batch in self._batches(nodes) for own in self.histograms(batch))
@@ -242,9 +249,10 @@ class CountingRoom(Room, ABC):
                 of_splits, of_stops = score.of(children), score.of(totals[None, None, :])
             yield np.concatenate([of_splits.ravel(), of_stops if options.stop else totals[:0]])
 
-    def _gradient_scores(self, held: Any, options: Candidates, score: GradientNorm) -> np.ndarray:
+    def _gradient_scores(self, held: Any, options: Candidates, score: GradientNorm | ResidualNorm) -> np.ndarray:
         assert isinstance(options.splits, Products)
-        sums = self.gradients(held, score.output, options.splits.tables)
+        output = score.output if isinstance(score, GradientNorm) else score.clamp
+        sums = self.gradients(held, output, options.splits.tables)
         return score.of(options.splits.rows(sums))[options.indices]
 
     # -- quantiles: the exponential mechanism over public points -------------------------------------------------------
@@ -260,7 +268,7 @@ class CountingRoom(Room, ABC):
             counts = histogram[grid.offsets[f] : grid.offsets[f] + len(cuts) + 1]
             feature = self.schema.features[grid.features[f].name]
             if isinstance(score, Quantile):
-                answers[f] = self._cuts(counts, cuts, feature, [score], [scale])
+                answers[f] = self._cuts(counts, cuts, _widths(cuts, feature), [score], [scale])
             else:
                 chosen = self._mechanisms.joint_quantiles(counts, score, _widths(cuts, feature), scale)
                 answers[f] = [float(cuts[i]) for i in chosen]
@@ -274,20 +282,26 @@ class CountingRoom(Room, ABC):
             return [float(scope.low)] * len(scores)
         # As for features: a target at a cut is on its left.
         cells = np.searchsorted(cuts, self.targets(held), side="left")
-        return sorted(self._cuts(np.bincount(cells, minlength=len(cuts) + 1), cuts, scope, scores, scales))
+        counts = np.bincount(cells, minlength=len(cuts) + 1)
+        return sorted(self._cuts(counts, cuts, _widths(cuts, scope), scores, scales))
+
+    def residual_quantiles(self, held: Any, scores: Sequence[Quantile], scales: Sequence[float]) -> list[int]:
+        cells = np.searchsorted(RESIDUAL_POINTS, np.abs(self.residuals(held)), side="left")
+        counts = np.bincount(cells, minlength=len(RESIDUAL_POINTS) + 1)
+        alike = np.ones(len(RESIDUAL_POINTS))
+        return [int(size) for size in sorted(self._cuts(counts, RESIDUAL_POINTS, alike, scores, scales))]
 
     def _cuts(
         self,
         counts: np.ndarray,
         cuts: np.ndarray,
-        feature: Numeric | Categorical,
+        widths: np.ndarray,
         scores: Sequence[Quantile],
         scales: Sequence[float],
     ) -> list[float]:
         """A cut for each score, chosen by the records on its two sides; its width is its prior."""
         left = np.cumsum(counts)
         sides = np.stack([left[:-1], left[-1] - left[:-1]], axis=1)
-        widths = _widths(cuts, feature)
         log_width = np.log(widths) - np.log(widths.max())
         vectors = [score.of(sides) + prior_points(log_width, scale) for score, scale in zip(scores, scales)]
         return [float(cuts[i]) for i in self._mechanisms.select("exponential", vectors, scales)]

@@ -20,6 +20,7 @@ import numpy as np
 from privet.errors import LeakError
 from privet.questions.candidates import Candidates
 from privet.questions.grid import MOST_CELLS, Grid
+from privet.questions.levels import Levels
 from privet.questions.multiway import Multiway
 from privet.questions.products import Products
 from privet.questions.split import MOST_FACTORS, Choice, Product, Split, Table
@@ -140,11 +141,17 @@ def amount_of(words: Words) -> Fraction:
 
 def tally_words(tallies: Iterable[tuple[int, Tally]]) -> Words:
     """Tallies by their nodes' numbers."""
-    return _said((node, own.tables, own.by_class, own.measure, own.output) for node, own in tallies)
+    return _said(
+        (node, own.tables, own.by_class, own.measure, own.output, own.clamp, own.levels and list(own.levels.cuts))
+        for node, own in tallies
+    )
 
 
 def tallies_of(words: Words) -> dict[int, Tally]:
-    return {node: Tally(tables, *more) for node, tables, *more in _heard(words, 5)}
+    return {
+        node: Tally(tables, by_class, measure, output, clamp, None if cuts is None else Levels(entries(cuts)))
+        for node, tables, by_class, measure, output, clamp, cuts in _heard(words, 7)
+    }
 
 
 def tables_words(tables: Iterable[tuple[int, tuple[Table, ...]]]) -> Words:

@@ -135,7 +135,8 @@ class Curtain:
         """Add released functions to the scores of the nodes' records (boosting); all scores of a root start at 0.
 
         The score of class k is the logarithm of its odds against the other one of two classes (then only class 1 has
-        one), or its exponent in the softmax of several. Only ``tally`` and ``choose`` ever look at it.
+        one), or its exponent in the softmax of several. A numeric target's is a prediction of it, as a part of its
+        range above the low end. Only private questions ever look at it.
         """
         _desk(self).advance(steps)
 
@@ -153,7 +154,8 @@ class Curtain:
 
         Costs ``budget`` on each node's scope. Two-sided geometric noise on exact integers, or discrete Gaussian noise
         where the budget is in rho; a record is in one cell of each table, so the L1 sensitivity is the number of tables
-        (times ``TARGET_ONE`` for targets, ``GRADIENT_ONE`` for gradients), and the L2 sensitivity is at most that.
+        (times ``TARGET_ONE`` for targets, ``GRADIENT_ONE`` for gradients, 5/4 of that for residuals), and the L2
+        sensitivity is at most that.
         """
         return _desk(self).tally(tallies, budget)
 
@@ -227,6 +229,15 @@ class Curtain:
         each weighted by the width of its cell, with the quantile score.
         """
         return _desk(self).target_quantiles(node, probs, budget)
+
+    def residual_quantiles(self, node: Node, probs: Sequence[Fraction], budget: Fraction) -> list[int]:
+        """Noisy quantiles of how far targets are from their present scores, up or down, in increasing order.
+
+        Costs ``budget`` in all, shared evenly by the probabilities. The exponential mechanism over public sizes, whole
+        numbers of 1 / ``TARGET_ONE`` of the target's range (``RESIDUAL_POINTS``), with the quantile score: a record has
+        one such size, which depends on it and on released numbers alone.
+        """
+        return _desk(self).residual_quantiles(node, probs, budget)
 
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
         """Exact histograms, at the price of infinity: for published variants whose claim does not hold."""

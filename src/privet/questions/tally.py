@@ -6,12 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from privet.errors import LeakError
+from privet.questions.levels import Levels
 from privet.questions.split import Product, Split, Table
 from privet.questions.word import Word, all_of, flag, put, text, whole
 
-MEASURES = ("records", "target", "gradient")
+MEASURES = ("records", "target", "gradient", "residual")
 
 MOST_TABLES = 2**20
+
+LARGEST_CLAMP = 2**16
+"""The whole range of a target."""
 
 LARGEST_STEP = 2**32
 """More than 2^26 such steps would have to add up before a score left 64 bits; a chance is 0 or 1 long before."""
@@ -27,15 +31,25 @@ class Tally(Word):
     they cost no more than a count (``target_tally_sensitivity``), and their shares of the sum are the mean's place
     between the ends. ``"gradient"``: the gradient and the Hessian of the logistic loss of class ``output`` at the
     record's present score, in units of 1 / ``GRADIENT_ONE``; the pair's norm is at most one (``gradient_pairs``).
+    ``"residual"``: what its target is above its present score, as a part of ``clamp``, at most one and at least minus
+    one, and a quarter, in the same units (``residual_pairs``); instead of tables it may be asked by ``levels``.
     """
 
     tables: tuple[Table, ...]
     by_class: bool
     measure: str
     output: int
+    clamp: int
+    levels: Levels | None
 
     def __init__(
-        self, tables: Iterable[Table] = (), by_class: bool = True, measure: str = "records", output: int = 0
+        self,
+        tables: Iterable[Table] = (),
+        by_class: bool = True,
+        measure: str = "records",
+        output: int = 0,
+        clamp: int = 1,
+        levels: Levels | None = None,
     ) -> None:
         own = all_of((Split, Product), tables, "A tally's tables")
         if len(own) > MOST_TABLES:
@@ -43,14 +57,18 @@ class Tally(Word):
         if text(measure, "A tally's measure") not in MEASURES:
             raise LeakError(f"A tally's measure is one of {', '.join(MEASURES)}, not {measure!r}.")
         put(self, tables=own, by_class=flag(by_class, "by_class"), measure=measure)
-        put(self, output=whole(output, 0, 2**16, "A class"))
+        if levels is not None and (type(levels) is not Levels or own or measure != "residual"):
+            raise LeakError("Levels are those of residuals, instead of tables.")
+        put(self, output=whole(output, 0, 2**16, "A class"), clamp=whole(clamp, 1, LARGEST_CLAMP, "A clamp"))
+        put(self, levels=levels)
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Step(Word):
     """A released function of one feature or several: ``values[p]`` for the records that ``split`` sends to part p.
 
-    Whole numbers, in units of 1 / ``GRADIENT_ONE``, that are added to the records' scores of class ``output``.
+    Whole numbers, in units of 1 / ``GRADIENT_ONE``, that are added to the records' scores of class ``output``; a
+    numeric target has one score, number 0, in units of 1 / ``TARGET_ONE`` of its range.
     """
 
     split: Table

@@ -1,8 +1,7 @@
-"""IBM's diffprivlib, attacked: `make audit-diffprivlib`.
+"""IBM's diffprivlib, in an environment of its own: it cannot be imported beside a current scikit-learn.
 
-It cannot be imported beside a current scikit-learn, so it has an environment of its own, whose Python is the argument
-of this script. That Python is driven over a pipe, one line of JSON for each fit (``diffprivlib_env/worker.py``), so
-that the statistical engine can audit it like anything else.
+``make audit-diffprivlib`` builds that environment. Its Python is then driven over a pipe, one line of JSON for each fit
+(``diffprivlib_worker``), so that the statistical engine can audit it like anything else.
 """
 
 from __future__ import annotations
@@ -11,31 +10,48 @@ import atexit
 import json
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 
-from privet.audit.claims import Claim
+from privet.audit.claims.claim import Claim
 from privet.audit.claims.law import joined
 from privet.audit.pair import Pair
-from privet.cli.audit import claims_table
 from privet.errors import PrivetError
 
-WORKER = Path(__file__).with_name("diffprivlib_env") / "worker.py"
+VARIABLE = "PRIVET_DIFFPRIVLIB"
+WORKER = Path(__file__).with_name("diffprivlib_worker.py")
+
+
+def interpreter() -> Path | None:
+    """The Python of the environment that the variable names; no folder is searched, so that nothing there is run."""
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named and Path(named).is_absolute() and Path(named).is_file() else None
+
+
+@cache
+def unavailable() -> str | None:
+    """Why diffprivlib cannot be audited here; None if it can."""
+    python = interpreter()
+    if python is None:
+        return f"no environment for it: run `make audit-diffprivlib`, or let {VARIABLE} be the full path of its Python"
+    try:
+        _ask(python, {"model": "tree", "X": [[0.0]], "y": [0], "epsilon": 1.0})
+    except PrivetError as error:
+        return str(error)
+    return None
 
 
 @dataclass(frozen=True)
 class DiffprivlibTree:
     """``DecisionTreeClassifier`` with public bounds and classes; its prediction at 0 is what is seen."""
 
-    python: Path
     epsilon: float = 1.0
 
     def __call__(self, X: np.ndarray, y: np.ndarray) -> int:
-        return labels(self.python, "tree", X, y, self.epsilon)[0]
+        return _labels("tree", X, y, self.epsilon)[0]
 
 
 @dataclass(frozen=True)
@@ -45,12 +61,11 @@ class DiffprivlibForest:
     What is seen is how many trees vote at 0 as they would after the chunks have moved: even ones 1, odd ones 0.
     """
 
-    python: Path
     trees: int = 10
     epsilon: float = 1.0
 
     def __call__(self, X: np.ndarray, y: np.ndarray) -> int:
-        votes = labels(self.python, "forest", X, y, self.epsilon, self.trees)
+        votes = _labels("forest", X, y, self.epsilon, self.trees)
         return sum(vote == (j + 1) % 2 for j, vote in enumerate(votes))
 
 
@@ -68,10 +83,18 @@ def moving_chunks(trees: int = 10) -> Pair:
     return Pair((np.zeros((len(y), 1)), y), (np.zeros((len(y) + 1, 1)), np.insert(y, 0, 1)))
 
 
-def labels(python: Path, model: str, X: np.ndarray, y: np.ndarray, epsilon: float, trees: int = 1) -> list[int]:
-    """What each tree of a fit in the other environment says."""
-    worker = _worker(python, os.getpid())
+def _labels(model: str, X: np.ndarray, y: np.ndarray, epsilon: float, trees: int = 1) -> list[int]:
+    python = interpreter()
+    if python is None:
+        raise PrivetError(f"diffprivlib has {unavailable()}.")
     request = {"model": model, "X": X.tolist(), "y": y.tolist(), "epsilon": epsilon, "trees": trees}
+    return _ask(python, request)
+
+
+def _ask(python: Path, request: dict) -> list[int]:
+    worker = _worker(python, os.getpid())
+    assert worker.stdin is not None
+    assert worker.stdout is not None
     try:
         print(json.dumps(request), file=worker.stdin, flush=True)
         return json.loads(worker.stdout.readline())["labels"]
@@ -83,7 +106,7 @@ def labels(python: Path, model: str, X: np.ndarray, y: np.ndarray, epsilon: floa
 def _worker(python: Path, process: int) -> subprocess.Popen[str]:
     """One for each of our own processes, which ends with it."""
     worker = subprocess.Popen(
-        [python, "-I", "-W", "ignore", WORKER],
+        [python, "-I", "-W", "ignore", WORKER],  # -I: our own diffprivlib.py lies beside the worker
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -94,30 +117,24 @@ def _worker(python: Path, process: int) -> subprocess.Popen[str]:
     return worker
 
 
-def claims(python: Path) -> tuple[Claim, ...]:
-    claim = partial(Claim, "diffprivlib")
-    return (
-        claim(
-            "diffprivlib-tree",
-            "DecisionTreeClassifier",
-            partial(DiffprivlibTree, python),
-            balanced,
-            "A random structure, then one permute-and-flip for each leaf.",
-            runs=2_000,
-        ),
-        claim(
-            "diffprivlib-forest",
-            "RandomForestClassifier, 10 trees",
-            partial(DiffprivlibForest, python),
-            moving_chunks,
-            "Rows go to the trees in order and in equal chunks: one row more moves a row of every chunk.",
-            proven=19.0,
-            runs=400,
-        ),
-    )
+_claim = partial(Claim, "diffprivlib")
 
-
-if __name__ == "__main__":
-    outcomes = [claim.attack(progress=None) for claim in claims(Path(sys.argv[1]).absolute())]
-    claims_table(outcomes)
-    sys.exit(not all(outcome.expected for outcome in outcomes))
+CLAIMS = (
+    _claim(
+        "diffprivlib-tree",
+        "DecisionTreeClassifier",
+        DiffprivlibTree,
+        balanced,
+        "A random structure, then one permute-and-flip for each leaf.",
+        runs=2_000,
+    ),
+    _claim(
+        "diffprivlib-forest",
+        "RandomForestClassifier, 10 trees",
+        DiffprivlibForest,
+        moving_chunks,
+        "Rows go to the trees in order and in equal chunks: one row more moves a row of every chunk.",
+        proven=19.0,
+        runs=400,
+    ),
+)
