@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privet.algorithms.model_file import load
+from privet.consortium.net.certificates import make_certificate
 from privet.datasets import load_adult
 
 HOSPITALS = ("general", "mercy", "north", "saint-anne", "university")
@@ -47,21 +48,25 @@ def lay_out(
     seed: int | None = None,
     wait: float = 600.0,
     timeout: float = 120.0,
+    port: int | None = None,
+    dialled: int | None = None,
 ) -> None:
-    """A folder for each hospital and for the coordinator, with keys, others' certificates, data and a TOML file."""
+    """A folder for each hospital and for the coordinator, with keys, others' certificates, data and a TOML file.
+
+    The coordinator has ``port``; hospitals dial ``dialled``, where something stands between.
+    """
     _, _, schema = load_adult()
     everybody = [*names, "coordinator"]
     for name in everybody:
         (folder / name).mkdir()
         schema.to_toml(folder / name / "adult.toml")
-        hosts = ["--host", "127.0.0.1", "--host", "localhost"] if name == "coordinator" else []
-        own = [*PRIVET, "federated", "keygen", name, "-d", str(folder / name), *hosts]
-        subprocess.run(own, check=True, capture_output=True)
+        # as `privet federated keygen` does
+        make_certificate(name, folder / name, hosts=["127.0.0.1", "localhost"] if name == "coordinator" else ())
     for name in everybody:
         for other in everybody:
             if other != name:
                 shutil.copy(folder / other / f"{other}.crt", folder / name)
-    port = free_port()
+    port = port or free_port()
     for name, table in dealt(names, rows).items():
         pq.write_table(table, folder / name / "records.parquet")
         others = "".join(f'\n[[parties]]\nname = "{o}"\ncertificate = "{o}.crt"\n' for o in names if o != name)
@@ -69,7 +74,7 @@ def lay_out(
             f'name = "{name}"\nkey = "{name}.key"\nschema = "adult.toml"\ndata = "records.parquet"\n'
             f"epsilon = {epsilon}\ntolerated_colluders = {colluders}\n"
             + ("" if seed is None else f"seed = {seed}\n")
-            + f'\n[coordinator]\naddress = "127.0.0.1:{port}"\ncertificate = "coordinator.crt"\n{others}'
+            + f'\n[coordinator]\naddress = "127.0.0.1:{dialled or port}"\ncertificate = "coordinator.crt"\n{others}'
         )
     parties = "".join(f'\n[[parties]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in names)
     (folder / "coordinator" / "coordinator.toml").write_text(
@@ -80,9 +85,8 @@ def lay_out(
 
 
 def start_party(folder: Path, name: str) -> subprocess.Popen[bytes]:
-    log = str(folder / name / "flower.log")
     return subprocess.Popen(
-        [*PRIVET, "federated", "party", str(folder / name / "party.toml"), "--flower-log", log],
+        [*PRIVET, "federated", "party", str(folder / name / "party.toml")],
         stdout=open(folder / name / "party.log", "ab"),
         stderr=subprocess.STDOUT,
     )
@@ -91,9 +95,8 @@ def start_party(folder: Path, name: str) -> subprocess.Popen[bytes]:
 def coordinate(folder: Path, epsilon: float, options: Sequence[str] = ()) -> Path:
     """Run the coordinator to its end: where the model is."""
     model = folder / "coordinator" / "model.json"
-    log = str(folder / "coordinator" / "flower.log")
     command = [*PRIVET, "federated", "coordinator", str(folder / "coordinator" / "coordinator.toml")]
-    subprocess.run([*command, "--epsilon", str(epsilon), "-o", str(model), "--flower-log", log, *options], check=True)
+    subprocess.run([*command, "--epsilon", str(epsilon), "-o", str(model), *options], check=True)
     return model
 
 

@@ -25,11 +25,6 @@ ROOMS = (
 PUBLIC = "privet"
 MOST_LINES = 450
 
-FOREIGN = {
-    "consortium.federated.run": {"_retry_invoker", "_runtime_client"},  # of Flower, which offers no other way
-}
-"""Private attributes of other people's packages, and why there is no way around them."""
-
 KNOWN: dict[str, set[str]] = {
     "direction": set(),
     "cycles": set(),
@@ -188,7 +183,7 @@ def borrowed(module: str) -> set[str]:
         for node in ast.walk(parsed(module))
         if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
     }
-    return used - made - FOREIGN.get(short(module), set())
+    return used - made
 
 
 @cache

@@ -1,4 +1,4 @@
-"""``privet federated``: keys, refusals, receipts, and both programs without Flower."""
+"""``privet federated``: keys, refusals, receipts, and both programs without the wire."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 pytest.importorskip("cryptography")
-pytest.importorskip("flwr")
+pytest.importorskip("grpc")
 
 from consortium.federated.owners import GRID, SCHEMA, TABLES, asking, receipt_of, table
 from privet import Ledger
@@ -73,7 +73,8 @@ def test_a_signed_receipt_is_checked_with_the_parties_certificates(here):
     for name in NAMES:
         run("keygen", name)
     known = {name: certified((here / f"{name}.crt").read_bytes()) for name in NAMES}
-    parties = [Party(Identity.read(name, here / f"{name}.key"), *table(20), SCHEMA, known) for name in NAMES]
+    own = {name: Identity.read(name, here / f"{name}.key", here / f"{name}.crt") for name in NAMES}
+    parties = [Party(own[name], *table(20), SCHEMA, known) for name in NAMES]
     curator = asking(SCHEMA, InProcess(parties), ledger=Ledger(math.inf))
     curator.grid(GRID)
     curator.tally({curator.root(Fraction(1)): Tally(TABLES)}, Fraction(1))
@@ -94,7 +95,7 @@ def test_a_signed_receipt_is_checked_with_the_parties_certificates(here):
 
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_parties_as_their_files_say_train_a_model_and_keep_a_log(here, delta):
-    """The whole of both programs but Flower."""
+    """The whole of both programs but the wire."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -145,7 +146,7 @@ def test_parties_as_their_files_say_train_a_model_and_keep_a_log(here, delta):
     assert again.tree_.to_dict() == model.tree_.to_dict()
 
 
-@pytest.mark.parametrize("missing", ["cryptography", "flwr"])
+@pytest.mark.parametrize("missing", ["cryptography", "grpc"])
 def test_without_its_packages_the_command_says_what_to_install(monkeypatch, missing):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == missing else find(name))

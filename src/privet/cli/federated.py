@@ -21,11 +21,9 @@ federated = typer.Typer(
     help="Train between owners who keep their records. Not independently reviewed.",
 )
 
-FlowerLog = Annotated[Path | None, typer.Option("--flower-log", dir_okay=False, help="Where Flower writes its log.")]
-
 
 @federated.callback()
-def needs_flower() -> None:
+def needs_grpc() -> None:
     """Train between owners who keep their records.
 
     Every owner answers questions about its own records, with noise and
@@ -41,7 +39,7 @@ def needs_flower() -> None:
         privet federated party mercy.toml
         privet federated coordinator coordinator.toml --epsilon 1 -o model.json
     """
-    need("federated", "cryptography", "flwr")
+    need("federated", "cryptography", "grpc")
 
 
 @federated.command()
@@ -67,7 +65,7 @@ def keygen(
 
 
 @federated.command()
-def party(config: Config, flower_log: FlowerLog = None) -> None:
+def party(config: Config) -> None:
     """Answer a coordinator as an owner of records, until interrupted.
 
     Records stay here. Every question is charged to this party's own limit
@@ -84,7 +82,7 @@ def party(config: Config, flower_log: FlowerLog = None) -> None:
     stop_when_told()
     own = PartyConfig.read(config)
     with errors_in(own.state / "errors.log"):
-        serve_party(own, say, flower_log)
+        serve_party(own, say)
 
 
 @federated.command()
@@ -103,7 +101,6 @@ def coordinator(
         Path | None, typer.Option("--wire-log", dir_okay=False, help="Write every message here, as JSON lines.")
     ] = None,
     force: Force = False,
-    flower_log: FlowerLog = None,
 ) -> None:
     """Ask all parties for a model, and write it with its signed receipt.
 
@@ -117,9 +114,9 @@ def coordinator(
     from privet.cli.checks import say_received
     from privet.consortium.federated.channel import Channel, Overheard, wire_log
     from privet.consortium.federated.config import CoordinatorConfig
-    from privet.consortium.federated.flower import FlowerChannel
     from privet.consortium.federated.identity import certified
     from privet.consortium.federated.service import train
+    from privet.consortium.federated.switchboard import Switchboard
 
     stop_when_told()
     target = check_output(output, force, config)
@@ -129,7 +126,7 @@ def coordinator(
     known = CoordinatorConfig.read(config)
     journal = journal or output.with_suffix(".run")
     with ExitStack() as stack:
-        channel: Channel = stack.enter_context(closing(FlowerChannel(known, say, flower_log)))
+        channel: Channel = stack.enter_context(closing(Switchboard(known, say)))
         if wire is not None:
             channel = Overheard(channel, wire_log(stack.enter_context(open(wire, "a", encoding="utf-8"))))
         signed = train(known, learner, channel=channel, journal=journal, progress=say)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -29,6 +30,13 @@ class ConfigFile:
         path = self.path.parent / self.need(entry, name, str)
         if not path.is_file():
             raise self.wrong(f"there is no file {path} ({name})")
+        return path
+
+    def key(self, entry: Any) -> Path:
+        """A private key's file, which nobody but its owner may read."""
+        path = self.file(entry, "key")
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            raise self.wrong(f"others can read {path}; a key is its owner's alone: chmod 600 {path}")
         return path
 
     def need(self, entry: Any, name: str, kind: type) -> Any:

@@ -33,8 +33,9 @@ certificate = "g.crt"
 
 @pytest.fixture
 def read(tmp_path):
-    for name in ("a.key", "c.crt", "g.crt", "s.toml", "d.csv"):
+    for name in ("a.key", "a.crt", "c.crt", "g.crt", "s.toml", "d.csv"):
         (tmp_path / name).write_text(name)
+    (tmp_path / "a.key").chmod(0o600)
 
     def reading(kind, text):
         (tmp_path / "x.toml").write_text(text)
@@ -51,6 +52,9 @@ def test_a_partys_file_is_read_with_its_neighbours(read, tmp_path):
     assert config.state == tmp_path / "state"
     assert config.questions == ("tally", "owner_sum", "choose_each")
     assert config.tolerated_colluders == 1
+    assert config.certificate == tmp_path / "a.crt"  # beside the key, if it is not named
+    assert config.coordinator == tmp_path / "c.crt"
+    assert read(PartyConfig, "certificate = 'g.crt'\n" + PARTY).certificate == tmp_path / "g.crt"
     assert config.seed is None
     assert config.delta is None
     assert read(PartyConfig, PARTY.replace("epsilon", "delta = 1e-6\nepsilon")).delta == Fraction(1, 10**6)
@@ -61,10 +65,21 @@ def test_a_coordinators_file_is_read(read):
     assert (config.tolerated_colluders, config.tolerated_dropouts, config.noise) == (1, 0, "shared")
 
 
+@pytest.mark.parametrize(("kind", "text"), [(PartyConfig, PARTY), (CoordinatorConfig, COORDINATOR)])
+def test_a_key_that_others_can_read_is_refused(read, tmp_path, kind, text):
+    for mode in (0o644, 0o640, 0o602):
+        (tmp_path / "a.key").chmod(mode)
+        with pytest.raises(PrivetError, match=r"others can read .*a.key; a key is its owner's alone: chmod 600"):
+            read(kind, text)
+    (tmp_path / "a.key").chmod(0o400)
+    read(kind, text)
+
+
 @pytest.mark.parametrize(
     ("kind", "old", "new", "says"),
     [
         (PartyConfig, "epsilon = 0.1", "", "needs epsilon"),
+        (PartyConfig, "[[parties]]", '[[parties]]\nname = "b"\ncertificate = "g.crt"\n[[parties]]', "same certificate"),
         (PartyConfig, "epsilon = 0.1", "epsilon = 0", "positive"),
         (PartyConfig, "epsilon = 0.1", "epsilon = 1\nquestions = ['peek']", "tally, owner_sum, choose_each"),
         (PartyConfig, "epsilon = 0.1", "epsilon = 1\ntolerated_colluders = -1", "whole number"),

@@ -33,8 +33,11 @@ def test_of_a_stranger_the_certificate_is_missing():
 
 def test_a_key_and_its_certificate_belong_together(tmp_path):
     key, certificate = make_certificate("mercy", tmp_path)
-    read = Identity.read("mercy", key)
+    read = Identity.read("mercy", key, certificate)
     check_signature({"mercy": certified(certificate.read_bytes())}, "mercy", b"yes", read.sign(b"yes"))
+    _, other = make_certificate("general", tmp_path)
+    with pytest.raises(FederatedError, match=r"general.crt is not the certificate of .*mercy.key"):
+        Identity.read("mercy", key, other)
 
 
 def test_files_that_are_no_certificate_or_of_another_kind_of_key_are_refused(tmp_path):
@@ -45,7 +48,10 @@ def test_files_that_are_no_certificate_or_of_another_kind_of_key_are_refused(tmp
     )
     (tmp_path / "rsa.key").write_bytes(key)
     with pytest.raises(FederatedError, match="not a key that privet federated keygen writes"):
-        Identity.read("mercy", tmp_path / "rsa.key")
+        Identity.read("mercy", tmp_path / "rsa.key", tmp_path / "rsa.key")
+    (tmp_path / "no.key").write_bytes(b"nonsense")
+    with pytest.raises(FederatedError, match="not a key that privet federated keygen writes"):
+        Identity.read("mercy", tmp_path / "no.key", tmp_path / "no.key")
 
 
 def test_secrets_follow_from_the_key_and_the_purpose_alone():

@@ -38,7 +38,7 @@ def config_of(tmp_path):
 def test_a_party_may_list_itself_with_its_own_certificate_alone(config_of):
     open_party(config_of(mercy="mercy", general="general")).close()
     with pytest.raises(FederatedError, match="certificate of mercy in its own list"):
-        open_party(config_of(mercy="general", general="general"))
+        open_party(config_of(mercy="general"))
 
 
 def test_a_second_process_with_the_same_state_is_refused(config_of):

@@ -31,12 +31,19 @@ certificate = "t.crt"
 def read(tmp_path):
     for name in ("a.key", "s.toml", *(f"{who}.crt" for who in "012ht")):
         (tmp_path / name).write_text(name)
+    (tmp_path / "a.key").chmod(0o600)
 
     def reading(text):
         (tmp_path / "c.toml").write_text(text)
         return Config.read(tmp_path / "c.toml")
 
     return reading
+
+
+def test_a_key_that_others_can_read_is_refused(read, tmp_path):
+    (tmp_path / "a.key").chmod(0o604)
+    with pytest.raises(PrivetError, match="others can read"):
+        read(GOOD)
 
 
 def test_a_whole_file_is_read_with_its_neighbours(read, tmp_path):

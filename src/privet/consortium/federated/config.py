@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from privet.consortium.config_file import ConfigFile
 from privet.consortium.federated.terms import NAME, NOISE
@@ -18,19 +19,20 @@ from privet.privacy.amounts import checked_delta, exact
 class PartyConfig:
     """What a party knows. ``epsilon``, with ``delta`` if given, is the most that all runs may spend of its records.
 
-    ``tolerated_colluders`` is the least that it asks of terms; ``state`` remembers what was answered. ``address`` and
-    ``certificate`` are the coordinator's.
+    ``tolerated_colluders`` is the least that it asks of terms; ``state`` remembers what was answered. ``certificate``
+    is its own; ``address`` and ``coordinator``, a certificate, are the coordinator's.
     """
 
     name: str
     key: Path
+    certificate: Path
     schema: Path
     data: Path
     state: Path
     epsilon: Fraction
     delta: Fraction | None
     address: tuple[str, int]
-    certificate: Path
+    coordinator: Path
     parties: Mapping[str, bytes]
     questions: tuple[str, ...]
     tolerated_colluders: int
@@ -40,23 +42,25 @@ class PartyConfig:
     def read(cls, path: Path) -> PartyConfig:
         file = ConfigFile(path)
         data = file.data
-        file.allow({*cls.__annotations__} - {"address", "certificate"} | {"coordinator"})
+        file.allow({*cls.__annotations__} - {"address"})
         if "epsilon" not in data:
             raise file.wrong("it needs epsilon: the most that all runs together may spend")
         questions = data.get("questions", list(QUESTIONS))
         if not isinstance(questions, list) or not all(question in QUESTIONS for question in questions):
             raise file.wrong(f"questions is a list of {', '.join(QUESTIONS)}")
         coordinator = file.need(data, "coordinator", dict)
+        key = file.key(data)
         return cls(
             name=_checked(file, file.need(data, "name", str)),
-            key=file.file(data, "key"),
+            key=key,
+            certificate=file.file({"certificate": _beside(data), **data}, "certificate"),
             schema=file.file(data, "schema"),
             data=file.file(data, "data"),
             state=file.beside("state", "state"),
             epsilon=_amount(file, "epsilon", exact),
             delta=_amount(file, "delta", checked_delta) if "delta" in data else None,
             address=file.address(coordinator),
-            certificate=file.file(coordinator, "certificate"),
+            coordinator=file.file(coordinator, "certificate"),
             parties=_parties(file),
             questions=tuple(questions),
             tolerated_colluders=file.number("tolerated_colluders", 1, least=0, whole=True),
@@ -88,7 +92,7 @@ class CoordinatorConfig:
         data = file.data
         file.allow(cls.__annotations__)
         return cls(
-            key=file.file(data, "key"),
+            key=file.key(data),
             certificate=file.file(data, "certificate"),
             address=file.address(data),
             schema=file.file(data, "schema"),
@@ -99,6 +103,11 @@ class CoordinatorConfig:
             wait=file.number("wait", 300.0),
             timeout=file.number("timeout", 120.0),
         )
+
+
+def _beside(data: Mapping[str, Any]) -> str:
+    """The certificate that ``keygen`` writes beside a key."""
+    return str(Path(data["key"]).with_suffix(".crt"))
 
 
 def _amount(file: ConfigFile, name: str, read: Callable[[float], Fraction]) -> Fraction:
@@ -112,6 +121,8 @@ def _parties(file: ConfigFile) -> dict[str, bytes]:
     parties = file.certificates("parties")
     if not parties:
         raise file.wrong("it needs [[parties]], each with its name and its certificate")
+    if len(set(parties.values())) < len(parties):
+        raise file.wrong("two parties have the same certificate; each needs one of its own")
     return {_checked(file, name): certificate for name, certificate in parties.items()}
 
 

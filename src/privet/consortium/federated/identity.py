@@ -28,10 +28,16 @@ class Identity:
         return cls(name, ec.generate_private_key(ec.SECP256R1()))
 
     @classmethod
-    def read(cls, name: str, key_file: Path) -> Identity:
-        key = serialization.load_pem_private_key(key_file.read_bytes(), None)
+    def read(cls, name: str, key_file: Path, certificate_file: Path) -> Identity:
+        """Raise unless the certificate, which the others hold, is of this key."""
+        try:
+            key = serialization.load_pem_private_key(key_file.read_bytes(), None)
+        except (TypeError, ValueError):
+            key = None
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise FederatedError(f"{key_file} is not a key that privet federated keygen writes.")
+        if key.public_key() != certified(certificate_file.read_bytes()):
+            raise FederatedError(f"{certificate_file} is not the certificate of {key_file}.")
         return cls(name, key)
 
     @property

@@ -42,7 +42,7 @@ def open_party(config: PartyConfig, progress: Progress = lambda said: None) -> P
         with open(config.state / LOG, "a", encoding="utf-8") as file:
             file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {said}\n")
 
-    identity = Identity.read(config.name, config.key)
+    identity = Identity.read(config.name, config.key, config.certificate)
     known = {name: certified(certificate) for name, certificate in config.parties.items()}
     if known.get(config.name, identity.public) != identity.public:
         raise FederatedError(f"The certificate of {config.name} in its own list of parties is not of its key.")
@@ -62,16 +62,13 @@ def open_party(config: PartyConfig, progress: Progress = lambda said: None) -> P
     )
 
 
-def serve_party(config: PartyConfig, progress: Progress = lambda said: None, flower_log: Path | None = None) -> None:
+def serve_party(config: PartyConfig, progress: Progress = lambda said: None) -> None:
     """Answer a coordinator until interrupted."""
-    from privet.consortium.federated.flower import SuperNode
+    from privet.consortium.federated.line import PartyLine
 
-    with (
-        closing(open_party(config, progress)) as party,
-        closing(SuperNode(config, party.handle, flower_log)) as node,
-    ):
+    with closing(open_party(config, progress)) as party:
         progress(f"{party.name} is ready: {config.address[0]}:{config.address[1]} may ask")
-        node.run(progress)
+        PartyLine(config, party.handle).run(progress)
 
 
 def train(

@@ -69,6 +69,16 @@ def _host(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
+def names_in(certificate: bytes) -> list[str]:
+    """The hosts that a certificate in PEM names, or else the name of whom it is."""
+    own = x509.load_pem_x509_certificate(certificate)
+    try:
+        hosts = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        return [str(host.value) for host in hosts]
+    except x509.ExtensionNotFound:
+        return [str(name.value) for name in own.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
+
+
 def fingerprint(certificate: bytes) -> str:
     """SHA-256 of a certificate in PEM or DER."""
     if certificate.lstrip().startswith(b"-----"):

@@ -42,7 +42,8 @@ def signed_by_all(public: dict[str, Any], own: str, config: Config, mesh: Mesh) 
     """
     commitments = [each.hex() for each in _told(mesh, bytes.fromhex(own))]
     public = {**public, "commitments": commitments}
-    signature = Identity.read(server_name(mesh.party), config.identity.key).sign(statement(public))
+    own_name, files = server_name(mesh.party), config.identity
+    signature = Identity.read(own_name, files.key, files.certificate).sign(statement(public))
     told = _told(mesh, bytes([len(signature)]) + signature.ljust(SIGNATURE_BYTES - 1, b"\0"))
     public["signatures"] = [each[1 : 1 + each[0]].hex() for each in told]
     check(public, [peer.certificate for peer in config.servers])

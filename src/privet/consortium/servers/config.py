@@ -94,7 +94,7 @@ def _config(file: ConfigFile) -> Config:
         "users": {name: _user(file, entry) for name, entry in file.entries("users").items()},
     }  # fmt: skip
     config = Config(
-        TlsIdentity(file.file(data, "key"), file.file(data, "certificate")),
+        TlsIdentity(file.key(data), file.file(data, "certificate")),
         servers,
         file.file(data, "schema") if "schema" in data else None,
         party,
