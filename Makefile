@@ -93,7 +93,7 @@ PEER := .venv-diffprivlib
 audit-diffprivlib: $(VENV)/installed
 	@$(MAKE) --no-print-directory $(PEER)/installed \
 		|| { echo "skipped: diffprivlib does not install here (it needs Python 3.10 to 3.12: make PEER_PYTHON=python3.12 ...)"; exit 0; } \
-		&& PRIVET_DIFFPRIVLIB=$(CURDIR)/$(PEER)/bin/python $(BIN)/privet audit --claims --paper diffprivlib
+		&& $(BIN)/python benchmarks/audit_diffprivlib.py $(PEER)/bin/python
 
 clean:
 	rm -rf $(VENV) $(PEER)

@@ -8,13 +8,20 @@ import pytest
 
 pytest.importorskip("cryptography")
 
+from cut_mechanisms import CutMechanisms
 from in_threads import QueueLine, run_threads
 from privet import Categorical, HiddenTreeClassifier, Ledger, MemoryCurator, Numeric, Schema
 from privet.curators.hidden import HiddenCurator, HiddenRoom
 from privet.curators.owners.mpc_owner import ColumnOwner, Owner, query_cells
 from privet.curators.row_owners import RowOwners
 from privet.privacy.joint import SeededCoins
-from privet.privacy.truncated_geometric import CutMechanisms
+from privet.questions.candidates import Candidates
+from privet.questions.multiway import Multiway
+from privet.tree.forest import Forest
+from privet.tree.growing import GrowingTree
+from privet.tree.hidden_forest import HiddenForest
+from privet.tree.hidden_growth import OpenGrowth
+from privet.tree.tree import Rule
 
 SCHEMA = Schema(
     features={
@@ -94,9 +101,59 @@ def vertically(X, y, schema, groups):
     ]
 
 
+NEVER = -709.0
+"""The log-weight of an attribute that was used: with a score that is never above the others', it is not chosen."""
+
+
+class CompleteGrowth(OpenGrowth):
+    """Asks about all nodes of the shape, also those that no record can reach, and about all splits, as hidden growth
+    must: with the same coins both are the same tree. (``model._growth = CompleteGrowth`` grows a model so.)
+    """
+
+    def choose(self, budget, score, mechanism="permute_and_flip"):
+        splits = self.shape.splits
+        options = {}
+        for node, end in self._frontier.items():
+            own = splits
+            if self.shape.once and end.used:
+                weights = np.where([split.feature in end.used for split in splits.splits], NEVER, 0.0)
+                own = Multiway(splits.grid, splits.splits, weights)
+            options[node] = Candidates(own, self._frontier.n_classes)
+        self._split(self._frontier.choose(options, score, budget, mechanism=mechanism))
+
+    def _split(self, chosen, *, asked=True):
+        self._frontier = self._frontier.split_in_place(chosen, asked=asked)
+
+
+def opened(model, engine):
+    """A hidden tree or forest in the open."""
+    if isinstance(model, HiddenForest):
+        return Forest(model.schema, tuple(opened(tree, engine) for tree in model.trees))
+    levels = [engine.open(level) for level in model.levels]
+    return opened_tree(model.schema, model.shape, levels, engine.open(model.labels))
+
+
+def opened_tree(schema, shape, levels, labels):
+    """A ``Tree`` from the tables of 0 and 1 that a hidden tree is made of."""
+    tree = GrowingTree(schema)
+    frontier = [0]
+    for table in levels:
+        below = []
+        for number, row in zip(frontier, table):
+            if row.any():
+                split = shape.splits.split(int(row.argmax()))
+                below += tree.grow(number, Rule.of(split, shape.grid), split.n_children)
+            else:
+                below += [number] * shape.width  # all its rows go to the last child, whose label comes last
+        frontier = below
+    for number, row in zip(frontier, labels):
+        tree.nodes[number].label = int(row.argmax())
+    return tree.finish()
+
+
 def in_the_open(model, X, y, schema, seed):
     """The same model grown in the open from the same coins, asked about every node; and the counts on its way."""
-    model._complete = True
+    model._growth = CompleteGrowth
     mechanisms = CutMechanisms(np.random.default_rng(seed))
     curator = CountingInTheOpen(X, y, schema, ledger=Ledger(math.inf), mechanisms=mechanisms)
     model.fit_curator(curator)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from hidden_programs import SCHEMA, CountingOnShares, in_the_open, plain, queries_of, same, table
+from hidden_programs import SCHEMA, CountingOnShares, in_the_open, opened, plain, queries_of, same, table
 from privet import HiddenTreeClassifier, Ledger
 from privet.curators.owners.mpc_owner import one_hot, query_cells
 from privet.curators.records import Records
@@ -33,7 +33,7 @@ def grow(engine, schema, params, cells, classes, queries, seed):
     curator = CountingOnShares(schema, engine, held, ledger=Ledger(math.inf), coins=coins)
     tree = HiddenTreeClassifier(**params).fit_curator(curator).tree_
     answers = tree.predict(engine, engine.input(queries if engine.party == 0 else None, 0, queries.shape))
-    return plain(tree.opened(engine)), curator.counts, engine.open(answers).argmax(axis=1)
+    return plain(opened(tree, engine)), curator.counts, engine.open(answers).argmax(axis=1)
 
 
 def tables_of(X, y, schema, shape):

@@ -141,7 +141,7 @@ def test_with_a_delta_each_root_reserves_its_share():
     curator = Opened(X, Y, SCHEMA, ledger=Ledger(math.inf, delta=1e-6))
     for method in ("boosting", "trees"):
         model = PrivateForestClassifier(epsilon=1, delta=1e-6, method=method, progress=False).fit_curator(curator)
-        _, size, grown = curator.desk.roots
+        _, size, grown = (root.scope for root in curator.desk.roots)
         rest = (
             (Fraction(98, 100), "epsilon")
             if method == "trees"

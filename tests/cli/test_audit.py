@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from privet.algorithms.registry import MODELS, model_class
 from privet.audit import auditor
 from privet.audit import claims as registry
-from privet.audit.claims import claim, diffprivlib
+from privet.audit.claims import claim
 from privet.cli import app
 from privet.cli.audit import estimators
 
@@ -23,7 +23,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PRIVET_KERNELS", "numpy")
     monkeypatch.setattr(registry, "CLAIMS", FEW)
-    monkeypatch.setattr(diffprivlib, "unavailable", lambda: "no environment for it")
 
 
 def run(*args):
@@ -50,17 +49,10 @@ def test_the_table_says_what_is_claimed_proven_and_found():
     assert len(lines) == 1 + len(FEW)
 
 
-def test_what_is_skipped_is_said_with_the_reason():
-    result = run("--claims")
-    assert "diffprivlib is skipped: no environment for it" in result.stderr
-    assert "diffprivlib" not in result.stdout
-
-
 def test_claims_for_other_programs():
     data = json.loads(run("--claims", "--json").stdout)
     assert [entry["verdict"] for entry in data["claims"]] == ["caught"] * 3
     assert data["claims"][0]["proven"] == "infinity"
-    assert data["skipped"] == {"diffprivlib": "no environment for it"}
 
 
 def test_claims_of_one_paper():

@@ -204,7 +204,7 @@ def test_a_refused_question_leaves_ledger_and_records_as_they_were():
             pytest.fail(f"answered: {what}: {ask()}")
         assert (ledger.spent, ledger.events) == (0, []), what
         assert desk.scope(root).remaining == 1, what
-        assert len(desk._places) == 3, what
+        assert len(desk._nodes._places) == 3, what
     np.testing.assert_array_equal(histograms(desk, [root, left, right]), before)
 
 
@@ -320,7 +320,7 @@ def test_a_split_must_fit_the_grid_and_leaves_nothing_behind_if_it_does_not():
         with pytest.raises(LeakError):
             desk.split({root: by_sex(), other: bad})
     assert desk.scope(root)._groups == []
-    assert len(desk._places) == 2
+    assert len(desk._nodes._places) == 2
 
 
 def test_a_split_needs_a_grid():
@@ -417,7 +417,7 @@ def test_a_fits_events_are_numbered_from_its_own_first_root():
         assert [event.scope for event in desk.events] == [desk.path(root), desk.path(child)]
         assert desk.path(root) == "/fit0:0"
         assert desk.path(child).startswith("/fit1:0/")
-        assert desk.roots == [desk.scope(root), desk.scope(other)]
+        assert desk.roots == [(desk.scope(root), "/fit0:0"), (desk.scope(other), "/fit1:0")]
         own = [replace(event, scope="") for event in desk.ledger.events[-2:]]
         assert [replace(event, scope="") for event in desk.events] == own
     assert len(curator.ledger.events) == 4

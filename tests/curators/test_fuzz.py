@@ -71,6 +71,9 @@ def messages_of(schema):
         {"do": "split", "splits": [[0, 0, half.part.hex(), [1, 2]]]},
         {"do": "parts", "node": 0, "children": [3, 4], "weights": [4, 1]},
         {"do": "copies", "node": 1, "children": [5, 6]},
+        {"do": "gather", "node": 7},
+        {"do": "parts", "node": 7, "children": [8, 9], "weights": [4, 1]},
+        {"do": "root", "node": 10, "limit": "1/1000", "currency": "epsilon", "within": 8},
         {"do": "focus", "low": 1.0, "high": 2.0},
     ]
     paid = {"budgets": ["1/4000"], "currencies": ["epsilon"]}
@@ -177,7 +180,7 @@ def requests():
     start = {"do": "start", "ring_bits": 64, "most_records": 8, "schema": schema_digest(CLASSES)}
     structure = [
         {"do": "root", "node": 0},
-        *(message for message in told if message["do"] in ("grid", "split", "parts", "copies")),
+        *(message for message in told if message["do"] in ("grid", "split", "parts", "copies", "gather")),
     ]
     counts = [
         {"do": "histograms", "nodes": [0]},

@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from cut_mechanisms import CutMechanisms
 from hidden_programs import SCHEMA, horizontally, learner, on_shares, queries_of, table
 from in_threads import Queues
 from privet import Ledger, MemoryCurator, Numeric, Schema
 from privet.errors import LeakError
 from privet.privacy.scores import CorrectCount, Mixed
-from privet.privacy.truncated_geometric import CutMechanisms
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid, public_grid
 from privet.questions.splits import Splits

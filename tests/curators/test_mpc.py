@@ -10,6 +10,7 @@ from scipy.stats import chi2
 
 pytest.importorskip("cryptography")
 
+from cut_mechanisms import CutMechanisms
 from in_threads import QueueLine, Queues, run_threads
 from privet import Categorical, Ledger, Numeric, PrivateTreeClassifier, Schema
 from privet.curators.memory import MemoryCurator
@@ -18,7 +19,6 @@ from privet.curators.owners.mpc_owner import Owner
 from privet.errors import BudgetError, CapabilityError, LeakError, MpcError, SchemaError
 from privet.privacy.joint import SeededCoins
 from privet.privacy.scores import CorrectCount, Entropy, Gini, Mixed
-from privet.privacy.truncated_geometric import CutMechanisms
 from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.questions.multiway import attributes

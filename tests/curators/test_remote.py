@@ -69,8 +69,25 @@ def test_what_owners_are_told_they_can_do():
     own = RecordsAtOwner(MemoryCurator(X, ["n", "y", "y"], SCHEMA).open())
     for words in room.told:
         own.tell(words)
-    assert set(own._nodes) == {place.held.number for place in desk._places.values()} | set(range(13))
+    assert set(own._nodes) == {place.held.number for place in desk._nodes._places.values()} | set(range(13))
     assert own.desk.cells == GRID
+
+
+def test_owners_part_their_records_before_a_fit_as_they_are_told():
+    desk, room = desk_of()
+    desk.learning, scoring = desk.parts(desk.gather(), [4, 1])
+    desk.root(), desk.root(within=scoring)
+    own = RecordsAtOwner(MemoryCurator([[0, "a"]], ["n"], SCHEMA).open())
+    for words in room.told:
+        own.tell(words)
+    paths = [own.desk.path(own.node(number)) for number in range(5)]
+    assert paths == [
+        "/fit0:0",
+        "/fit0:0/parts0:0",
+        "/fit0:0/parts0:1",
+        "/fit0:0/parts0:0/fit0:0",
+        "/fit0:0/parts0:1/fit0:0",
+    ]
 
 
 def test_a_refused_call_tells_nobody_anything():

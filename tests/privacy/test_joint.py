@@ -6,11 +6,12 @@ from scipy.stats import chi2, chisquare, nbinom
 
 pytest.importorskip("cryptography")
 
+from cut_mechanisms import CutMechanisms
 from in_threads import run_threads
 from privet.errors import MpcError
 from privet.privacy.joint import JointMechanisms, SeededCoins
 from privet.privacy.laws import log_exponential, log_geometric, log_permute_and_flip, log_report_noisy_max
-from privet.privacy.truncated_geometric import CutMechanisms, tries
+from privet.privacy.truncated_geometric import tries
 
 MECHANISMS = {
     "permute_and_flip": log_permute_and_flip,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from cut_mechanisms import CutMechanisms, _winner
 from privet.cli.checks import check_event
 from privet.errors import LeakError, ReceiptError
 from privet.privacy.event import Event, add_up_slack
@@ -15,9 +16,7 @@ from privet.privacy.laws import log_exponential, log_geometric, log_permute_and_
 from privet.privacy.receipt import Receipt
 from privet.privacy.truncated_geometric import (
     DIGITS,
-    CutMechanisms,
     Drawn,
-    _winner,
     check_law,
     cut_bits,
     cut_choice,

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hidden_programs import CompleteGrowth
 from listening import Recording
 from privet import Categorical, Ledger, Numeric, Schema
 from privet.privacy.scores import CorrectCount
@@ -27,13 +28,13 @@ def table(n=90):
 X, Y = table()
 
 
-def growth(branches="values", **options):
+def growth(branches="values", kind=OpenGrowth):
     """Growth from the root of a curator that notes what is asked."""
     curator = Recording(X, Y, SCHEMA, ledger=Ledger(float("inf")))
     shape = shape_of(SCHEMA, branches, 4)
     curtain = curator.open().curtain
     curtain.grid(shape.grid)
-    return curator, OpenGrowth(curtain, curtain.root(), shape, **options)
+    return curator, kind(curtain, curtain.root(), shape)
 
 
 def test_a_level_is_chosen_and_its_ends_are_labelled():
@@ -97,14 +98,14 @@ def test_counts_are_what_a_leaf_predicts_by():
     assert [max(range(2), key=each.__getitem__) for each in counts] == [0, 1, 0]
 
 
-@pytest.mark.parametrize("complete", [True, False])
-def test_nodes_that_nothing_can_reach_are_asked_about_only_where_the_shape_must_show(complete):
+@pytest.mark.parametrize(("kind", "asked"), [(CompleteGrowth, 4), (OpenGrowth, 3)])
+def test_nodes_that_nothing_can_reach_are_asked_about_only_where_the_shape_must_show(kind, asked):
     """Colour has three values and age four: one child of four is never reached by a colour."""
-    curator, own = growth(complete=complete)
+    curator, own = growth(kind=kind)
     own.choose(MUCH, CorrectCount())
     before = len(curator.ledger.events)
     own.label(MUCH, "permute_and_flip")
-    assert len(curator.ledger.events) - before == (4 if complete else 3)
+    assert len(curator.ledger.events) - before == asked
     assert all(own.finished().nodes[leaf].label is not None for leaf in own.finished().leaves)
 
 

@@ -10,6 +10,7 @@ from hidden_programs import (
     in_the_open,
     learner,
     on_shares,
+    opened,
     plain,
     queries_of,
     same,
@@ -26,7 +27,7 @@ def trained(queries, **options):
         hidden = model.tree_
         cells = engine.constant(queries)
         classes = engine.open(hidden.predict(engine, cells)).argmax(axis=1)
-        return plain(hidden.opened(engine)), classes, model.privacy_, curator.counts
+        return plain(opened(hidden, engine)), classes, model.privacy_, curator.counts
 
     return program
 
@@ -73,7 +74,7 @@ def test_owners_of_columns_get_the_same_tree():
     groups = (("sex", "age"), ("size",), ("colour",))  # also where one lists them in another order than the schema
     expected, _ = in_the_open(learner(max_depth=2), X, y, SCHEMA, seed=4)
     results = on_shares(
-        lambda curator, engine: plain(learner(max_depth=2).fit_curator(curator).tree_.opened(engine)),
+        lambda curator, engine: plain(opened(learner(max_depth=2).fit_curator(curator).tree_, engine)),
         vertically(X, y, SCHEMA, groups),
         SCHEMA,
         most_records=256,

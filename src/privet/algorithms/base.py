@@ -19,13 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from privet.algorithms.parameters import check_choice, check_parameters
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
+from privet.curators.open_nodes import OpenRoot, all_reserved, all_spent
 from privet.errors import BudgetError, PrivetError, ReceiptError, SchemaError
 from privet.explain.coverage import check, sealed
 from privet.privacy.amounts import checked_delta, exact
 from privet.privacy.event import Event, add_up_slack, converted
 from privet.privacy.ledger import Ledger
 from privet.privacy.receipt import Receipt
-from privet.privacy.scope import Scope, reserved_rho
 from privet.privacy.zcdp import rho_within
 from privet.questions.curtain import Curtain, Node
 from privet.schema import Numeric, Schema
@@ -201,9 +201,9 @@ class PrivateEstimator(BaseEstimator):
     def _receipt(self, curator: Desk, budget: Fraction) -> Receipt:
         """What was charged at a desk: all roots that were opened, so that a receipt leaves nothing out."""
         roots, events = curator.roots, tuple(curator.events)
-        if any(scope.currency == "rho" for scope in roots):
+        if any(root.scope.currency == "rho" for root in roots):
             return self._receipt_in_rho(curator, roots, budget, events)
-        spent = sum((scope.spent for scope in roots), Fraction(0))
+        spent = all_spent(roots)
         return Receipt(
             claimed=budget,
             spent=spent,
@@ -216,14 +216,14 @@ class PrivateEstimator(BaseEstimator):
         )
 
     def _receipt_in_rho(
-        self, curator: Desk, roots: Sequence[Scope], budget: Fraction, events: tuple[Event, ...]
+        self, curator: Desk, roots: Sequence[OpenRoot], budget: Fraction, events: tuple[Event, ...]
     ) -> Receipt:
         """Of a fit with a delta: all in one currency, and what was reserved is converted once."""
-        pure = tuple(f"/fit{i}:0/" for i, scope in enumerate(roots) if scope.currency == "epsilon")
+        pure = tuple(f"{root.path}/" for root in roots if root.scope.currency == "epsilon")
         events = tuple(event.in_rho() if f"{event.scope}/".startswith(pure) else event for event in events)
         delta = checked_delta(self.delta or 0)
         # The root in epsilon that every fit begins with reserves nothing if the algorithm opens others in its place.
-        opened = reserved_rho(scope for scope in roots if scope.currency == "rho" or scope.spent)
+        opened = all_reserved([root for root in roots if root.scope.currency == "rho" or root.scope.spent])
         # Which roots were opened may follow from answers. What was set aside when the fit began does not.
         reserved = max(opened, curator.rho_within(budget, delta))
         return Receipt(

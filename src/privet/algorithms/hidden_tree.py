@@ -100,8 +100,6 @@ class HiddenTreeClassifier(HiddenParameters, PrivateClassifier):
     (True, True, True)
     """
 
-    _complete = False  # ask about every node, as on secret shares: for tests that compare both
-
     def _needs(self, able: frozenset[str]) -> set[str]:
         if "hidden" in able:
             return {"choose", "hidden"}
@@ -177,4 +175,4 @@ class HiddenTreeClassifier(HiddenParameters, PrivateClassifier):
     def _growth(self, curtain: Curtain, start: Node, shape: Shape) -> Any:
         if "hidden" in curtain.capabilities:
             return HiddenGrowth(curtain, [start], shape)
-        return OpenGrowth(curtain, start, shape, complete=self._complete)
+        return OpenGrowth(curtain, start, shape)

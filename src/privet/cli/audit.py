@@ -21,15 +21,13 @@ WIDTH = 132  # of a table where no terminal says how wide it is
 def audit_claims(paper: str | None, as_json: bool, plot: Path | None) -> bool:
     """Attack every published claim; whether all went as the proofs say."""
     with working("Loading"):
-        from privet.audit.claims import CLAIMS, diffprivlib
+        from privet.audit.claims import CLAIMS
         from privet.progress import Progress
 
-        why_not = diffprivlib.unavailable()
-    entries = [*CLAIMS, *(() if why_not else diffprivlib.CLAIMS)]
-    skipped = {} if why_not is None else {"diffprivlib": why_not}
-    chosen = [entry for entry in entries if paper is None or entry.paper.lower() == paper.lower()]
+    chosen = [entry for entry in CLAIMS if paper is None or entry.paper.lower() == paper.lower()]
     if not chosen:
-        _refuse_paper(paper, entries, skipped)
+        names = dict.fromkeys(entry.paper for entry in CLAIMS)
+        raise PrivetError(f"there are no claims of {paper}; there are those of {', '.join(names)}")
     findings, failed = [], {}
     with Progress(None, "attacking", len(chosen)) as bar:
         for entry in chosen:
@@ -40,13 +38,10 @@ def audit_claims(paper: str | None, as_json: bool, plot: Path | None) -> bool:
                 words = f": {error}" if isinstance(error, PrivetError) else ""
                 failed[entry.key] = f"{type(error).__name__}{words}"
             bar.advance(1)
-    skipped = {name: why for name, why in skipped.items() if paper is None}
     if as_json:
-        _json({"claims": [finding.to_dict() for finding in findings], "skipped": skipped, "failed": failed})
+        _json({"claims": [finding.to_dict() for finding in findings], "failed": failed})
     else:
-        _claims_table(findings)
-    for name, why in skipped.items():
-        warn(f"{name} is skipped: {why}")
+        claims_table(findings)
     for key, why in failed.items():
         warn(f"the attack on {key} failed: {why}")
     if plot is not None and findings:
@@ -145,15 +140,8 @@ def _made(kind: Any, epsilon: float, params: dict[str, Any]) -> Any:
         raise PrivetError(f"{name} cannot be made with epsilon={epsilon:g}: {why}") from error
 
 
-def _refuse_paper(paper: str | None, entries: Sequence[Any], skipped: dict[str, str]) -> None:
-    for name, why in skipped.items():
-        if paper is not None and paper.lower() == name:
-            raise PrivetError(f"{name} is skipped: {why}")
-    names = dict.fromkeys(entry.paper for entry in entries)
-    raise PrivetError(f"there are no claims of {paper}; there are those of {', '.join(names)}")
-
-
-def _claims_table(findings: Sequence[Any]) -> None:
+def claims_table(findings: Sequence[Any]) -> None:
+    """Print what is claimed, proven and found."""
     from rich.console import Console
     from rich.table import Table
 

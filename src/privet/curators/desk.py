@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial, wraps
 from typing import Any, NoReturn
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from privet.curators import prices
-from privet.curators.prices import BOOSTED, MEASURES, Asked, Place
+from privet.curators.open_nodes import OpenNodes, OpenRoot, renumbered
+from privet.curators.prices import BOOSTED, MEASURES, Asked
 from privet.errors import CapabilityError, LeakError
 from privet.privacy.event import SELECTIONS, Event
 from privet.privacy.ledger import Ledger
@@ -27,7 +27,7 @@ from privet.privacy.scope import Scope
 from privet.privacy.scores import GradientNorm, Quantile, ResidualNorm, Score
 from privet.privacy.zcdp import rho_within
 from privet.questions.candidates import Candidates
-from privet.questions.curtain import Budget, Curtain, Node, budgets, draw_curtain, positive
+from privet.questions.curtain import Budget, Curtain, Node, draw_curtain, positive
 from privet.questions.grid import Grid
 from privet.questions.split import Choice, Split, check_splits, check_tables
 from privet.questions.tally import Step, Tally
@@ -76,10 +76,10 @@ class Desk:
         self.void = void
         self.capabilities = capabilities_of(type(room))
         self.n_owners: int = getattr(room, "n_owners", 1)
-        self.roots: list[Scope] = []
         self.events: list[Event] = []
         self._room = room
-        self._places: WeakKeyDictionary[Node, Place] = WeakKeyDictionary()
+        self._nodes = OpenNodes()
+        self.learning: Node | None = None  # the part that roots are of, where the records were parted
         self._grid: Grid | None = None
         self._turn = threading.RLock()
         self._asking = False
@@ -100,7 +100,7 @@ class Desk:
         """End the fit: nothing is answered any more, and what was kept for its nodes is dropped."""
         with self._turn:
             self._closed = True
-            self._places.clear()
+            self._nodes.clear()
             self._room = None
 
     def cannot(self, question: str) -> NoReturn:
@@ -115,20 +115,37 @@ class Desk:
     # -- public structure: free, and blind to records -----------------------------------------------------------------
 
     @_answered_in_turn
-    def root(self, limit: Fraction | float = math.inf, currency: str = "epsilon") -> Node:
+    def root(
+        self, limit: Fraction | float = math.inf, currency: str = "epsilon", *, within: Node | None = None
+    ) -> Node:
+        """As ``Curtain.root``. ``within``: of this node's records; by default of those that are there to learn from."""
         if text(currency, "A currency") != "epsilon" and currency not in self._room.noises:
             self.cannot("zcdp")
         limit = math.inf if type(limit) is float and limit == math.inf else fraction(limit, "A limit")
-        scope = self.ledger.begin("fit", limit, currency)
-        self.roots.append(scope)
+        if within is None:
+            within = self.learning
+        place = None if within is None else self._nodes.place(within)
+        scope = self.ledger.begin("fit", limit, currency, within=None if place is None else place.scope)
         if self.schema.target is not None and "focus" in self.capabilities:
             self._room.focus(*self.schema.target)
-        return self._opened([scope], [self._room.everything(scope)], len(self.roots) - 1)[0]
+        if place is None:
+            return self._nodes.root(scope, self._room.everything(scope))
+        return self._nodes.root_within(place, scope, self._room.anew(place.held, scope))
+
+    @_answered_in_turn
+    def gather(self) -> Node:
+        """All records, to be parted before a fit begins. It has no limit but the ledger's; roots ``within`` have."""
+        scope = self.ledger.gather("fit")
+        return self._nodes.top(scope, self._room.gathered(scope))
+
+    @property
+    def roots(self) -> list[OpenRoot]:
+        """All roots that were opened, with their paths in the receipt."""
+        return self._nodes.roots
 
     @_answered_in_turn
     def path(self, node: Node) -> str:
-        place = self._place(node)
-        return _renumbered(place.scope.path, place.root)
+        return self._nodes.path(node)
 
     @_answered_in_turn
     def grid(self, grid: Grid) -> None:
@@ -139,7 +156,7 @@ class Desk:
 
     @_answered_in_turn
     def split(self, splits: Mapping[Node, Split]) -> dict[Node, tuple[Node, ...]]:
-        asked = self._asked(splits)
+        asked = self._nodes.asked(splits)
         if not asked:
             return {}
         if "hidden" in self.capabilities and not any(type(each.word) is Split for each in asked):
@@ -151,11 +168,11 @@ class Desk:
         return {each.node: self._children(each, own) for each, own in zip(asked, held)}
 
     def _children(self, parent: Asked, held: Sequence[Any]) -> tuple[Node, ...]:
-        return self._opened(parent.place.scope.split(len(held)), held, parent.place.root)
+        return self._nodes.below(parent.place, parent.place.scope.split(len(held)), held)
 
     @_answered_in_turn
     def parts(self, node: Node, shares: int | Sequence[int]) -> list[Node]:
-        place = self._place(node)
+        place = self._nodes.place(node)
         if isinstance(shares, int | np.integer):
             weights = [1] * whole(shares, 1, MOST_NODES, "The number of parts")
         else:
@@ -163,19 +180,20 @@ class Desk:
         if not weights or sum(weights) > 2**31:
             raise LeakError("Ask for at least one part, with shares that add up to at most 2^31.")
         held = self._room.parts(place.held, weights)
-        return list(self._opened(place.scope.split(len(weights), "parts"), held, place.root))
+        return list(self._nodes.below(place, place.scope.split(len(weights), "parts"), held))
 
     @_answered_in_turn
     def copies(self, node: Node, n: int) -> list[Node]:
-        place, n = self._place(node), whole(n, 0, MOST_NODES, "The number of copies")
-        return list(self._opened([place.scope.copy() for _ in range(n)], self._room.copies(place.held, n), place.root))
+        place, n = self._nodes.place(node), whole(n, 0, MOST_NODES, "The number of copies")
+        scopes = [place.scope.copy() for _ in range(n)]
+        return list(self._nodes.below(place, scopes, self._room.copies(place.held, n)))
 
     @_answered_in_turn
     def samples(self, node: Node, n: int, inverse_rate: int) -> list[Node]:
-        place, n = self._place(node), whole(n, 0, MOST_NODES, "The number of samples")
+        place, n = self._nodes.place(node), whole(n, 0, MOST_NODES, "The number of samples")
         inverse_rate = whole(inverse_rate, 1, 2**31, "One over a sample's rate")
         scopes = [place.scope.sample(inverse_rate) for _ in range(n)]
-        return list(self._opened(scopes, self._room.samples(place.held, n, inverse_rate), place.root))
+        return list(self._nodes.below(place, scopes, self._room.samples(place.held, n, inverse_rate)))
 
     @_answered_in_turn
     def focus(self, low: float, high: float) -> None:
@@ -188,7 +206,7 @@ class Desk:
 
     @_answered_in_turn
     def advance(self, steps: Mapping[Node, Step]) -> None:
-        asked = self._asked(steps, Step)
+        asked = self._nodes.asked(steps, Step)
         for each in asked:
             self._has_scores(each.word.output)
             each.word.split.check(self.cells)
@@ -203,7 +221,7 @@ class Desk:
     def draw_hidden(self, nodes: Sequence[Node], options: Candidates) -> dict[Node, Any]:
         if "hidden" not in self.capabilities:
             self.cannot("hidden")
-        places = [self._place(node) for node in list(nodes)]
+        places = [self._nodes.place(node) for node in list(nodes)]
         self._fits(exactly(Candidates, options, "Candidates"))
         return dict(zip(nodes, self._room.draw_hidden([place.held for place in places], options)))
 
@@ -211,7 +229,7 @@ class Desk:
 
     @_answered_in_turn
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
-        asked = self._paid(tallies, Tally, budget)
+        asked = self._nodes.paid(tallies, Tally, budget)
         for tally in {(id(t.tables), t.measure, t.output): t for t in (each.word for each in asked)}.values():
             self._may_tally(tally)
         prices.check_memory_of_sums([each.word.tables for each in asked], self.schema)
@@ -238,7 +256,7 @@ class Desk:
         self, tables: Mapping[Node, tuple[Split, ...]], statistic: str, budget: Budget
     ) -> dict[Node, np.ndarray]:
         prices.check_statistic(text(statistic, "A statistic"))
-        asked = self._paid(tables, None, budget)
+        asked = self._nodes.paid(tables, None, budget)
         once = {id(each.word): check_splits(each.word, self.cells) for each in asked}
         asked = [replace(each, word=once[id(each.word)]) for each in asked]
         prices.check_memory_of_sums([each.word for each in asked], self.schema)
@@ -272,7 +290,7 @@ class Desk:
     def _priced_choice(
         self, candidates: Mapping[Node, Candidates], score: Any, budget: Budget, mechanism: str
     ) -> tuple[list[Asked], Score, list[Event]]:
-        asked, own = self._paid(candidates, Candidates, budget), prices.score_named(score)
+        asked, own = self._nodes.paid(candidates, Candidates, budget), prices.score_named(score)
         if text(mechanism, "A mechanism") not in SELECTIONS:
             raise LeakError(f"A choice is made by one of {', '.join(SELECTIONS)}, not by {mechanism!r}.")
         self._may_choose(asked, own)
@@ -309,7 +327,7 @@ class Desk:
         if isinstance(budget, Mapping):
             raise LeakError("A hidden choice has one list of candidates and one budget for all nodes of a level.")
         if mechanism == "exact":
-            asked, own = self._paid(candidates, Candidates, budget), prices.score_named(score)
+            asked, own = self._nodes.paid(candidates, Candidates, budget), prices.score_named(score)
             self._may_choose(asked, own)
             events = [each.peeked() for each in asked]
         else:
@@ -322,7 +340,7 @@ class Desk:
     def quantiles(
         self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction
     ) -> dict[int, list[float]]:
-        grid, place = self.cells, self._place(node)
+        grid, place = self.cells, self._nodes.place(node)
         numbers = [whole(f, 0, len(grid.features) - 1, "A feature's number") for f in list(features)]
         levels = [fraction(p, "A probability") for p in list(probs)]
         if not numbers or not levels:
@@ -349,7 +367,7 @@ class Desk:
     def _quantiles_of(
         self, what: str, node: Node, probs: Sequence[Fraction], budget: Fraction, answer: Callable[..., list[Any]]
     ) -> list[Any]:
-        place = self._place(node)
+        place = self._nodes.place(node)
         if self.schema.target is None:
             raise LeakError("There is no numeric target: this schema has classes.")
         levels = [fraction(p, "A probability") for p in list(probs)]
@@ -363,7 +381,7 @@ class Desk:
 
     @_answered_in_turn
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
-        asked = [Asked(node, self._place(node), None) for node in dict.fromkeys(nodes)]
+        asked = [Asked(node, self._nodes.place(node), None) for node in dict.fromkeys(nodes)]
         self.cells  # noqa: B018 - raises where there is no grid yet
         return self._answer(asked, [each.peeked() for each in asked], self._room.peek)
 
@@ -380,45 +398,18 @@ class Desk:
     def _charge(self, asked: Sequence[Asked], events: Sequence[Event]) -> None:
         self.ledger.charge([(each.place.scope, event) for each, event in zip(asked, events)])
         self.events += (
-            replace(event, scope=_renumbered(event.scope, each.place.root)) for each, event in zip(asked, events)
+            replace(event, scope=renumbered(event.scope, each.place.top)) for each, event in zip(asked, events)
         )
 
-    # -- words, read once ----------------------------------------------------------------------------------------------
-
-    def _paid(self, asked: Mapping[Node, Any], kind: type | None, budget: Budget) -> list[Asked]:
-        """What is asked about which node, each with a budget of its own."""
-        free = self._asked(asked, kind)
-        return [replace(each, budget=amount) for each, amount in zip(free, budgets([e.node for e in free], budget))]
-
-    def _asked(self, asked: Mapping[Node, Any], kind: type | None = None) -> list[Asked]:
-        """What is asked about which node: exact types, this desk's nodes, each once."""
-        if not isinstance(asked, Mapping):
-            raise LeakError("A question says for each node what is asked about it.")
-        found = [Asked(node, self._place(node), word) for node, word in asked.items()]
-        if kind is not None and not all(type(each.word) is kind for each in found):
-            raise LeakError(f"This question takes a {kind.__name__} for each node.")
-        if len({each.node for each in found}) < len(found):
-            raise LeakError("A question names each node once.")
-        return found
-
-    def _place(self, node: Any) -> Place:
-        place = self._places.get(node) if type(node) is Node else None
-        if place is None:
-            raise LeakError("This node is not one of this curator's, or not of this fit.")
-        return place
+    # -- for those behind the curtain ------------------------------------------------------------------------------
 
     def scope(self, node: Node) -> Scope:
         """A node's scope, for those behind the curtain."""
-        return self._place(node).scope
+        return self._nodes.place(node).scope
 
     def held(self, node: Node) -> Any:
         """What the room holds for a node, for those behind the curtain."""
-        return self._place(node).held
-
-    def _opened(self, scopes: Sequence[Scope], held: Iterable[Any], root: int) -> tuple[Node, ...]:
-        nodes = tuple(Node() for _ in scopes)
-        self._places.update((node, Place(scope, root, own)) for node, scope, own in zip(nodes, scopes, held))
-        return nodes
+        return self._nodes.place(node).held
 
     @property
     def cells(self) -> Grid:
@@ -440,9 +431,3 @@ def capabilities_of(room: type) -> frozenset[str]:
     can = {name for name in (*QUESTIONS, *STRUCTURE) if hasattr(room, name)}
     can |= {"zcdp"} if "rho" in room.noises else set()  # type: ignore[attr-defined]
     return frozenset(can | ({"hidden"} if hasattr(room, "choose_hidden") else set()))
-
-
-def _renumbered(path: str, root: int) -> str:
-    """A scope's path with its root numbered as in a ledger that has answered nothing else."""
-    _, _, *below = path.split("/")
-    return "/".join(["", f"fit{root}:0", *below])

@@ -119,6 +119,9 @@ class MemoryRoom(CountingRoom):
     def everything(self, scope: Scope) -> Held:
         return Held(None, Root())
 
+    def anew(self, held: Held, scope: Scope) -> Held:
+        return Held(held.rows, Root())
+
     def use(self, grid: Grid) -> None:
         self._binned = self._records_of.binned(grid)
         self._grid = grid

@@ -58,11 +58,12 @@ MOST_JOINT_CELLS = 2**11
 
 
 class Place(NamedTuple):
-    """What the desk knows of a node: its scope in the ledger, its root, and what the room holds for it."""
+    """What the desk knows of a node: its scope in the ledger, what the room holds for it, and which of the scopes over
+    all records it is below."""
 
     scope: Scope
-    root: int
     held: Any
+    top: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,6 +41,16 @@ class RemoteRoom(Room, ABC):
         self.tell("root", node=node.number, **self.limits(scope))
         return node
 
+    def gathered(self, scope: Scope) -> Numbered:
+        (node,) = self._new(1, scope.currency)
+        self.tell("gather", node=node.number)
+        return node
+
+    def anew(self, held: Numbered, scope: Scope) -> Numbered:
+        (node,) = self._new(1, scope.currency)
+        self.tell("root", node=node.number, within=held.number, **self.limits(scope))
+        return node
+
     def limits(self, scope: Scope) -> dict[str, Any]:
         """What owners that keep ledgers of their own are told of a root's."""
         return {}

@@ -77,6 +77,14 @@ class CountingRoom(Room, ABC):
     def everything(self, scope: Scope) -> Any:
         """All records, with scores that are 0."""
 
+    def gathered(self, scope: Scope) -> Any:
+        """All records, for a fit that parts them first."""
+        return self.everything(scope)
+
+    @abstractmethod
+    def anew(self, held: Any, scope: Scope) -> Any:
+        """The records of a node as those of a root of their own: with scores that are 0."""
+
     @abstractmethod
     def use(self, grid: Grid) -> None:
         """Put the records into the cells of a grid of the schema."""

@@ -145,23 +145,48 @@ class Ledger:
             return amount
         return epsilon_at(Fraction(amount), self.delta, self.whole_orders)
 
-    def begin(self, name: str, limit: Amount, currency: str = "epsilon", unit: Unit = ROW) -> Scope:
+    def begin(
+        self, name: str, limit: Amount, currency: str = "epsilon", unit: Unit = ROW, within: Scope | None = None
+    ) -> Scope:
         """Open a scope over all records that may spend up to ``limit`` of a currency; refuse if that is not left.
 
-        A scope in epsilon in a ledger with a delta is refused when a charge, in rho, is more than is left. A scope of
-        another unit than the ledger's, or than that of a ledger around it, is refused.
+        ``within``: over the records of a scope that ``gather`` opened, or of a part of it. What disjoint parts have
+        spent is then no reason to refuse: it counts once. A scope in epsilon in a ledger with a delta is refused when a
+        charge, in rho, is more than is left. A scope of another unit than the ledger's, or than that of a ledger around
+        it, is refused.
         """
         self._same_process()
         if currency not in CURRENCIES:
             raise BudgetError(f"A scope spends {' or '.join(CURRENCIES)}.")
+        if within is None:
+            around = self._enclosing()
+            self._check(as_limit(limit), currency, around)
+            _adopt(unit.name, (self, *around))
+            within, mirrors = self.root, [ledger.root.copy(name) for ledger in around]
+        else:
+            self._check_within(as_limit(limit), currency, within)
+            mirrors = []
+        if currency == within.currency:
+            return within.copy(name, limit, mirrors)
+        own = within.copy(name, mirrors=mirrors)
+        return Scope(own.path, self.book, limit=limit, currency=currency, mirrors=[own, *own.mirrors])
+
+    def gather(self, name: str, unit: Unit = ROW) -> Scope:
+        """Open a scope over all records, to be parted: it has no limit of its own, what is opened within it has."""
+        self._same_process()
         around = self._enclosing()
-        self._check(as_limit(limit), currency, around)
         _adopt(unit.name, (self, *around))
-        mirrors = [ledger.root.copy(name) for ledger in around]
-        if currency == self.root.currency:
-            return self.root.copy(name, limit, mirrors)
-        own = self.root.copy(name)
-        return Scope(own.path, self.book, limit=limit, currency=currency, mirrors=[own, *mirrors])
+        return self.root.copy(name, mirrors=[ledger.root.copy(name) for ledger in around])
+
+    def _check_within(self, limit: Amount, currency: str, within: Scope) -> None:
+        if within.book is not self.book:
+            raise LeakError("A scope is opened within one of the same ledger.")
+        for scope in (within, *within.mirrors):
+            which = "the ledger" if scope is within else "a ledger around it"
+            if currency == "rho" and scope.currency == "epsilon":
+                raise BudgetError(_NO_DELTA.format(which=which))
+            if currency == scope.currency and limit > scope.remaining:
+                raise BudgetError(f"This part of a fit may spend {show(limit)}, and {which} has less left for it.")
 
     def afford(self, limit: Amount) -> None:
         """Raise BudgetError unless so much is left, in the ledger's own currency, here and in enclosing ledgers."""

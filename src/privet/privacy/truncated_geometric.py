@@ -5,14 +5,12 @@ product of a^(2^i) over the digits that are 1, so digit i is 1 with chance 1 / (
 hold shares can draw such coins by comparing jointly random words with public thresholds (``joint.py``). Two things are
 not exact then, and both are stated as delta: digits from ``bits`` on are left out, and a chance is rounded to
 ``DIGITS`` binary places.
-
-``CutMechanisms`` draws from the same law in plain: the reference that joint draws are tested against and audits run on.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -153,55 +151,6 @@ def cut_tally(cells: int, scale: float) -> Drawn:
     return Drawn("cut", cut_bits(scale), 2 * cells, 1)
 
 
-# -- the same law in plain ---------------------------------------------------------------------------------------------
-
-
-class CutMechanisms:
-    """The law of joint draws, drawn in plain from a generator's bits: reproducible, so no guarantee.
-
-    It asks for the same tables of bits in the same order as ``joint.py`` does: with the same bits, both choose alike.
-    """
-
-    reproducible = True
-
-    def __init__(self, generator: np.random.Generator) -> None:
-        self.generator = generator
-        self._coins = generator_coins(generator)
-
-    def select(self, mechanism: str, scores: Iterable[np.ndarray], scales: Sequence[float]) -> list[int]:
-        vectors = list(scores)
-        drawn = [cut_choice(mechanism, len(score), scale) for score, scale in zip(vectors, scales)]
-        noises = self._noise(drawn, scales)
-        public = np.random.default_rng(seed_of(self._coins(SEED_BITS, 1)))
-        return [_winner(mechanism, score, noise, public) for score, noise in zip(vectors, noises)]
-
-    def geometric(self, values: np.ndarray, scale: float) -> np.ndarray:
-        (noise,) = self._noise([cut_tally(values.size, scale)], [scale])
-        return values + (noise[: values.size] - noise[values.size :]).reshape(values.shape)
-
-    def _noise(self, drawn: Sequence[Drawn], scales: Sequence[float]) -> list[np.ndarray]:
-        """Cut geometric numbers: digit by digit, words of fair bits against the thresholds, highest place first."""
-        coins = []
-        for places in coin_chunks(drawn, scales):
-            words = self._coins(*places.shape)
-            below, level = np.zeros_like(words[0]), np.ones_like(words[0])
-            for word, place in zip(words[::-1], places[::-1]):
-                below |= level & ~word & place
-                level &= word == place
-            coins.append(below)
-        return [
-            (table.reshape(each.bits, each.draws).astype(np.int64) << np.arange(each.bits)[:, None]).sum(axis=0)
-            for each, table in zip(drawn, np.split(np.concatenate(coins), coin_ends(drawn)))
-        ]
-
-
-def _winner(mechanism: str, scores: np.ndarray, noise: np.ndarray, public: np.random.Generator) -> int:
-    taking_part = entrants(mechanism, len(scores), len(noise), public)
-    if mechanism == "report_noisy_max":
-        noise = noise[: len(scores)] - noise[len(scores) :]
-    return int(taking_part[np.argmax(scores[taking_part] + noise)])
-
-
 def entrants(mechanism: str, candidates: int, draws: int, public: np.random.Generator) -> np.ndarray:
     """Who takes part in a choice, in a public order that breaks ties: the largest score plus noise wins.
 
@@ -222,11 +171,6 @@ def coin_chunks(drawn: Sequence[Drawn], scales: Sequence[float]) -> Iterator[np.
     table = np.concatenate(tables, axis=1)
     for start in range(0, len(of_column), CHUNK):
         yield table[:, of_column[start : start + CHUNK]]
-
-
-def coin_ends(drawn: Sequence[Drawn]) -> np.ndarray:
-    """Where each drawing's coins end, but for the last."""
-    return np.cumsum([each.bits * each.draws for each in drawn])[:-1]
 
 
 SEED_BITS = 128

@@ -9,7 +9,6 @@ import numpy as np
 from privet.privacy.joint import JointMechanisms
 from privet.schema import Schema
 from privet.shares.engine import Engine, Secret
-from privet.tree.forest import Forest
 from privet.tree.hidden_tree import HiddenTree
 
 
@@ -40,10 +39,6 @@ class HiddenForest:
         keys = votes * n_classes + (n_classes - 1 - first_by_name)
         bits = ((len(self.trees) + 1) * n_classes).bit_length() + 2
         return JointMechanisms(engine).winners(keys, bits)
-
-    def opened(self, engine: Engine) -> Forest:
-        """The forest in the open, for tests."""
-        return Forest(self.schema, tuple(tree.opened(engine) for tree in self.trees))
 
 
 def trees_of(grown: HiddenTree, n_trees: int) -> list[HiddenTree]:

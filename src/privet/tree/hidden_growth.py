@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from privet.privacy.scores import CorrectCount, Score
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.linear_maps import children_of
-from privet.questions.multiway import Multiway
 from privet.questions.shape import Shape
 from privet.questions.split import Split
 from privet.tree.frontier import End, Frontier
@@ -25,21 +23,16 @@ if TYPE_CHECKING:
     from privet.shares.engine import Secret
     from privet.tree.hidden_tree import HiddenTree
 
-NEVER = -709.0
-"""The log-weight of an attribute that was used: with a score that is never above the others', it is not chosen."""
-
 
 class OpenGrowth:
     """Grows a ``Tree`` that everybody may see, by the law of a hidden one.
 
-    ``complete`` asks about all nodes of the shape, also those that no record can reach, and about all splits, as hidden
-    growth must: with the same coins both are the same tree. Otherwise such nodes and used attributes are left out, and
-    no probability changes.
+    Hidden growth must ask about all nodes of the shape, also those that no record can reach, and about all splits. Here
+    such nodes and used attributes are left out, and no probability changes.
     """
 
-    def __init__(self, curtain: Curtain, start: Node, shape: Shape, *, complete: bool = False) -> None:
+    def __init__(self, curtain: Curtain, start: Node, shape: Shape) -> None:
         self.shape = shape
-        self._complete = complete
         self._frontier = Frontier.sprout(curtain, [start], shape.grid)
 
     def choose(self, budget: Fraction, score: Score, mechanism: str = "permute_and_flip") -> None:
@@ -52,7 +45,6 @@ class OpenGrowth:
         for node, histogram in self._frontier.curtain.peek(list(self._frontier)).items():
             indices = options[node].indices
             scores = CorrectCount().of(_children(self.shape, histogram))[indices]
-            scores = np.where(options[node].log_prior[: len(scores)] > NEVER, scores, -1)
             chosen[node] = self.shape.splits.split(int(indices[np.argmax(scores)]))
         self._split(chosen)
 
@@ -94,23 +86,13 @@ class OpenGrowth:
         return {node: self._candidates(end) for node, end in self._frontier.items()}
 
     def _candidates(self, end: End) -> Candidates:
-        n_classes = self._frontier.n_classes
-        if not (self.shape.once and end.used):
-            return Candidates(self.shape.splits, n_classes)
-        if not self._complete:
-            return Candidates(self.shape.splits, n_classes, self.shape.unused(end.used))
-        assert isinstance(self.shape.splits, Multiway)
-        return Candidates(_without(self.shape.splits, end.used), n_classes)
+        allowed = self.shape.unused(end.used) if self.shape.once and end.used else None
+        return Candidates(self.shape.splits, self._frontier.n_classes, allowed)
 
     def _split(self, chosen: Mapping[Node, Split], *, asked: bool = True) -> None:
         """Split these ends; the others stay where they are, and ends that nothing can reach are left alone."""
         grown = self._frontier.split_in_place(chosen, asked=asked)
-        self._frontier = grown if self._complete else grown.only([node for node in grown if grown[node].is_reached])
-
-
-@lru_cache(maxsize=4096)
-def _without(splits: Multiway, used: frozenset[int]) -> Multiway:
-    return Multiway(splits.grid, splits.splits, np.where([own.feature in used for own in splits.splits], NEVER, 0.0))
+        self._frontier = grown.only([node for node in grown if grown[node].is_reached])
 
 
 def _children(shape: Shape, histogram: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -13,8 +12,6 @@ from privet.errors import PrivetError
 from privet.questions.shape import Shape
 from privet.schema import Schema
 from privet.shares.engine import Engine, Secret
-from privet.tree.growing import GrowingTree
-from privet.tree.tree import Rule, Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,27 +52,3 @@ class HiddenTree:
         raise PrivetError("This tree is hidden: it is asked on the servers that hold it (privet mpc predict).")
 
     to_dict = apply
-
-    def opened(self, engine: Engine) -> Tree:
-        """The tree in the open, for tests; no command opens one."""
-        return opened_tree(
-            self.schema, self.shape, [engine.open(level) for level in self.levels], engine.open(self.labels)
-        )
-
-
-def opened_tree(schema: Schema, shape: Shape, levels: Sequence[np.ndarray], labels: np.ndarray) -> Tree:
-    """A ``Tree`` from the tables of 0 and 1 that a hidden tree is made of."""
-    tree = GrowingTree(schema)
-    frontier: list[int] = [0]
-    for table in levels:
-        below: list[int] = []
-        for number, row in zip(frontier, table):
-            if row.any():
-                split = shape.splits.split(int(row.argmax()))
-                below += tree.grow(number, Rule.of(split, shape.grid), split.n_children)
-            else:
-                below += [number] * shape.width  # all its rows go to the last child, whose label comes last
-        frontier = below
-    for number, row in zip(frontier, labels):
-        tree.nodes[number].label = int(row.argmax())
-    return tree.finish()

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from cut_mechanisms import CutMechanisms
 from privet import Categorical, Ledger, MemoryCurator, Numeric, Schema
 from privet.algorithms.baselines.mpc_id3 import MPCID3Classifier, PMPCID3Classifier
-from privet.privacy.truncated_geometric import CutMechanisms
 
 SCHEMA = Schema(
     {"age": Numeric(0, 80), "colour": Categorical(["r", "g", "b"], other=False), "n": Numeric(0, 3, integer=True)},
@@ -51,11 +51,12 @@ def rules(tree):
 
 def on_rows(make, X, y, seed=None):
     pytest.importorskip("cryptography")
-    from hidden_programs import horizontally, on_shares
+    from hidden_programs import horizontally, on_shares, opened
+    from privet.tree.hidden_tree import HiddenTree
 
     def program(curator, engine):
         tree = make().fit_curator(curator).tree_
-        return rules(tree.opened(engine) if hasattr(tree, "opened") else tree)
+        return rules(opened(tree, engine) if isinstance(tree, HiddenTree) else tree)
 
     return on_shares(program, horizontally(X, y, SCHEMA, 2), SCHEMA, most_records=200, seed=seed)
 

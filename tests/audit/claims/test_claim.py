@@ -4,15 +4,18 @@ from dataclasses import replace
 
 import pytest
 
+from law_draws import Drawing
 from privet.audit import statistical_bound
-from privet.audit.claims import Outcome, claim
+from privet.audit.claims import Law, Outcome, claim
 from privet.audit.claims.claim import model
 
 
 def counted(key: str, runs: int) -> float:
     """The bound that the statistical engine finds on the witness."""
     entry = claim(key)
-    return statistical_bound(entry.subject(), entry.witness(), runs=runs, n_jobs=1, progress=False).epsilon
+    subject = entry.subject()
+    release = Drawing(subject) if isinstance(subject, Law) else subject
+    return statistical_bound(release, entry.witness(), runs=runs, n_jobs=1, progress=False).epsilon
 
 
 def test_verdicts(finding):

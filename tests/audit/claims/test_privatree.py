@@ -8,7 +8,7 @@ from privet.audit.claims import privatree
 
 def test_equal_impurities_compare_equal():
     # (1, 2 | 2, 4) and (2, 4 | 1, 2): the same impurity from different counts, so the lower feature wins.
-    one, other = (privatree._impurity([np.array([c]) for c in counts]) for counts in ((1, 2, 2, 4), (2, 4, 1, 2)))
+    one, other = (privatree.impurity([np.array([c]) for c in counts]) for counts in ((1, 2, 2, 4), (2, 4, 1, 2)))
     assert one == other
 
 

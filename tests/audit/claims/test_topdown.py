@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from law_draws import draw
 from privet.audit.claims import claim, topdown
 from privet.audit.claims.law import alike
 
@@ -13,7 +14,7 @@ from privet.audit.claims.law import alike
 @pytest.mark.parametrize("split", ["noisy_counts", "local_rnm"])
 def test_counts_that_the_estimator_asks_for_follow_the_law(split):
     law, pair, n = topdown.CountsSeen(split), alike(5, value=1, label=1), 300
-    drawn = Counter(law.draw(*pair.other, np.random.default_rng()) for _ in range(n))
+    drawn = Counter(draw(law, *pair.other, np.random.default_rng()) for _ in range(n))
     for output, log_p in law.log_law(*pair.other).items():
         assert abs(drawn[output] - n * math.exp(log_p)) <= 6 * math.sqrt(n * math.exp(log_p)) + 6
 

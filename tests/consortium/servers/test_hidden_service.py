@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from consortium.servers.town import OWNERS, PARAMS, PRIVET, QUERIES, SCHEMA, Town
+from cut_mechanisms import CutMechanisms
+from hidden_programs import CompleteGrowth
 from privet import HiddenTreeClassifier, Ledger, MemoryCurator, Schema
 from privet.consortium.net.channel import TlsChannel
 from privet.consortium.servers.client import predict, train
@@ -18,7 +20,6 @@ from privet.consortium.servers.hidden_service import store_of
 from privet.consortium.servers.store import public_shape
 from privet.errors import MpcError, PrivetError
 from privet.privacy.receipt import Receipt
-from privet.privacy.truncated_geometric import CutMechanisms
 from privet.shares.replicated import ReplicatedEngine
 
 
@@ -35,7 +36,7 @@ def test_a_hidden_model_is_trained_kept_and_asked_also_after_a_restart(town):
     public = town.learn(seed=5)
     table = pd.concat(town.tables)
     expected = HiddenTreeClassifier(**PARAMS)
-    expected._complete = True
+    expected._growth = CompleteGrowth
     expected.fit_curator(
         MemoryCurator(
             table[["age", "colour"]],
@@ -219,7 +220,7 @@ def test_owners_of_columns_say_so_in_their_files(tmp_path):
         public = train(town.config("trainer"), "HiddenTreeClassifier", PARAMS, hidden=True, seed=5)
         assert [program.wait(300) for program in programs] == [0, 0]
         expected = HiddenTreeClassifier(**PARAMS)
-        expected._complete = True
+        expected._growth = CompleteGrowth
         coins = CutMechanisms(np.random.default_rng(5))
         expected.fit_curator(
             MemoryCurator(table[["age", "colour"]], table.bought, SCHEMA, ledger=Ledger(9), mechanisms=coins)

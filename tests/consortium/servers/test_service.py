@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cut_mechanisms import CutMechanisms
 from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema, load
 from privet.algorithms.model_file import from_dict
 from privet.consortium.net.certificates import make_certificate
@@ -24,7 +25,6 @@ from privet.consortium.servers.client import share, train
 from privet.consortium.servers.config import Config
 from privet.consortium.servers.service import Server
 from privet.errors import MpcError, PrivetError
-from privet.privacy.truncated_geometric import CutMechanisms
 
 SCHEMA = Schema(
     features={"age": Numeric(0, 7, integer=True), "colour": Categorical(["r", "g", "b"], other=False)},

@@ -14,7 +14,6 @@ from privet.audit.claims.privet import kinds
 from privet.audit.pair import Pair
 from privet.audit.scripted import log_at_least, log_not
 from privet.privacy.laws import log_exponential, log_geometric
-from privet.privacy.mechanisms import SeededMechanisms
 
 
 @dataclass(frozen=True)
@@ -26,9 +25,6 @@ class SmoothLabel(Law):
     """
 
     epsilon: float = 1.0
-
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
-        return int(rng.random() < math.exp(self.log_law(X, y)[1]))
 
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         counts = np.bincount(y, minlength=2)
@@ -48,20 +44,14 @@ class NoisySizeSensitivity(Law):
     threshold: int
     epsilon: float = 0.5
 
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
-        noisy = int(SeededMechanisms(rng).geometric(np.array([len(y)]), 1 / self.epsilon)[0])
-        if noisy < self.threshold:
-            return -1
-        return int(rng.choice(2, p=np.exp(self._choice(X, y, noisy))))
-
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         scale = 1 / self.epsilon
         sizes = np.arange(self.threshold, self.threshold + int(100 * scale))  # what is beyond is lost in rounding
-        terms = log_geometric(sizes - len(y), scale)[:, None] + [self._choice(X, y, int(size)) for size in sizes]
+        terms = log_geometric(sizes - len(y), scale)[:, None] + [self.choice(X, y, int(size)) for size in sizes]
         first, second = np.logaddexp.reduce(terms, axis=0).tolist()
         return {0: first, 1: second, -1: log_not(log_at_least(self.threshold - len(y), scale))}
 
-    def _choice(self, X: np.ndarray, y: np.ndarray, noisy: int) -> np.ndarray:
+    def choice(self, X: np.ndarray, y: np.ndarray, noisy: int) -> np.ndarray:
         n = max(noisy, 1)
         sensitivity = 1 - (n / (n + 1)) ** 2 - (1 / (n + 1)) ** 2
         impurities = np.array([_mean_gini(X[:, f], y) for f in range(2)])

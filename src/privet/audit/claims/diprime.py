@@ -27,22 +27,15 @@ class ParallelMedians(Law):
     epsilon_s: float = 1.0
     epsilon_a: float = 0.1
 
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
-        errors = []
-        for column in X.T:
-            law, error = self._medians(column, y)
-            errors.append(error[rng.choice(len(law), p=np.exp(law))])
-        return int(rng.choice(len(errors), p=np.exp(self._attribute(errors))))
-
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        medians = [self._medians(column, y) for column in X.T]
+        medians = [self.medians(column, y) for column in X.T]
         terms = []
         for cells in itertools.product(*(range(len(law)) for law, _ in medians)):
             drawn = sum(law[cell] for (law, _), cell in zip(medians, cells))
-            terms.append(drawn + self._attribute([error[cell] for (_, error), cell in zip(medians, cells)]))
+            terms.append(drawn + self.attribute([error[cell] for (_, error), cell in zip(medians, cells)]))
         return dict(enumerate(np.logaddexp.reduce(terms, axis=0).tolist()))
 
-    def _medians(self, column: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def medians(self, column: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The log-probability of each gap between neighbouring values, and the squared error of a split there."""
         values, place = np.unique(column, return_inverse=True)
         sizes = np.bincount(place).cumsum()
@@ -53,7 +46,7 @@ class ParallelMedians(Law):
         error = squares[-1] - sums[:-1] ** 2 / left - (sums[-1] - sums[:-1]) ** 2 / right
         return log_exponential(score, 1.0), error
 
-    def _attribute(self, errors: list[float]) -> np.ndarray:
+    def attribute(self, errors: list[float]) -> np.ndarray:
         return log_exponential(-np.array(errors), 2 / self.epsilon_a)
 
 
@@ -64,14 +57,11 @@ class LeafMean(Law):
     threshold: float
     epsilon: float = 1.0
 
-    def _scale(self, y: np.ndarray) -> float:
+    def scale(self, y: np.ndarray) -> float:
         return 2 / (len(y) * self.epsilon)
 
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
-        return bool(y.mean() + rng.laplace(scale=self._scale(y)) > self.threshold)
-
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        return yes_or_no(log_laplace_above(self.threshold - y.mean(), self._scale(y)))
+        return yes_or_no(log_laplace_above(self.threshold - y.mean(), self.scale(y)))
 
 
 @dataclass(frozen=True)
@@ -82,17 +72,12 @@ class GapsBetweenRecords(Law):
     high: float
     epsilon: float = 1.0
 
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
-        ends, law = self._gaps(X)
-        gap = rng.choice(len(law), p=np.exp(law))
-        return bool(self.low < rng.uniform(ends[gap], ends[gap + 1]) <= self.high)
-
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        ends, law = self._gaps(X)
+        ends, law = self.gaps(X)
         overlap = np.minimum(ends[1:], self.high) - np.maximum(ends[:-1], self.low)
         return yes_or_no(math.log(float((np.exp(law) * np.maximum(overlap, 0) / np.diff(ends)).sum())))
 
-    def _gaps(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def gaps(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ends = np.concatenate([[0.0], np.sort(X[:, 0]), [1.0]])
         left = np.arange(len(ends) - 1)
         law = log_permute_and_flip(-np.abs(len(X) - 2 * left), 2 / self.epsilon)

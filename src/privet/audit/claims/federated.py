@@ -12,14 +12,13 @@ from scipy.integrate import quad  # type: ignore[import-untyped]
 from scipy.special import gamma, kv  # type: ignore[import-untyped]
 
 from privet.audit.claims.claim import Claim, model
-from privet.audit.claims.law import Law, LogLaw, alike, yes_or_no
+from privet.audit.claims.law import Law, LogLaw, alike, events_of, yes_or_no
 from privet.audit.claims.privet import kinds
 from privet.audit.scripted import log_at_least
 from privet.privacy.amounts import exact
 from privet.privacy.fixed_point import ONE
 from privet.privacy.laws import log_geometric_shares, log_skellam
 from privet.privacy.mechanisms import scale_for
-from privet.privacy.noise_shares import geometric_shares, skellam_shares
 from privet.privacy.sensitivity import least_impurities
 from privet.privacy.zcdp import ratio_for, rho_within
 from privet.schema import Numeric, Schema
@@ -37,25 +36,19 @@ class BoundsSeen(Law):
     variant: str = "published"
     epsilon: float = 2.0
 
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
-        (bounds,) = self._watched(X, y).told
-        return int((bounds > self.threshold * ONE).sum())
-
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        (event,) = (event for event in self._watched(X, y).ledger.events if event.question == "owner sum")
+        (event,) = events_of(self.estimator(), X, y, self.schema(X), "owner sum")
         law = np.ones(1)
         for bound in least_impurities(np.stack([_by_value(column, y) for column in X.T])):
             above = math.exp(log_at_least(math.floor(self.threshold * ONE) + 1 - int(bound), event.scale))
             law = np.convolve(law, [1 - above, above])
         return dict(enumerate(np.log(law).tolist()))
 
-    def _watched(self, X: np.ndarray, y: np.ndarray) -> Any:
-        from privet.audit.claims.watched import Watched
+    def schema(self, X: np.ndarray) -> Schema:
+        return Schema({f"f{j}": Numeric(0, 1, integer=True) for j in range(X.shape[1])}, classes=[0, 1])
 
-        schema = Schema({f"f{j}": Numeric(0, 1, integer=True) for j in range(X.shape[1])}, classes=[0, 1])
-        curator = Watched(X, y, schema, "owner_sum")
-        _stump(epsilon=self.epsilon, variant=self.variant, save_budget=True).fit_curator(curator)
-        return curator
+    def estimator(self) -> Any:
+        return _stump(epsilon=self.epsilon, variant=self.variant, save_budget=True)
 
 
 @dataclass(frozen=True)
@@ -74,10 +67,6 @@ class GammaShares(Law):
     @property
     def shape(self) -> float:
         return (self.parties - self.colluders) / self.parties
-
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
-        one, other = rng.gamma(self.shape, 1 / self.epsilon, size=2)
-        return bool(abs(len(y) + one - other - self.count) <= self.width)
 
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         centre = abs(self.count - len(y))
@@ -117,10 +106,6 @@ class GeometricShares(Law):
         """How many shares the attacker does not know."""
         return self.parties - self.colluders - self.missing
 
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
-        noise = geometric_shares(self.unknown, 1 / self.epsilon, self.of).sum()
-        return int(np.clip(len(y) + noise - self.count, -self.reach, self.reach))
-
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         shift = len(y) - self.count
         far = self.reach + math.ceil(40 / self.epsilon)
@@ -141,9 +126,6 @@ class SkellamShares(GeometricShares):
     def scale(self) -> float:
         rho = rho_within(exact(self.epsilon), exact(self.delta), True)
         return scale_for(1, ratio_for("skellam_shares", rho))
-
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
-        return int(len(y) + skellam_shares(self.unknown, self.scale, self.of).sum() - self.count)
 
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         far = math.ceil(12 * self.scale)

@@ -14,9 +14,6 @@ from privet.audit.claims.law import Law, LogLaw, alike, binary, joined, yes_or_n
 from privet.audit.exact import outputs
 from privet.audit.pair import Pair
 from privet.audit.scripted import SELECTION_LAWS, log_at_least
-from privet.privacy.mechanisms import SeededMechanisms
-from privet.privacy.samplers import half_negative_binomial
-from privet.privacy.truncated_geometric import CutMechanisms
 
 
 @dataclass(frozen=True)
@@ -31,13 +28,10 @@ class Prediction(Law):
     branches: str = "values"
     query: tuple[int, ...] = (0, 0)
 
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
-        return self._predicted(X, y, CutMechanisms(rng))
-
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        return outputs(lambda mechanisms: self._predicted(X, y, mechanisms))
+        return outputs(lambda mechanisms: self.predicted(X, y, mechanisms))
 
-    def _predicted(self, X: np.ndarray, y: np.ndarray, mechanisms: Any) -> int:
+    def predicted(self, X: np.ndarray, y: np.ndarray, mechanisms: Any) -> int:
         from privet.curators.memory import MemoryCurator
         from privet.privacy.ledger import Ledger
 
@@ -55,17 +49,12 @@ class CutExponents(Law):
 
     epsilon: float = 1.0
 
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
-        return int(rng.choice(2, p=np.exp(self._log_weights(y))))
-
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        return {label: weight for label, weight in enumerate(self._log_weights(y).tolist()) if weight > -math.inf}
-
-    def _log_weights(self, y: np.ndarray) -> np.ndarray:
         counts = np.bincount(y, minlength=2)
         exponents = self.epsilon * (counts - counts.max()) / 2
         exponents[exponents < -5] = -math.inf
-        return exponents - np.logaddexp.reduce(exponents)
+        weights = exponents - np.logaddexp.reduce(exponents)
+        return {label: weight for label, weight in enumerate(weights.tolist()) if weight > -math.inf}
 
 
 @dataclass(frozen=True)
@@ -77,10 +66,6 @@ class PoissonSample(Law):
 
     rate: float = 0.2
     epsilon: float = 1.0
-
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
-        kept = np.array([rng.binomial(len(y), self.rate)])
-        return bool(SeededMechanisms(rng).geometric(kept, 1 / self.epsilon)[0] >= 1)
 
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         n, above = len(y), 0.0
@@ -100,9 +85,6 @@ class JointLabel(Law):
     mechanism: str = "permute_and_flip"
     epsilon: float = 1.0
 
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
-        return CutMechanisms(rng).select(self.mechanism, [np.bincount(y, minlength=2)], [1 / self.epsilon])[0]
-
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         law = SELECTION_LAWS[self.mechanism](np.bincount(y, minlength=2), 1 / self.epsilon)
         return dict(enumerate(law.tolist()))
@@ -114,9 +96,6 @@ class JointCount(Law):
 
     epsilon: float = 1.0
 
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
-        return bool(CutMechanisms(rng).geometric(np.array([len(y)]), 1 / self.epsilon)[0] >= 1)
-
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         return yes_or_no(log_at_least(1 - len(y), 1 / self.epsilon))
 
@@ -124,10 +103,6 @@ class JointCount(Law):
 @dataclass(frozen=True)
 class DealtCount(JointCount):
     """The same with noise that three servers deal, as one of them sees it: it has subtracted its own."""
-
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
-        up, up_too, down, down_too = half_negative_binomial(4, 1 / self.epsilon, 2**20)
-        return bool(len(y) + up + up_too - down - down_too >= 1)
 
 
 def two_perfect_attributes(rows: int = 200) -> Pair:

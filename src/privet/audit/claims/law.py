@@ -1,4 +1,4 @@
-"""A published step on plain data, twice: something to draw from, and the exact law of what it releases.
+"""A published step on plain data: the exact law of what it releases. (Tests draw from each step, and compare.)
 
 What a law gives out is what the attacker looks at: the release itself, or a public function of it that takes a few
 values, such as "is the released maximum at most 3?". Looking at less is post-processing, so a privacy loss found there
@@ -8,10 +8,8 @@ is a loss of the release.
 from __future__ import annotations
 
 import math
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,36 +18,32 @@ from privet.audit.bound import Bound
 from privet.audit.exact import bound_of_laws
 from privet.audit.pair import Pair
 from privet.audit.scripted import log_not
+from privet.curators.memory import MemoryCurator
+from privet.privacy.event import Event
 from privet.schema import Categorical, Schema
 
 LogLaw = dict[Hashable, float]
 
 
 class Law(ABC):
-    """Called with a table it gives one draw, so it is a release that the statistical engine can run."""
+    """What the attacker may see of a step, and how likely it is."""
 
     delta = 0.0  # what the claim comes with
 
     @abstractmethod
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Hashable:
-        """One run of the step, as the paper prints it."""
-
-    @abstractmethod
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         """The log-probability of each output; one that is not listed is impossible."""
-
-    def __call__(self, X: np.ndarray, y: np.ndarray) -> Hashable:
-        return self.draw(X, y, _generator(os.getpid()))
 
     def exact_bound(self, pair: Pair, proven: float | None = None) -> Bound:
         """The largest privacy loss of an output, or with a delta of a set of them: a fact."""
         return bound_of_laws(self.log_law(*pair.one), self.log_law(*pair.other), proven=proven, delta=self.delta)
 
 
-@cache
-def _generator(process: int) -> np.random.Generator:
-    """One for each process, from the operating system: a worker never repeats its parent's numbers."""
-    return np.random.default_rng()
+def events_of(estimator: Any, X: np.ndarray, y: np.ndarray, schema: Schema, question: str) -> list[Event]:
+    """What a fit asks of one kind, in order: the noise of each answer follows."""
+    curator = MemoryCurator(X, y, schema)
+    estimator.fit_curator(curator)
+    return [event for event in curator.ledger.events if event.question == question]
 
 
 def joined(X: np.ndarray, y: np.ndarray, row: Sequence[Any] | np.ndarray, label: Any) -> Pair:

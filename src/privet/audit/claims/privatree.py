@@ -20,7 +20,6 @@ from privet.audit.claims.law import Law, LogLaw, joined
 from privet.audit.claims.privet import kinds
 from privet.audit.pair import Pair
 from privet.privacy.laws import log_geometric, log_geometric_tail
-from privet.privacy.mechanisms import SeededMechanisms
 
 REACH = 24  # noise beyond 24 points has a chance of exp(-24) at epsilon 1: what is above counts as 24 points
 
@@ -30,10 +29,6 @@ class FeaturesInParallel(Law):
     """The root feature, every histogram paid with the same budget (theorem 3)."""
 
     epsilon: float = 1.0
-
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> int:
-        noisy = SeededMechanisms(rng).geometric(tables(X, y), 1 / self.epsilon)
-        return int(np.argmin(_impurity(np.maximum(noisy, 0).T)))
 
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         cells = [tuple(int(count) for count in table) for table in tables(X, y)]
@@ -57,7 +52,7 @@ def tables(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.bincount(cell.ravel(), minlength=4 * X.shape[1]).reshape(-1, 4)
 
 
-def _impurity(cells: Sequence[np.ndarray]) -> np.ndarray:
+def impurity(cells: Sequence[np.ndarray]) -> np.ndarray:
     """The impurity of a feature whose four cells have these counts, as the estimator computes it."""
     from privet.algorithms.privatree import weighted_gini
 
@@ -78,7 +73,7 @@ def _impurity_law(table: tuple[int, ...], epsilon: float) -> tuple[np.ndarray, n
     """The values that one feature's noisy impurity can have, and their probabilities."""
     laws = [_cut_law(count, epsilon) for count in table]
     counts = np.meshgrid(*(np.arange(len(law)) for law in laws), indexing="ij", sparse=True)
-    values, index = np.unique(_impurity(counts).ravel(), return_inverse=True)
+    values, index = np.unique(impurity(counts).ravel(), return_inverse=True)
     joint = np.einsum("i,j,k,l->ijkl", *laws).ravel()
     return values, np.bincount(index.ravel(), weights=joint)
 

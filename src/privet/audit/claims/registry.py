@@ -6,7 +6,7 @@ claim, proof and witness stay.
 
 from __future__ import annotations
 
-from privet.audit.claims import baselines, diffprivlib, diprime, federated, hidden, privatree, privet, topdown
+from privet.audit.claims import baselines, diprime, federated, hidden, privatree, privet, topdown
 from privet.audit.claims.claim import Claim
 
 PAPERS = (privatree, topdown, federated, hidden, diprime, baselines, privet)
@@ -16,4 +16,4 @@ CLAIMS: tuple[Claim, ...] = tuple(entry for paper in PAPERS for entry in paper.C
 
 def claim(key: str) -> Claim:
     """The entry of that key."""
-    return {entry.key: entry for entry in (*CLAIMS, *diffprivlib.CLAIMS)}[key]
+    return {entry.key: entry for entry in CLAIMS}[key]

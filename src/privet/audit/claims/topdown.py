@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from privet.audit.claims.claim import Claim, model
-from privet.audit.claims.law import Law, LogLaw, alike, binary, joined, log_laplace_above, yes_or_no
+from privet.audit.claims.law import Law, LogLaw, alike, binary, events_of, joined, log_laplace_above, yes_or_no
 from privet.audit.pair import Pair
 from privet.audit.scripted import log_at_least, log_not
 
@@ -30,10 +30,6 @@ class ReleasedMaximum(Law):
     def scale(self) -> float:
         return 2 / self.alpha
 
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
-        noisy = correct_counts(X, y) + rng.laplace(scale=self.scale, size=X.shape[1])
-        return bool(noisy.max() <= self.threshold)
-
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
         scores = correct_counts(X, y)
         return yes_or_no(sum(log_not(log_laplace_above(self.threshold - score, self.scale)) for score in scores))
@@ -50,26 +46,14 @@ class CountsSeen(Law):
     split: str = "noisy_counts"
     epsilon: float = 2.0
 
-    def draw(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
-        by_both, by_label, by_side = self._watched(X, y).told[:3]
-        return bool(by_both[_SIDE, 1] > 0 and by_label[0, 1] > 0 and by_side[_SIDE] > 0)
-
     def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        events = [event for event in self._watched(X, y).ledger.events if event.question == "tally"]
+        events = events_of(self.estimator(), X, y, binary(1), "tally")
         label, side = y == 1, X[:, 0] == 1
         counts = [int(of.sum()) for of in (label & side, label, side)]
         return yes_or_no(sum(log_at_least(1 - count, event.scale) for count, event in zip(counts, events)))
 
-    def _watched(self, X: np.ndarray, y: np.ndarray) -> Any:
-        from privet.audit.claims.watched import Watched
-
-        curator = Watched(X, y, binary(1), "tally")
-        _stump(epsilon=self.epsilon, split=self.split, n_records=6).fit_curator(curator)
-        return curator
-
-
-_SIDE = 1
-"""The side of the only function that value 1 is on: it asks whether the value is 0."""
+    def estimator(self) -> Any:
+        return _stump(epsilon=self.epsilon, split=self.split, n_records=6)
 
 
 def equal_candidates(candidates: int, rows: int = 20) -> Pair:

@@ -107,11 +107,11 @@ class PartyRecords(RecordsAtOwner):
     def verbs(self) -> dict[str, Callable[..., None]]:
         return {**super().verbs, "root": self.limited_root, "focus": self.focus, "splits": self.tell_splits}
 
-    def limited_root(self, node: Words, limit: Words = None, currency: Words = "epsilon") -> None:
+    def limited_root(self, node: Words, limit: Words = None, currency: Words = "epsilon", within: Words = None) -> None:
         if text(currency, "A currency") != "epsilon" and not self.ledger.delta:
             raise BudgetError("This party's limit has no delta: it answers runs without one, or needs one in its file.")
         most = math.inf if limit is None else amount_of(limit)
-        self._open([node], lambda: [self.desk.root(most, currency)])
+        self._open([node], lambda: [self.desk.root(most, currency, within=self._within(within))])
 
     def grid(self, features: Words) -> None:
         super().grid(features)

@@ -24,15 +24,28 @@ class RecordsAtOwner:
 
     @property
     def verbs(self) -> dict[str, Callable[..., None]]:
-        return {"root": self.root, "grid": self.grid, "split": self.split, "parts": self.parts, "copies": self.copies}
+        return {
+            "root": self.root,
+            "gather": self.gather,
+            "grid": self.grid,
+            "split": self.split,
+            "parts": self.parts,
+            "copies": self.copies,
+        }
 
     def tell(self, message: Words) -> None:
         """Do what the asking side says; LeakError for what there is not."""
         do, what = verb_of(message)
         obeyed(self.verbs, do, what)
 
-    def root(self, node: Words) -> None:
-        self._open([node], lambda: [self.desk.root()])
+    def root(self, node: Words, within: Words = None) -> None:
+        self._open([node], lambda: [self.desk.root(within=self._within(within))])
+
+    def gather(self, node: Words) -> None:
+        self._open([node], lambda: [self.desk.gather()])
+
+    def _within(self, number: Words) -> Node | None:
+        return None if number is None else self.node(number)
 
     def grid(self, features: Words) -> None:
         self.desk.grid(grid_of(features, self.desk.schema))

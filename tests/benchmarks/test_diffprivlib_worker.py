@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from privet.audit.claims import diffprivlib_worker
+from diffprivlib_env import worker
 
 
 class StandIn:
@@ -31,5 +31,5 @@ def test_every_line_is_a_fit_and_gives_a_line_of_labels(monkeypatch, capsys):
     task = {"X": [[0.0], [0.0]], "y": [0, 1], "epsilon": 1.0, "trees": 3}
     lines = [json.dumps(task | {"model": "tree"}), json.dumps(task | {"model": "forest", "y": [1, 0]})]
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
-    diffprivlib_worker.main()
+    worker.main()
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [{"labels": [1]}, {"labels": [0] * 3}]
