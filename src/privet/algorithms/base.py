@@ -63,6 +63,11 @@ class PrivateEstimator(BaseEstimator):
     _released = "tree_"  # the attribute that holds what was grown: "tree_" or "forest_"
 
     @property
+    def one_currency(self) -> bool:
+        """Whether all fits spend alike, in epsilon or in rho: not if an answer decides whether the delta is used."""
+        return True
+
+    @property
     def delta(self) -> float | None:
         """Of those that can spend with one."""
         return None

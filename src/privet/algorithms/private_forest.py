@@ -105,6 +105,11 @@ class PrivateForestClassifier(ForestClassifier):
         if self.n_trees > 1 and self.method == "boosting":
             raise PrivetError("n_trees is for method='trees': how often boosting goes round follows from the records.")
 
+    @property
+    def one_currency(self) -> bool:
+        """Not where the measured size decides between boosting, in rho, and trees, in epsilon."""
+        return self.delta is None or self.n_records is not None or self.method != "auto"
+
     # -- growing ------------------------------------------------------------------------------------------------------
 
     def _needs(self, able: frozenset[str]) -> set[str]:

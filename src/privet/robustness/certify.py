@@ -1,0 +1,151 @@
+"""Certificates by retraining: estimate the law of a learner's accuracy, then let its guarantee bend it.
+
+A differentially private learner on data that differ in k records draws each model with nearly the same chance. So its
+accuracy, averaged over retrainings, cannot fall below a number that follows from its law on the records at hand: as
+in PrivaTree, section V, and tighter (docs/robustness.md; proofs in docs/theory.md, section 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from privet.algorithms.base import PrivateEstimator
+from privet.errors import PrivetError
+from privet.privacy.amounts import exact, show
+from privet.privacy.unit import ROW
+from privet.robustness.attacks.backdoor import Backdoor
+from privet.robustness.certificate import Certificate, CertificateRow, PoisonLevel, levels
+from privet.robustness.guarantee import Guarantee, guarantee_of
+from privet.robustness.outcomes import Outcomes
+from privet.robustness.probe import Probe
+from privet.robustness.retraining import retrain
+
+RUNS = 1000
+CONFIDENCE = 0.99
+
+
+def certify(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    X_test: Any,
+    y_test: Any,
+    poison: Iterable[Any] = ("0.1%", "0.5%", "1%"),
+    *,
+    backdoor: Backdoor | None = None,
+    guarantee: Guarantee | None = None,
+    runs: int = RUNS,
+    confidence: float = CONFIDENCE,
+    random_state: int | None = None,
+    n_jobs: int | None = None,
+    progress: Any = None,
+) -> Certificate:
+    """What a private classifier guarantees on test records if its training records are poisoned.
+
+    Retrains ``runs`` times on ``X``, ``y``: more runs certify more. The numbers are about the average over retrainings
+    and about the majority vote of many released models, never about one released model. They hold together with a
+    chance of ``confidence``, which covers the retrainings; the test records are taken as they are.
+
+    The training records are those at hand. If they are poisoned already, the same numbers bound what the clean ones
+    would give: being k apart goes both ways.
+
+    **This is a release.** It costs ``runs`` times the estimator's epsilon, and reads the test records without noise.
+    Certify on public records, or keep the certificate as confidential as they are. In an open ledger all fits are
+    charged.
+
+    Parameters
+    ----------
+    estimator : a private classifier
+        Not fitted, without a ``random_state``.
+    poison : list
+        How much is poisoned: numbers of records, or shares such as ``"0.5%"``. Each is certified for records added or
+        removed and for changed ones, which count twice.
+    backdoor : Backdoor, optional
+        Also bound how often the trigger turns test records of other classes into its target.
+    guarantee : Guarantee, optional
+        For estimators of others: what they promise, such as ``Pure(0.1)``, on your word. For ours it is read off the
+        receipt.
+    runs, confidence
+        How many models are trained, and how surely the bounds hold.
+    random_state : int, optional
+        Reproducible noise, for research.
+
+    Examples
+    --------
+    >>> from privet import PrivateTreeClassifier
+    >>> from privet.datasets import load_adult
+    >>> X, y, schema = load_adult()
+    >>> tree = PrivateTreeClassifier(schema=schema, epsilon=0.1, max_depth=1)
+    >>> found = certify(tree, X[:2000], y[:2000], X[2000:2500], y[2000:2500], ["1%"], runs=100, random_state=0)
+    >>> row = found.rows[0]
+    >>> row.level.units, found.clean > row.accuracy > row.by_mean
+    (20, True)
+    """
+    if not 0 < confidence < 1:
+        raise PrivetError(f"confidence is a probability below 1, such as 0.99; got {confidence!r}.")
+    if isinstance(estimator, PrivateEstimator) == (guarantee is not None):
+        raise PrivetError(
+            "This estimator's receipt has its guarantee: leave guarantee out."
+            if guarantee is not None
+            else "This estimator has no receipt: say what it promises, such as guarantee=Pure(epsilon)."
+        )
+    labels = np.asarray(y_test)
+    probes = [Probe(X_test, labels)] + ([] if backdoor is None else [backdoor.probe(X_test, labels)])
+    n_units = units_of(estimator, X, y)
+    asked = levels(poison, n_units)
+    outcomes, model = retrain(
+        estimator, X, y, probes, runs=runs, random_state=random_state, n_jobs=n_jobs, progress=progress
+    )
+    holds = guarantee_of(model) if guarantee is None else guarantee
+    alpha = (1 - confidence) / len(probes)
+    return Certificate(
+        estimator=type(estimator).__name__,
+        guarantee=str(holds),
+        word="by its receipt" if guarantee is None else "on the caller's word",
+        unit=str(ROW) if guarantee is not None else model.privacy_.unit,
+        records=n_units,
+        test_records=len(labels),
+        runs=runs,
+        confidence=confidence,
+        clean=outcomes[0].mean,
+        error=outcomes[0].error,
+        rows=tuple(row(level, holds, outcomes, alpha) for level in asked),
+        cost=_cost(estimator, runs),
+    )
+
+
+def row(level: PoisonLevel, guarantee: Guarantee, outcomes: list[Outcomes], alpha: float) -> CertificateRow:
+    """One line: accuracy and majority share the same chances of records, so both hold with ``alpha``."""
+    accuracy, distance = outcomes[0], level.distance
+    found = CertificateRow(
+        level,
+        accuracy=accuracy.guaranteed(guarantee, distance, alpha),
+        by_mean=float(guarantee.worst(accuracy.mean, distance)),
+        majority=accuracy.majority(guarantee, distance, alpha / 2),
+    )
+    if len(outcomes) == 1:
+        return found
+    withstood = outcomes[1]
+    return CertificateRow(
+        level,
+        found.accuracy,
+        found.by_mean,
+        found.majority,
+        success=1 - withstood.guaranteed(guarantee, distance, alpha),
+        success_by_mean=float(guarantee.most(1 - withstood.mean, distance)),
+    )
+
+
+def units_of(estimator: Any, X: Any, y: Any) -> int:
+    """How many units, records or persons, there are to be poisoned."""
+    return len(y)
+
+
+def _cost(estimator: Any, runs: int) -> str:
+    epsilon = getattr(estimator, "epsilon", None)
+    if epsilon is None:
+        return f"{runs} times what one costs"
+    return f"{runs} x {show(exact(epsilon))} = {show(runs * exact(epsilon))} epsilon in all"

@@ -1,0 +1,148 @@
+"""Many fits on the same records, each with noise of its own, and how each model labels some records.
+
+Fits of our estimators share one curator, so the table is read once for many of them. Where a ledger is open every fit
+is charged to it, in this process, after it was seen that all can be afforded; without one, worker processes help.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from privet.algorithms.base import PrivateEstimator
+from privet.curators.memory import MemoryCurator
+from privet.errors import BudgetError, PrivetError
+from privet.privacy.amounts import exact
+from privet.privacy.ledger import Ledger
+from privet.privacy.mechanisms import mechanisms
+from privet.progress import Progress
+from privet.robustness.outcomes import Outcomes
+from privet.robustness.probe import Probe
+from privet.schema import Schema
+
+_PART = 25
+"""So many fits are one piece of work: fixed, so that a seed gives the same models however many workers there are."""
+
+_WORTH_WORKERS = 6.0
+"""Seconds of work below which starting other processes takes longer than it saves."""
+
+
+def retrain(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    probes: Sequence[Probe],
+    *,
+    runs: int,
+    random_state: int | None = None,
+    n_jobs: int | None = None,
+    progress: Any = None,
+) -> tuple[list[Outcomes], Any]:
+    """What ``runs`` models give on each probe, and the last model.
+
+    ``random_state`` makes the noise reproducible, for research on public records.
+    """
+    _check(estimator, runs)
+    seeds: list[int | None] = [None] * math.ceil(runs / _PART)
+    if random_state is not None:
+        seeds = [int(s.generate_state(1)[0]) for s in np.random.SeedSequence(random_state).spawn(len(seeds))]
+    sizes = [min(_PART, runs - start) for start in range(0, runs, _PART)]
+    parts: list[tuple[list[Outcomes], Any]] = []
+    with Progress(progress, "retraining", runs) as bar:
+        for part in _parts(estimator, X, y, probes, sizes, seeds, n_jobs):
+            parts.append(part)
+            bar.advance(part[0][0].runs)
+    return [Outcomes.joined([outcomes[i] for outcomes, _ in parts]) for i in range(len(probes))], parts[-1][1]
+
+
+def _check(estimator: Any, runs: int) -> None:
+    if not (isinstance(runs, int | np.integer) and runs >= 1):
+        raise PrivetError(f"runs is how many models are trained: a whole number, such as 1000; got {runs!r}.")
+    if getattr(estimator, "random_state", None) is not None:
+        raise PrivetError(
+            "All retrainings would draw the same noise: leave the estimator's random_state out. certify takes one, "
+            "for research."
+        )
+    if isinstance(estimator, PrivateEstimator):
+        _public(estimator)
+    ledger = Ledger.current()
+    if ledger is None:
+        return
+    if not isinstance(estimator, PrivateEstimator) or estimator.delta is not None:
+        raise BudgetError("Certify this estimator outside of the ledger, on public records.")
+    cost = runs * exact(estimator.epsilon)
+    if ledger.remaining < cost:
+        raise BudgetError(
+            f"{runs} retrainings on these records cost {float(cost):g} in all, and the ledger has less left. Train "
+            "fewer, or certify on a public stand-in outside of the ledger."
+        )
+
+
+def _parts(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    probes: Sequence[Probe],
+    sizes: list[int],
+    seeds: Sequence[int | None],
+    n_jobs: int | None,
+) -> Iterator[tuple[list[Outcomes], Any]]:
+    """The first part here, to see how long it takes; the others wherever they are done first."""
+    from joblib import Parallel, delayed  # type: ignore[import-untyped]
+
+    start = time.perf_counter()
+    yield _some(estimator, X, y, probes, sizes[0], seeds[0])
+    left = (time.perf_counter() - start) * (len(sizes) - 1)
+    workers = 1 if Ledger.current() is not None or left < _WORTH_WORKERS else _workers(n_jobs)
+    if workers == 1:
+        for size, seed in zip(sizes[1:], seeds[1:]):
+            yield _some(estimator, X, y, probes, size, seed)
+        return
+    # Fresh processes (loky), never forks: a forked generator would repeat its parent's numbers.
+    parallel = Parallel(n_jobs=workers, backend="loky", return_as="generator", batch_size=1)
+    yield from parallel(delayed(_some)(estimator, X, y, probes, size, seed) for size, seed in zip(sizes[1:], seeds[1:]))
+
+
+def _workers(n_jobs: int | None) -> int:
+    if n_jobs is None or n_jobs < 0:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, n_jobs)
+
+
+def _some(
+    estimator: Any, X: Any, y: Any, probes: Sequence[Probe], runs: int, seed: int | None
+) -> tuple[list[Outcomes], Any]:
+    """``runs`` models, one after the other."""
+    right = [np.zeros((runs, len(probe.labels)), dtype=bool) for probe in probes]
+    model = None
+    for i, model in enumerate(_models(estimator, X, y, runs, seed)):
+        for own, probe in zip(right, probes):
+            own[i] = probe.right(model.predict(probe.X))
+    return [Outcomes.of(own) for own in right], model
+
+
+def _public(estimator: PrivateEstimator) -> Schema:
+    if not isinstance(estimator.schema, Schema):
+        raise PrivetError("A certificate rests on a public schema: give the estimator one that was not inferred.")
+    return estimator.schema
+
+
+def _models(estimator: Any, X: Any, y: Any, runs: int, seed: int | None) -> Iterator[Any]:
+    if not isinstance(estimator, PrivateEstimator):
+        seeds = [None] * runs if seed is None else np.random.SeedSequence(seed).generate_state(runs).tolist()
+        for own in seeds:
+            model = clone(estimator)
+            if own is not None:
+                model.set_params(random_state=own)
+            yield model.fit(X, y)
+        return
+    ledger = Ledger.current() or Ledger(math.inf, delta=estimator.delta)
+    curator = MemoryCurator(X, y, _public(estimator), ledger=ledger, mechanisms=mechanisms(seed))
+    for _ in range(runs):
+        yield clone(estimator).fit_curator(curator)

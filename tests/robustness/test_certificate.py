@@ -1,0 +1,52 @@
+"""Levels, texts and JSON of certificates."""
+
+import json
+
+import pytest
+
+from privet.errors import PrivetError
+from privet.robustness.certificate import ADDED, CHANGED, Certificate, CertificateRow, PoisonLevel, levels
+
+
+def certificate(**changes):
+    rows = (
+        CertificateRow(PoisonLevel("1%", 5, ADDED), 0.7, 0.6, 0.65, 0.2, 0.3),
+        CertificateRow(PoisonLevel("1%", 5, CHANGED), 0.6, 0.5, 0.55, 0.3, 0.4),
+    )
+    fields = {
+        "estimator": "PrivateTreeClassifier", "guarantee": "pure", "word": "by its receipt", "unit": "one record",
+        "records": 500, "test_records": 100, "runs": 50, "confidence": 0.99, "clean": 0.8, "error": 0.01, "rows": rows,
+        "cost": "50 x 0.1 = 5 epsilon in all",
+    }  # fmt: skip
+    return Certificate(**{**fields, **changes})
+
+
+def test_shares_are_rounded_down_exactly_and_changed_ones_count_twice():
+    assert [level.units for level in levels(["0.1%", "0.5%", "1%", 0.01, 3], 10_700)] == [
+        10, 10, 53, 53, 107, 107, 107, 107, 3, 3,
+    ]  # fmt: skip
+    assert [level.units for level in levels(["0.29%"], 100_000)] == [290, 290]  # 289.99... in floats
+    assert [level.distance for level in levels("2", 9)] == [2, 4]
+    assert levels([0], 9)[0].units == 0
+
+
+@pytest.mark.parametrize("amount", ["x", "1.5", -1, "101%", "1/0", None])
+def test_amounts_that_make_no_sense_are_refused(amount):
+    with pytest.raises(PrivetError, match="poison takes"):
+        levels([amount], 100)
+
+
+def test_a_table_shows_the_backdoor_only_where_there_is_one():
+    assert "attack success at most" in str(certificate())
+    plain = tuple(CertificateRow(row.level, row.accuracy, row.by_mean, row.majority) for row in certificate().rows)
+    assert "attack success" not in str(certificate(rows=plain))
+
+
+def test_json_has_every_number_and_both_warnings():
+    data = json.loads(certificate().to_json())
+    assert data["rows"][1] == {
+        "accuracy": 0.6, "by_mean": 0.5, "majority": 0.55, "success": 0.3, "success_by_mean": 0.4, "poison": "1%",
+        "units": 5, "attack": "changed",
+    }  # fmt: skip
+    assert "average over retrainings" in data["about"]
+    assert "itself a release" in data["kept_confidential"]

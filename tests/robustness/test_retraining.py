@@ -1,0 +1,40 @@
+"""Many fits: independent noise, the same with a seed, wherever they run."""
+
+import numpy as np
+import pytest
+
+import privet.robustness.retraining as module
+from exact_learners import KINDS, POINTS, SCHEMA
+from privet import PrivateTreeClassifier
+from privet.robustness.probe import Probe
+from privet.robustness.retraining import retrain
+
+X = np.array([POINTS[i] for i, _ in KINDS] * 5, dtype=object)
+Y = np.array([label for _, label in KINDS] * 5)
+PROBES = [Probe(POINTS, np.array(["n", "n", "y", "y"])), Probe(POINTS[:1], np.array(["n"]))]
+TREE = PrivateTreeClassifier(SCHEMA, epsilon=1, max_depth=1)
+
+
+def test_every_run_is_counted_for_every_probe():
+    (four, one), model = retrain(TREE, X, Y, PROBES, runs=60)
+    assert (four.runs, len(four.hits), one.runs, len(one.hits)) == (60, 4, 60, 1)
+    assert four.hits.sum() == four.right.sum()
+    assert one.hits[0] == four.hits[0]  # the same models
+    assert model.privacy_.claimed == 1
+    assert len(set(four.right.tolist())) > 1  # noise of its own in each run
+
+
+@pytest.mark.slow
+def test_a_seed_gives_the_same_models_with_and_without_workers(monkeypatch):
+    (here, _), _ = retrain(TREE, X, Y, PROBES, runs=60, random_state=4)
+    monkeypatch.setattr(module, "_WORTH_WORKERS", 0.0)
+    (there, _), _ = retrain(TREE, X, Y, PROBES, runs=60, random_state=4, n_jobs=2)
+    assert here.right.tolist() == there.right.tolist()
+    (other, _), _ = retrain(TREE, X, Y, PROBES, runs=60, random_state=5)
+    assert other.right.tolist() != here.right.tolist()
+
+
+def test_progress_is_told():
+    told = []
+    retrain(TREE, X, Y, PROBES[:1], runs=30, progress=lambda share, note: told.append(share))
+    assert told == pytest.approx([25 / 30, 1.0])
