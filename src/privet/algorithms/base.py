@@ -22,7 +22,7 @@ from privet.curators.desk import Desk
 from privet.curators.open_nodes import OpenRoot, all_reserved, all_spent
 from privet.errors import BudgetError, PrivetError, ReceiptError, SchemaError
 from privet.explain.coverage import check, sealed
-from privet.privacy.amounts import checked_delta, exact
+from privet.privacy.amounts import Amount, checked_delta, exact
 from privet.privacy.event import Event, add_up_slack, converted
 from privet.privacy.ledger import Ledger
 from privet.privacy.receipt import Receipt
@@ -178,14 +178,13 @@ class PrivateEstimator(BaseEstimator):
         ledger = curator.ledger
         self._check_schema(curator.schema)
         self._check_total(ledger, budget)
-        if self.delta is not None:
-            if not ledger.delta:
-                raise BudgetError(
-                    "This ledger adds up pure epsilons. Open it with a delta, Ledger(total, delta=...), or leave the "
-                    "model's delta out."
-                )
-            ledger.afford(rho_within(budget, checked_delta(self.delta), ledger.whole_orders))
-        desk = curator.open()
+        if self.delta is not None and not ledger.delta:
+            raise BudgetError(
+                "This ledger adds up pure epsilons. Open it with a delta, Ledger(total, delta=...), or leave the "
+                "model's delta out."
+            )
+        desk, released = curator.open(), ""
+        desk.reservation = ledger.reserve(*self._most(ledger, budget), type(self).__name__)
         try:
             for question in sorted(self._needs(desk.capabilities) - desk.capabilities):
                 desk.cannot(question)  # now, before others were answered
@@ -197,11 +196,19 @@ class PrivateEstimator(BaseEstimator):
                     "frontier.finish() has one tree for each root, so finish()[0] or Forest(schema, finish())."
                 )
             self.privacy_ = sealed(self._receipt(desk, budget), tree)
+            released = self.privacy_.released
         finally:
             desk.close()
+            desk.reservation.settle(released)
         self.schema_ = curator.schema
         setattr(self, self._released, tree)
         self._set_fitted()
+
+    def _most(self, ledger: Ledger, budget: Fraction) -> tuple[Amount, str]:
+        """The most that a fit may spend, and in which currency."""
+        if self.delta is None:
+            return self._limit(budget), "epsilon"
+        return rho_within(budget, checked_delta(self.delta), ledger.whole_orders), "rho"
 
     def _receipt(self, curator: Desk, budget: Fraction) -> Receipt:
         """What was charged at a desk: all roots that were opened, so that a receipt leaves nothing out."""

@@ -23,6 +23,7 @@ from privet.curators.prices import BOOSTED, MEASURES, Asked
 from privet.errors import CapabilityError, LeakError
 from privet.privacy.event import SELECTIONS, Event
 from privet.privacy.ledger import Ledger
+from privet.privacy.reservation import Reservation
 from privet.privacy.scope import Scope
 from privet.privacy.scores import GradientNorm, Quantile, ResidualNorm, Score
 from privet.privacy.zcdp import rho_within
@@ -77,6 +78,7 @@ class Desk:
         self.capabilities = capabilities_of(type(room))
         self.n_owners: int = getattr(room, "n_owners", 1)
         self.events: list[Event] = []
+        self.reservation: Reservation | None = None  # what the ledger's file has set aside for this fit
         self._room = room
         self._nodes = OpenNodes()
         self.learning: Node | None = None  # the part that roots are of, where the records were parted
@@ -125,7 +127,8 @@ class Desk:
         if within is None:
             within = self.learning
         place = None if within is None else self._nodes.place(within)
-        scope = self.ledger.begin("fit", limit, currency, within=None if place is None else place.scope)
+        above = None if place is None else place.scope
+        scope = self.ledger.begin("fit", limit, currency, within=above, held=self.reservation)
         if self.schema.target is not None and "focus" in self.capabilities:
             self._room.focus(*self.schema.target)
         if place is None:
@@ -135,7 +138,7 @@ class Desk:
     @_answered_in_turn
     def gather(self) -> Node:
         """All records, to be parted before a fit begins. It has no limit but the ledger's; roots ``within`` have."""
-        scope = self.ledger.gather("fit")
+        scope = self.ledger.gather("fit", held=self.reservation)
         return self._nodes.top(scope, self._room.gathered(scope))
 
     @property

@@ -13,6 +13,9 @@ up epsilons, and is refused there.
 
 A ledger has a unit: rows, or persons by the column that names them (``privet.privacy.unit``). The first fit decides, or
 whoever makes the ledger. Epsilons of different units do not add up, so a fit of another unit is refused.
+
+A ledger may be kept in a file (``ledger_file.py``), which several processes share. Then the file has the limit, and
+what is charged here is never more than what was set aside there before.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ from typing import Any, ClassVar, NamedTuple
 from privet.errors import BudgetError, LeakError
 from privet.privacy.amounts import Amount, as_limit, checked_delta, exact, is_charge, minus, show
 from privet.privacy.event import Event
+from privet.privacy.ledger_file import FIRST, LedgerFile
 from privet.privacy.processes import Sign, open_elsewhere
+from privet.privacy.reservation import OpenLine, Reservation
 from privet.privacy.scope import Book, Scope, Undo, take_back
 from privet.privacy.unit import ROW, Unit
 from privet.privacy.zcdp import DIGITS, WHOLE, epsilon_at, rho_within
@@ -64,7 +69,7 @@ class Ledger:
     the conversion to epsilon is that of whole orders, which costs next to nothing and which Skellam noise needs
     (``privet.privacy.zcdp``). Fits inside a nested ``with Ledger(...):`` charge all ledgers around them, too.
     ``unit`` is whom it covers, by default as the first fit says; the attribute is its name, "" until then: "one row"
-    or "one person (column 'patient_id')".
+    or "one person (column 'patient_id')". ``Ledger.create`` and ``Ledger.open`` keep one in a file.
 
     >>> with Ledger(0.3) as ledger:
     ...     for _ in range(3):
@@ -89,15 +94,58 @@ class Ledger:
         whole_orders: bool = False,
         unit: Unit | None = None,
     ) -> None:
-        self.total: Amount = math.inf if total == math.inf else exact(total, "the ledger's total")
+        self._total: Amount = math.inf if total == math.inf else exact(total, "the ledger's total")
         self.delta = Fraction(0) if delta is None else checked_delta(delta)
         self.whole_orders = whole_orders
         self.unit = "" if unit is None else unit.name
         self.book = Book(whole_orders)
-        limit, currency = self._in_currency(self.total), "rho" if self.delta else "epsilon"
+        limit, currency = self._in_currency(self._total), "rho" if self.delta else "epsilon"
         self.root = Scope("", self.book, limit=limit, currency=currency)
         self._process = os.getpid()
         self._around: tuple[Ledger, ...] = ()  # the ledgers that this one was opened inside of
+        self.file: LedgerFile | None = None
+        self._lines: list[OpenLine] = []  # of the file, as long as something may be spent on them here
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        total: Fraction | float,
+        delta: Fraction | float | None = None,
+        *,
+        records: str,
+        cohort: str = FIRST,
+        spent: Fraction | float = 0,
+        unit: Unit | None = None,
+        whole_orders: bool = False,
+    ) -> Ledger:
+        """Make a ledger that is kept in a new file, for the set of records that ``records`` names.
+
+        ``total`` is the limit of its first cohort, ``spent`` what was spent on these records before.
+        """
+        name = "" if unit is None else unit.name
+        before = exact(spent, "what was spent before") if spent else Fraction(0)
+        LedgerFile.create(
+            path, total, delta, records=records, cohort=cohort, unit=name, spent=before, whole_orders=whole_orders
+        )
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], cohorts: Sequence[str] | None = None) -> Ledger:
+        """The ledger that is kept in a file. Fits charge these cohorts or, if none are named, all of them.
+
+        Name cohorts only for fits that see no other records than theirs (docs/ledger.md).
+        """
+        file = LedgerFile(path, cohorts)
+        ledger = cls(math.inf, file.delta or None, whole_orders=file.whole_orders)
+        ledger.file, ledger.unit = file, file.unit
+        ledger.book.keep = ledger._keep
+        return ledger
+
+    @property
+    def total(self) -> Amount:
+        """The limit in epsilon; of a file's cohorts, that of the one with least left."""
+        return self._total if self.file is None else self.file.tightest().limit
 
     def withhold(self, spent: Fraction) -> None:
         """Leave less, by what other ledgers of the same records have spent in this one's currency."""
@@ -109,8 +157,8 @@ class Ledger:
     def lower(self, total: Fraction | float) -> None:
         """Allow no more than ``total`` in all from now on, what was spent before included: a limit never rises."""
         with self.book.lock:
-            self.total = min(self.total, math.inf if total == math.inf else exact(total, "the ledger's total"))
-            self.root._limit = min(self.root._limit, self._in_currency(self.total))
+            self._total = min(self._total, math.inf if total == math.inf else exact(total, "the ledger's total"))
+            self.root._limit = min(self.root._limit, self._in_currency(self._total))
 
     def _in_currency(self, total: Amount) -> Amount:
         if not self.delta or total == math.inf:
@@ -124,8 +172,8 @@ class Ledger:
 
     @property
     def spent(self) -> Amount:
-        """The epsilon spent so far, at the ledger's delta if it has one."""
-        return self._in_epsilon(self.root.spent)
+        """The epsilon spent so far, at the ledger's delta if it has one; in a file, what is set aside counts, too."""
+        return self._in_epsilon(self.root.spent if self.file is None else self.file.tightest().spent)
 
     @property
     def remaining(self) -> Amount:
@@ -138,45 +186,87 @@ class Ledger:
     @property
     def _left(self) -> Amount:
         """What is left in the ledger's own currency."""
-        return minus(self.root.limit, self.root.spent)
+        return minus(self.root.limit, self.root.spent) if self.file is None else self.file.tightest().left
 
     def _in_epsilon(self, amount: Amount) -> Amount:
         if not self.delta or amount == math.inf:
             return amount
         return epsilon_at(Fraction(amount), self.delta, self.whole_orders)
 
+    def reserve(self, limit: Amount, currency: str, what: str) -> Reservation:
+        """Set aside, in the files of all ledgers that are charged, all that a fit may spend; raise if it is not left.
+
+        A limit in epsilon sets limit^2 / 2 aside in a ledger that adds up rho (``scope.reserved_rho``). A ledger in
+        memory ends with its process, so it only looks whether so much is left.
+        """
+        self._same_process()
+        around = self._enclosing()
+        self._check(as_limit(limit), currency, around)
+        held = Reservation()
+        try:
+            for ledger in (self, *around):
+                if ledger.file is not None:
+                    in_rho = currency == "epsilon" and ledger.delta
+                    ledger._add(held.set_aside(ledger.file, limit * limit / 2 if in_rho else limit, what))
+        except BaseException:
+            held.settle()
+            raise
+        return held
+
     def begin(
-        self, name: str, limit: Amount, currency: str = "epsilon", unit: Unit = ROW, within: Scope | None = None
+        self,
+        name: str,
+        limit: Amount,
+        currency: str = "epsilon",
+        unit: Unit = ROW,
+        within: Scope | None = None,
+        held: Reservation | None = None,
     ) -> Scope:
         """Open a scope over all records that may spend up to ``limit`` of a currency; refuse if that is not left.
 
         ``within``: over the records of a scope that ``gather`` opened, or of a part of it. What disjoint parts have
         spent is then no reason to refuse: it counts once. A scope in epsilon in a ledger with a delta is refused when a
         charge, in rho, is more than is left. A scope of another unit than the ledger's, or than that of a ledger around
-        it, is refused.
+        it, is refused. What was ``held`` in files pays first; a charge beyond that is set aside when it comes.
         """
         self._same_process()
         if currency not in CURRENCIES:
             raise BudgetError(f"A scope spends {' or '.join(CURRENCIES)}.")
-        if within is None:
-            around = self._enclosing()
-            self._check(as_limit(limit), currency, around)
-            _adopt(unit.name, (self, *around))
-            within, mirrors = self.root, [ledger.root.copy(name) for ledger in around]
-        else:
+        if within is not None:
             self._check_within(as_limit(limit), currency, within)
-            mirrors = []
-        if currency == within.currency:
-            return within.copy(name, limit, mirrors)
-        own = within.copy(name, mirrors=mirrors)
+            own = within.copy(name, limit if currency == within.currency else math.inf)
+        else:
+            self._check(as_limit(limit), currency, self._enclosing(), held)
+            own = self._top(name, limit if currency == self.root.currency else math.inf, unit, held)
+        if currency == own.currency:
+            return own
         return Scope(own.path, self.book, limit=limit, currency=currency, mirrors=[own, *own.mirrors])
 
-    def gather(self, name: str, unit: Unit = ROW) -> Scope:
+    def gather(self, name: str, unit: Unit = ROW, held: Reservation | None = None) -> Scope:
         """Open a scope over all records, to be parted: it has no limit of its own, what is opened within it has."""
         self._same_process()
+        return self._top(name, math.inf, unit, held)
+
+    def _top(self, name: str, limit: Amount, unit: Unit, held: Reservation | None) -> Scope:
+        """A scope over all records, here and in the ledgers around; what was held in their files pays for it."""
         around = self._enclosing()
         _adopt(unit.name, (self, *around))
-        return self.root.copy(name, mirrors=[ledger.root.copy(name) for ledger in around])
+        own = self.root.copy(name, limit, [ledger.root.copy(name) for ledger in around])
+        for ledger, scope in zip((self, *around), (own, *own.mirrors)):
+            if ledger.file is not None:
+                line = held.of(ledger.file) if held else None
+                (line or ledger._add(OpenLine(ledger.file, "answers"))).scopes.append(scope)
+        return own
+
+    def _add(self, line: OpenLine) -> OpenLine:
+        with self.book.lock:
+            self._lines = [own for own in self._lines if not own.settled] + [line]
+        return line
+
+    def _keep(self) -> None:
+        """Before anything is answered: what was charged is on the disk."""
+        for line in self._lines:
+            line.set_aside(line.spent)
 
     def _check_within(self, limit: Amount, currency: str, within: Scope) -> None:
         if within.book is not self.book:
@@ -192,12 +282,13 @@ class Ledger:
         """Raise BudgetError unless so much is left, in the ledger's own currency, here and in enclosing ledgers."""
         self._check(limit, self.root.currency, self._enclosing())
 
-    def _check(self, limit: Amount, currency: str, around: list[Ledger]) -> None:
+    def _check(self, limit: Amount, currency: str, around: list[Ledger], held: Reservation | None = None) -> None:
         for ledger in (self, *around):
+            line = held.of(ledger.file) if held and ledger.file else None
             which = "the ledger" if ledger is self else "a ledger around it"
             if currency == "rho" and not ledger.delta:
                 raise BudgetError(_NO_DELTA.format(which=which))
-            if currency == ledger.root.currency and limit > ledger._left:
+            if currency == ledger.root.currency and limit > ledger._left + (line.unused if line else 0):
                 raise BudgetError(
                     f"This fit may spend epsilon {show(ledger._in_epsilon(limit))}, but {which} has "
                     f"{show(ledger.remaining)} left of {show(ledger.total)}. Lower the fit's epsilon or open a ledger "
@@ -219,13 +310,13 @@ class Ledger:
                     entry.scope._charge(entry.event, undo)
                     if entry.listed:
                         entry.scope.book.events.append(entry.event)
+                for book in books.values():
+                    book.keep()
             except BaseException:  # an interrupt, too, must not leave half a batch behind
                 take_back(undo, 0)
                 for book, n_events in before:
                     del book.events[n_events:]
                 raise
-            for book in books.values():
-                book.keep()
 
     def _entries(self, scope: Scope, event: Event) -> list[_Entry]:
         """What one charge changes: its own scope, and the same records in other trees."""
@@ -242,6 +333,12 @@ class Ledger:
                 "What Skellam noise costs is known for whole orders: open the ledger with whole_orders=True."
             )
         return entries
+
+    def __repr__(self) -> str:
+        where = f"{self.file.records!r} in {self.file.path}: " if self.file is not None else ""
+        delta = f", delta {show(self.delta)}" if self.delta else ""
+        left = f"{float(max(self.remaining, Fraction(0))):.6g}"
+        return f"<Ledger {where}epsilon {left} of {show(self.total)} left{delta}, of {self.unit or 'no unit yet'}>"
 
     def _same_process(self) -> None:
         if os.getpid() != self._process:
@@ -329,6 +426,8 @@ def _adopt(unit: str, ledgers: Sequence[Ledger]) -> None:
                     "do not add up. Give all fits of a ledger the same person column, or none; or open another ledger."
                 )
         for ledger in ledgers:
+            if ledger.file is not None and not ledger.unit:
+                ledger.file.adopt(unit)
             ledger.unit = unit
 
 

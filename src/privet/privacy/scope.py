@@ -28,7 +28,7 @@ Undo = list[tuple["Scope", Amount, Amount]]
 class Book:
     """What all scopes of one ledger share: a lock, and the events that were charged.
 
-    ``keep`` is called once charges are entered and before anything is answered; if it raises, nothing is.
+    ``keep`` is called once charges are entered and before anything is answered; if it raises, they are taken back.
     """
 
     def __init__(self, whole_orders: bool = False) -> None:

@@ -52,7 +52,7 @@ def test_a_whole_file_is_read_with_its_neighbours(read, tmp_path):
     assert config.servers[2].address == ("example.org", 7002)
     assert config.owners == {"hospital": b"h.crt"}
     assert config.identity.key == tmp_path / "a.key"
-    assert config.ledger == tmp_path / "c.ledger.json"
+    assert config.ledger == tmp_path / "c.ledger"
     assert not config.seeds
     assert read(GOOD.replace("party = 1", 'party = 1\nledger = "kept.json"')).ledger == tmp_path / "kept.json"
 

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -21,6 +20,7 @@ from privet.consortium.servers.client import share, train
 from privet.consortium.servers.config import Config
 from privet.consortium.servers.service import Server
 from privet.errors import MpcError, PrivetError
+from privet.privacy.ledger_file import LedgerFile
 
 SCHEMA = Schema(
     {"age": Numeric(0, 7, integer=True), "colour": Categorical(["r", "g", "b"], other=False)},
@@ -135,8 +135,7 @@ class Town:
 
     def spent(self):
         """What each server's ledger on the disk says."""
-        ledgers = [json.loads((self.folder / f"server{i}.ledger.json").read_text()) for i in range(3)]
-        return [Fraction(ledger["spent"]) for ledger in ledgers]
+        return [LedgerFile(self.folder / f"server{i}.ledger").tightest().spent for i in range(3)]
 
     def asked(self, name):
         """How many queries of a user each server's file has counted."""

@@ -37,10 +37,10 @@ from privet.consortium.federated.signed import SignedReceipt, checked_receipt
 from privet.consortium.federated.terms import OTHER_PROTOCOL, PROTOCOL, RUN, Terms, join_statement, receipt_statement
 from privet.consortium.federated.wire import count, names, nonsense, pack, texts, unpack, word
 from privet.curators.owners.party_records import QUESTIONS, PartyRecords
+from privet.disk import lock_file
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError, PrivetError
 from privet.privacy.amounts import Amount, show
 from privet.privacy.ledger import Ledger
-from privet.privacy.ledger_file import lock
 from privet.privacy.repeatable_noise import TiedBytes
 from privet.privacy.zcdp import rho_of
 from privet.questions.codec import schema_digest
@@ -93,7 +93,7 @@ class Party:
         self._lock_file: int | None = None
         if state is not None:
             state.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock_file = lock(state / "party")
+            self._lock_file = _lock(state)
             try:
                 self._all()  # so that no closed run has its key any more, even if this was stopped at the end of one
             except BaseException:
@@ -374,6 +374,16 @@ class Party:
         if self.delta is None:
             raise BudgetError(f"{self.name} has spent with a delta before: its limit needs one, too.")
         return spent
+
+
+def _lock(state: Path) -> int | None:
+    """Keep other processes from this party's folder until the file that is returned is closed."""
+    try:
+        return lock_file(state / "party.lock")
+    except BlockingIOError:
+        raise BudgetError(f"Another process charges {state}. Stop it, or give this one its own place.") from None
+    except OSError as error:
+        raise BudgetError(f"What is spent cannot be kept in {state} ({error.strerror}).") from None
 
 
 _NOT_JOINED = "This party has not joined this run, or has lost what it kept of it."

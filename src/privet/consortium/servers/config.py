@@ -88,7 +88,7 @@ def _config(file: ConfigFile) -> Config:
     if not isinstance(seeds := data.get("seeds", Config.seeds), bool):
         raise file.wrong("seeds is true or false")
     own: dict[str, Any] = {} if party is None else {
-        "ledger": file.beside("ledger", f"{file.path.stem}.ledger.json"),
+        "ledger": file.beside("ledger", f"{file.path.stem}.ledger"),
         "models": file.beside("models", f"{file.path.stem}.models"),
         "storage_key": file.beside("storage_key", f"{file.path.stem}.storage.key"),
         "users": {name: _user(file, entry) for name, entry in file.entries("users").items()},

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,6 @@ from privet.errors import MpcError, PrivetError, RunEndedError
 from privet.privacy.amounts import show
 from privet.privacy.joint import SeededCoins
 from privet.privacy.ledger import Ledger
-from privet.privacy.ledger_file import KeptLedger
 from privet.questions.codec import schema_digest
 from privet.schema import Schema
 from privet.shares.mesh import PARTIES, Mesh
@@ -66,7 +66,7 @@ class Server:
         self.config = config
         self.party = config.party
         self.schema = Schema.from_toml(config.schema)
-        self.ledger = Ledger(config.epsilon) if config.ledger is None else KeptLedger(config.epsilon, config.ledger)
+        self.ledger = Ledger(config.epsilon) if config.ledger is None else _kept(config.ledger, config.epsilon)
         self._progress = progress
         self._inbox = Inbox()
         known = {server_name(i): peer.certificate for i, peer in enumerate(config.servers) if i != self.party}
@@ -273,8 +273,14 @@ class Server:
     def close(self) -> None:
         self._listener.close()
         self._inbox.close()
-        if isinstance(self.ledger, KeptLedger):
-            self.ledger.close()
+
+
+def _kept(path: Path, epsilon: float) -> Ledger:
+    """The ledger of all runs, which a restart does not forget; this server's own file says how much it may spend."""
+    ledger = Ledger.open(path) if path.exists() else Ledger.create(path, epsilon, records="all records of the owners")
+    assert ledger.file is not None
+    ledger.file.set_limit(epsilon)
+    return ledger
 
 
 def _user(name: str) -> str:
