@@ -54,7 +54,7 @@ CREATE TABLE changed (cohort TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT
 
 
 @dataclass(frozen=True)
-class Line:
+class LedgerLine:
     """One release: ``amount`` is what it spent in the ledger's currency or, until it is settled, what it may spend."""
 
     number: int
@@ -153,14 +153,14 @@ class LedgerFile:
         """Of those that are charged, the one with least left."""
         return min(self.cohorts(), key=lambda cohort: cohort.left)
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[LedgerLine]:
         """All releases, the oldest first."""
         with self._db() as db:
             found = []
             for number, what, amount, settled, *rest in db.execute("SELECT * FROM line ORDER BY number").fetchall():
                 charged = db.execute("SELECT cohort FROM charged WHERE line=? ORDER BY rowid", (number,)).fetchall()
                 cohorts = tuple(cohort for (cohort,) in charged)
-                found.append(replace(Line(number, what, _read(amount), bool(settled), *rest), cohorts=cohorts))
+                found.append(replace(LedgerLine(number, what, _read(amount), bool(settled), *rest), cohorts=cohorts))
             return found
 
     def changes(self) -> list[tuple[str, str, str, str, str, str]]:
