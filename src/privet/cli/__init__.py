@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ import typer
 
 from privet.cli.federated import federated
 from privet.cli.files import check_output, rows_to
+from privet.cli.ledger import FIT_COHORT, FIT_LEDGER, ledger
 from privet.cli.mpc import mpc
 from privet.cli.options import Data, Force, Output, Rows, Settings
 from privet.cli.screen import Group, say, warn, working
@@ -33,6 +35,7 @@ app = typer.Typer(
 )
 schemas = typer.Typer(no_args_is_help=True, help="Write down what is public about your data.")
 app.add_typer(schemas, name="schema")
+app.add_typer(ledger, name="ledger")
 app.add_typer(mpc, name="mpc")
 app.add_typer(federated, name="federated")
 
@@ -171,6 +174,8 @@ def fit(
         typer.Option(min=0, help="About how many records there are, if that is public; else some budget measures it."),
     ] = None,
     settings: Settings = None,
+    ledger_file: Annotated[Path | None, typer.Option("--ledger", dir_okay=False, help=FIT_LEDGER)] = None,
+    cohorts: Annotated[list[str] | None, typer.Option("--cohort", help=FIT_COHORT)] = None,
     seed: Seed = None,
     strict: Strict = False,
     force: Force = False,
@@ -179,7 +184,8 @@ def fit(
 
     It shows no training accuracy, on purpose: that would be one more look
     at the records, and nobody has paid for it. Measure accuracy on other
-    records. Every fit on the same records costs its epsilon again.
+    records. Every fit on the same records costs its epsilon again: let
+    --ledger keep count.
 
     Examples:
 
@@ -192,9 +198,13 @@ def fit(
     from privet.cli.models import settings as parameters
     from privet.cli.models import summary
     from privet.errors import SchemaError
+    from privet.privacy.ledger import Ledger
     from privet.schema import Schema
 
+    if cohorts and ledger_file is None:
+        raise typer.BadParameter("--cohort belongs to --ledger.")
     target = check_output(output, force, data, schema)
+    charged = None if ledger_file is None else Ledger.open(ledger_file, cohorts)
     public = Schema.from_toml(schema)
     if public.label is None:
         raise SchemaError(f"{schema} does not say which column is the label: set name under [label]")
@@ -211,9 +221,11 @@ def fit(
         learner = make(model, schema=public, epsilon=epsilon, random_state=seed, **params)
     with working("Reading the data"):
         X, y = read_file(data, public)
-    with working(f"Learning: {model}"):
+    with working(f"Learning: {model}"), charged or nullcontext():
         learner.fit(X, y)
     learner.save(target)
+    if charged is not None:
+        say(str(charged))
     say(summary(learner), style="bold")
     say_received(learner.privacy_, f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
 

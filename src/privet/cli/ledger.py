@@ -1,0 +1,183 @@
+"""``privet ledger``: what may be spent on a set of records, what was, and by whom."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privet.cli.screen import say, warn
+
+ledger = typer.Typer(no_args_is_help=True, help="Keep count of what is spent on a set of records.")
+
+File = Annotated[Path, typer.Argument(metavar="LEDGER", dir_okay=False, help="The ledger's file.")]
+Total = Annotated[str, typer.Option(metavar="NUMBER", help="The most that all releases together may cost.")]
+FIT_LEDGER = "Charge this ledger, and refuse what it has not left."
+FIT_COHORT = "With --ledger: DATA has records of this cohort alone, or of those given. By default of all."
+
+
+@ledger.command()
+def new(
+    file: File,
+    epsilon: Total,
+    records: Annotated[str, typer.Option(help="Which records it is for, in words.")],
+    delta: Annotated[str | None, typer.Option(metavar="NUMBER", help="For releases with a delta: the most.")] = None,
+    cohort: Annotated[str, typer.Option(help="What the records that there are now are called.")] = "first",
+    spent: Annotated[str, typer.Option(metavar="NUMBER", help="Epsilon that was spent on them before.")] = "0",
+) -> None:
+    """Make a ledger for a set of records.
+
+    There should be one for a set of records, and every release from them
+    should charge it: the promise to the people in it is its limit.
+
+    Example:
+
+        privet ledger new patients.ledger --epsilon 1 --records "ward 3"
+    """
+    from privet.privacy.ledger import Ledger
+
+    before = Fraction(0) if _is_zero(spent) else _number(spent)
+    made = Ledger.create(
+        file, _number(epsilon), None if delta is None else _number(delta), records=records, cohort=cohort, spent=before
+    )
+    say(str(made))
+
+
+@ledger.command()
+def show(
+    file: File,
+    models: Annotated[
+        list[Path] | None, typer.Argument(metavar="[MODEL]...", exists=True, dir_okay=False, help="Is it listed?")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For other programs.")] = False,
+) -> None:
+    """Show what was spent, by whom and for which release, and what is left.
+
+    With models: whether each is among them. A ledger that does not know a
+    release of its records is an older copy, or was passed by (exit 1).
+
+    Example:
+
+        privet ledger show patients.ledger model.json
+    """
+    from privet.privacy.amounts import show as amount
+    from privet.privacy.ledger import Ledger
+
+    opened = Ledger.open(file)
+    kept = opened.file
+    assert kept is not None
+    lines = kept.lines()
+    if as_json:
+        print(json.dumps(_plain(opened), indent=1))
+    else:
+        say(f"{kept.records}: what is spent on {opened.unit or 'them (rows or persons: the first fit decides)'}")
+        for own in kept.cohorts():
+            left = amount(max(kept.in_epsilon(own.left) if own.left > 0 else Fraction(0), Fraction(0)))
+            name = "" if len(kept.cohorts()) == 1 else f"cohort {own.name}: "
+            delta = f", delta {amount(kept.delta)}" if kept.delta else ""
+            say(f"{name}epsilon {left} left of {amount(own.limit)}{delta}", style="bold")
+        for line in lines:
+            cost = f"epsilon {amount(kept.in_epsilon(line.amount))}"
+            of = f"  of {', '.join(line.cohorts)}" if len(kept.cohorts()) > 1 else ""
+            release = f"  release {line.released[:12]}" if line.released else ""
+            state = "" if line.settled else "  NOT SETTLED: it still runs, or was killed, and counts in full"
+            say(f"{line.number:4}  {line.began}  {line.who}@{line.host}  {line.what}  {cost}{of}{release}{state}")
+    _find(models or (), {line.released: line.number for line in lines}, file)
+
+
+@ledger.command()
+def limit(
+    file: File,
+    epsilon: Total,
+    cohort: Annotated[str | None, typer.Option(help="Of this cohort; by default of all.")] = None,
+) -> None:
+    """Change a limit. What was spent stays spent, and who changed it is kept.
+
+    Example:
+
+        privet ledger limit patients.ledger --epsilon 2
+    """
+    from privet.privacy.ledger import Ledger
+
+    opened = Ledger.open(file)
+    assert opened.file is not None
+    before = {own.name: own.limit for own in opened.file.cohorts()}
+    opened.file.set_limit(_number(epsilon), cohort)
+    if any(own.limit > before[own.name] for own in opened.file.cohorts()):
+        warn("a larger limit is a weaker promise to the people in the records: they should know")
+    say(str(opened))
+
+
+@ledger.command("cohort")
+def add_cohort(
+    file: File,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Such as the year in which they were enrolled.")],
+    epsilon: Total,
+) -> None:
+    """Add records that were in no release so far, with a limit of their own.
+
+    A record is in one cohort for good, by a rule about that record alone
+    (the year of enrolment), and never moves. Then the new ones have their
+    whole budget, and a model of both charges both.
+
+    Example:
+
+        privet ledger cohort patients.ledger 2025 --epsilon 1
+        privet fit new.csv --schema s.toml --epsilon 0.5 -o m.json \\
+            --ledger patients.ledger --cohort 2025
+    """
+    from privet.privacy.ledger import Ledger
+
+    opened = Ledger.open(file)
+    assert opened.file is not None
+    opened.file.add_cohort(name, _number(epsilon))
+    say(str(Ledger.open(file, cohorts=[name])))
+
+
+def _find(models: Sequence[Path], releases: dict[str, int], file: Path) -> None:
+    from privet.algorithms.model_file import load
+    from privet.errors import BudgetError
+
+    for path in models:
+        released = load(path).privacy_.released
+        if released not in releases:
+            raise BudgetError(
+                f"{file} does not know {path}: it was learned without this ledger, or this is an older copy of it and "
+                "has forgotten what was spent since"
+            )
+        say(f"{path} is line {releases[released]}.")
+
+
+def _plain(opened: Any) -> dict[str, Any]:
+    kept = opened.file
+    lines = [{**vars(line), "amount": str(line.amount), "cohorts": list(line.cohorts)} for line in kept.lines()]
+    cohorts = [{"name": own.name, "limit": str(own.limit), "spent": str(own.spent)} for own in kept.cohorts()]
+    fields = ("cohort", "before", "after", "who", "host", "at")
+    return {
+        "records": kept.records,
+        "unit": opened.unit,
+        "delta": str(kept.delta),
+        "currency": "rho" if kept.delta else "epsilon",
+        "cohorts": cohorts,
+        "lines": lines,
+        "limits": [dict(zip(fields, change)) for change in kept.changes()],
+    }
+
+
+def _number(text: str) -> Fraction:
+    """An exact fraction: 0.1 is one tenth."""
+    from privet.privacy.amounts import exact
+
+    return exact(text, "a budget")
+
+
+def _is_zero(text: str) -> bool:
+    try:
+        return math.isclose(float(text), 0, abs_tol=0)
+    except ValueError:
+        return False
