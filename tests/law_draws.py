@@ -2,12 +2,15 @@
 
 import math
 import os
+from dataclasses import dataclass
 from functools import cache, singledispatch
 
 import numpy as np
 
 from cut_mechanisms import CutMechanisms
 from privet.audit.claims import baselines, diprime, federated, hidden, privatree, topdown
+from privet.audit.claims.law import Law, yes_or_no
+from privet.audit.scripted import SELECTION_LAWS, log_at_least
 from privet.curators.memory import MemoryCurator
 from privet.privacy.fixed_point import ONE
 from privet.privacy.mechanisms import SeededMechanisms
@@ -50,6 +53,36 @@ class Watched(MemoryCurator):
 
         setattr(desk, self._question, heard)
         return desk
+
+
+@dataclass(frozen=True)
+class JointLabel(Law):
+    """A label chosen by correct counts inside the computation, by the plain reference of its coins.
+
+    The exact law leaves out that the noise is cut, which moves it by less than 2^-60.
+    """
+
+    mechanism: str = "permute_and_flip"
+    epsilon: float = 1.0
+
+    def log_law(self, X, y):
+        law = SELECTION_LAWS[self.mechanism](np.bincount(y, minlength=2), 1 / self.epsilon)
+        return dict(enumerate(law.tolist()))
+
+
+@dataclass(frozen=True)
+class JointCount(Law):
+    """The number of records with noise drawn inside the computation. The attacker asks whether it is at least 1."""
+
+    epsilon: float = 1.0
+
+    def log_law(self, X, y):
+        return yes_or_no(log_at_least(1 - len(y), 1 / self.epsilon))
+
+
+@dataclass(frozen=True)
+class DealtCount(JointCount):
+    """The same with noise that three servers deal, as one of them sees it: it has subtracted its own."""
 
 
 @singledispatch
@@ -135,17 +168,17 @@ def _(law: hidden.PoissonSample, X, y, rng):
 
 
 @draw.register
-def _(law: hidden.JointLabel, X, y, rng):
+def _(law: JointLabel, X, y, rng):
     return CutMechanisms(rng).select(law.mechanism, [np.bincount(y, minlength=2)], [1 / law.epsilon])[0]
 
 
 @draw.register
-def _(law: hidden.JointCount, X, y, rng):
+def _(law: JointCount, X, y, rng):
     return bool(CutMechanisms(rng).geometric(np.array([len(y)]), 1 / law.epsilon)[0] >= 1)
 
 
 @draw.register
-def _(law: hidden.DealtCount, X, y, rng):
+def _(law: DealtCount, X, y, rng):
     up, up_too, down, down_too = half_negative_binomial(4, 1 / law.epsilon, 2**20)
     return bool(len(y) + up + up_too - down - down_too >= 1)
 

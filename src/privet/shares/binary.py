@@ -6,10 +6,9 @@ eight columns to a byte, so that one operation of the processor serves many colu
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
 import numpy as np
 
+from privet.errors import MpcError
 from privet.shares.engine import Bits, Engine, Secret
 from privet.shares.mesh import Mesh
 from privet.shares.streams import Streams
@@ -23,16 +22,18 @@ class BinaryShares(Engine):
     ring: type[np.unsignedinteger]
     _streams: Streams
 
-    @abstractmethod
-    def _at(self, place: int, summand: np.ndarray) -> np.ndarray: ...
-
-    @abstractmethod
-    def _opened(self, parts: np.ndarray, join: np.ufunc) -> np.ndarray: ...
-
     # -- local -------------------------------------------------------------------------------------------------------
 
     def constant_bits(self, values: np.ndarray) -> Bits:
         return Bits(self, self._at(0, _packed(values)), values.shape[1])
+
+    def _at(self, place: int, summand: np.ndarray) -> np.ndarray:
+        """Parts of a number whose summand ``place`` is known to this server if it holds it, the others being 0."""
+        parts = np.zeros((2, *summand.shape), dtype=summand.dtype)
+        for k in range(2):
+            if (self.party + k) % 3 == place:
+                parts[k] = summand
+        return parts
 
     def xor(self, a: Bits, b: Bits | np.ndarray) -> Bits:
         other = b.parts if isinstance(b, Bits) else self._at(0, _packed_like(b, a))
@@ -60,6 +61,14 @@ class BinaryShares(Engine):
     def open_bits(self, b: Bits) -> np.ndarray:
         """As ``open``: both holders send, disagreement ends the run. 2 rounds, 2 bits a bit and 64 bytes."""
         return _unpacked(self._opened(b.parts, np.bitwise_xor), b.columns).astype(bool)
+
+    def _opened(self, parts: np.ndarray, join: np.ufunc) -> np.ndarray:
+        self.mesh.check()
+        own, next = parts
+        from_above, from_below = self.mesh.compare(own, next)
+        if not np.array_equal(from_above, from_below):
+            raise MpcError("Two servers disagree about a share that both hold. The run has ended; nothing was opened.")
+        return join(join(own, next), from_above)
 
     def sign(self, x: Secret, bits: int) -> Bits:
         """The digit at place bits - 1 of a vector: ABY3, section 5.3, with a carry circuit that halves in each step.

@@ -9,10 +9,9 @@ engine refuses what would not fit.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -87,7 +86,7 @@ class Bits:
         return Bits(self.engine, self.parts[(slice(None),) * self.engine.held + (planes,)], self.columns)
 
 
-class Engine(ABC):
+class Engine(Protocol):
     """One server's side of the joint computation. ``largest`` is how many bits a difference of integers may have.
 
     Parts are arrays; ``held`` of their axes, the first ones, are over what one server holds of each integer.
@@ -99,85 +98,63 @@ class Engine(ABC):
 
     # -- local: no message -----------------------------------------------------------------------------------------
 
-    @abstractmethod
     def constant(self, values: np.ndarray) -> Secret:
         """Public integers, as shares."""
 
-    @abstractmethod
     def constant_bits(self, values: np.ndarray) -> Bits:
         """Public bits, planes by columns, as shares."""
 
-    @abstractmethod
     def add(self, x: Secret, y: Secret | np.ndarray | int) -> Secret: ...
 
-    @abstractmethod
     def scale(self, x: Secret, factor: np.ndarray | int) -> Secret:
         """Each element times a public integer."""
 
-    @abstractmethod
     def linear(self, x: Secret, map_rows: LinearMap) -> Secret:
         """A public linear map with whole coefficients along the first axis of a matrix."""
 
-    @abstractmethod
     def take(self, x: Secret, index: Any) -> Secret: ...
 
-    @abstractmethod
     def reshape(self, x: Secret, shape: tuple[int, ...]) -> Secret: ...
 
-    @abstractmethod
     def sum(self, x: Secret, axis: int) -> Secret: ...
 
-    @abstractmethod
     def xor(self, a: Bits, b: Bits | np.ndarray) -> Bits: ...
 
-    @abstractmethod
     def mask(self, a: Bits, public: np.ndarray) -> Bits:
         """Keep the bits where the public table says so."""
 
-    @abstractmethod
     def random_bits(self, planes: int, columns: int) -> Bits:
         """Bits that no server knows, independent and fair."""
 
     # -- rounds of messages ----------------------------------------------------------------------------------------
 
-    @abstractmethod
     def input(self, values: np.ndarray | None, party: int, shape: tuple[int, ...]) -> Secret:
         """Integers that server ``party`` knows; the others pass None."""
 
-    @abstractmethod
     def multiply(self, x: Secret, y: Secret) -> Secret: ...
 
-    @abstractmethod
     def matmul(self, x: Secret, y: Secret) -> Secret: ...
 
-    @abstractmethod
     def both(self, a: Bits, b: Bits) -> Bits: ...
 
-    @abstractmethod
     def less(self, x: Secret, y: Secret, bits: int) -> Secret:
         """1 where x < y, else 0. ``bits``: in public, x - y lies in [-2^(bits-1), 2^(bits-1))."""
 
-    @abstractmethod
     def low_bits(self, x: Secret, count: int) -> Bits:
         """The lowest ``count`` binary digits of a vector, as planes from the lowest up."""
 
-    @abstractmethod
     def integers(self, b: Bits) -> Secret:
         """Bits as integers 0 and 1: a matrix, planes by columns."""
 
-    @abstractmethod
     def open(self, x: Secret) -> np.ndarray:
         """Show integers to all servers."""
 
-    @abstractmethod
     def open_bits(self, b: Bits) -> np.ndarray:
         """Show bits to all servers."""
 
-    @abstractmethod
     def must_be_zero(self, x: Secret, otherwise: str) -> None:
         """End the run, saying ``otherwise``, unless all integers are 0; of integers that are, nothing is told."""
 
-    @abstractmethod
     def agree(self, public: bytes) -> None:
         """Stop unless all servers have the same public bytes."""
 
@@ -203,7 +180,7 @@ class Engine(ABC):
         """The larger of the two, element by element. One comparison and one multiplication."""
         return self.select(self.less(x, y, bits), y, x)
 
-    def finish(self) -> None:  # noqa: B027 - nothing to do for most
+    def finish(self) -> None:
         """A program has come to its end, on all servers."""
 
     def need(self, bits: int) -> None:

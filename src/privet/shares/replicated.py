@@ -48,14 +48,6 @@ class ReplicatedEngine(BinaryShares):
     def constant(self, values: np.ndarray) -> Secret:
         return Secret(self, self._at(0, self._ring(values)))
 
-    def _at(self, place: int, summand: np.ndarray) -> np.ndarray:
-        """Parts of an integer whose summand ``place`` is known to this server if it holds it, the others being 0."""
-        parts = np.zeros((2, *summand.shape), dtype=summand.dtype)
-        for k in range(2):
-            if (self.party + k) % 3 == place:
-                parts[k] = summand
-        return parts
-
     def add(self, x: Secret, y: Secret | np.ndarray | int) -> Secret:
         other = y.parts if isinstance(y, Secret) else self._at(0, self._ring(y))
         n = max(x.parts.ndim, other.ndim)
@@ -143,14 +135,6 @@ class ReplicatedEngine(BinaryShares):
         Before that, all messages so far are checked on both sides. 2 rounds, 16 bytes an element and 64 more.
         """
         return _signed(self._opened(x.parts, np.add))
-
-    def _opened(self, parts: np.ndarray, join: np.ufunc) -> np.ndarray:
-        self.mesh.check()
-        own, next = parts
-        from_above, from_below = self.mesh.compare(own, next)
-        if not np.array_equal(from_above, from_below):
-            raise MpcError("Two servers disagree about a share that both hold. The run has ended; nothing was opened.")
-        return join(join(own, next), from_above)
 
     def must_be_zero(self, x: Secret, otherwise: str) -> None:
         """The share that a server lacks must be what makes the sum zero: it compares digests with the server above, and

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from law_draws import draw
+from law_draws import DealtCount, JointCount, JointLabel, draw
 from privet.audit.claims import hidden
 from privet.audit.claims.law import alike
 
@@ -25,15 +25,27 @@ def test_a_sample_costs_the_amplified_epsilon_and_not_rate_times_epsilon(rate):
     assert (found > rate) == (rate < 1)
 
 
-@pytest.mark.parametrize("kind", [hidden.JointCount, hidden.DealtCount])
+@pytest.mark.parametrize("kind", [JointCount, DealtCount])
 def test_a_count_on_shares_costs_epsilon(kind):
     assert kind(epsilon=0.5).exact_bound(alike(0)).epsilon == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("mechanism", ["permute_and_flip", "exponential", "report_noisy_max"])
+def test_labels_chosen_on_shares_cost_no_more_than_epsilon_and_are_drawn_by_that_law(mechanism):
+    """1,000 draws of each table within six standard errors: a false alarm in 1e-8."""
+    law, pair, rng = JointLabel(mechanism), alike(10), np.random.default_rng(5)
+    assert law.exact_bound(pair).epsilon <= 1 + 1e-9
+    for table in (pair.one, pair.other):
+        share = math.exp(law.log_law(*table)[1])
+        drawn = np.mean([draw(law, *table, rng) for _ in range(1000)])
+        assert abs(drawn - share) < 6 * math.sqrt(share * (1 - share) / 1000) + 0.005
+
+
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_a_count_on_shares_is_above_zero_as_often_with_as_without_its_own_noise(n):
+@pytest.mark.parametrize("kind", [JointCount, DealtCount])
+def test_a_count_on_shares_is_above_zero_as_often_with_as_without_its_own_noise(n, kind):
     """400 draws within six standard errors: a false alarm in 2e-9."""
-    law, rng, y = hidden.DealtCount(), np.random.default_rng(1), np.zeros(n, dtype=int)
+    law, rng, y = kind(), np.random.default_rng(1), np.zeros(n, dtype=int)
     share = math.exp(law.log_law(None, y)[True])
     drawn = np.mean([draw(law, None, y, rng) for _ in range(400)])
     assert abs(drawn - share) < 6 * math.sqrt(share * (1 - share) / 400)

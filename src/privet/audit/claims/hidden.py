@@ -13,7 +13,7 @@ from privet.audit.claims.claim import Claim, model
 from privet.audit.claims.law import Law, LogLaw, alike, binary, joined, yes_or_no
 from privet.audit.exact import outputs
 from privet.audit.pair import Pair
-from privet.audit.scripted import SELECTION_LAWS, log_at_least
+from privet.audit.scripted import log_at_least
 
 
 @dataclass(frozen=True)
@@ -73,36 +73,6 @@ class PoissonSample(Law):
             share = math.comb(n, kept) * self.rate**kept * (1 - self.rate) ** (n - kept)
             above += share * math.exp(log_at_least(1 - kept, 1 / self.epsilon))
         return yes_or_no(math.log(above))
-
-
-@dataclass(frozen=True)
-class JointLabel(Law):
-    """A label chosen by correct counts inside the computation: our own, by the plain reference of its coins.
-
-    The exact law leaves out that the noise is cut, which moves it by less than 2^-60.
-    """
-
-    mechanism: str = "permute_and_flip"
-    epsilon: float = 1.0
-
-    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        law = SELECTION_LAWS[self.mechanism](np.bincount(y, minlength=2), 1 / self.epsilon)
-        return dict(enumerate(law.tolist()))
-
-
-@dataclass(frozen=True)
-class JointCount(Law):
-    """The number of records with noise drawn inside the computation. The attacker asks whether it is at least 1."""
-
-    epsilon: float = 1.0
-
-    def log_law(self, X: np.ndarray, y: np.ndarray) -> LogLaw:
-        return yes_or_no(log_at_least(1 - len(y), 1 / self.epsilon))
-
-
-@dataclass(frozen=True)
-class DealtCount(JointCount):
-    """The same with noise that three servers deal, as one of them sees it: it has subtracted its own."""
 
 
 def two_perfect_attributes(rows: int = 200) -> Pair:

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms import registry
-from privet.audit.claims import hidden
 from privet.audit.claims.claim import Claim, model
-from privet.audit.claims.law import alike
 from privet.audit.pair import Pair
 from privet.schema import Categorical, Schema
 
@@ -59,30 +57,6 @@ CLAIMS = (
         partial(kinds, 1, (40, 0, 0, 40), 1),
         "A private choice, a fresh tally of the winner, and a label for each leaf: one node of a path at a time.",
         window=(0, 2),
-    ),
-    *(
-        _claim(
-            f"privet-mpc-{mechanism.replace('_', '-')}",
-            f"a label chosen on secret shares, {mechanism.replace('_', '-')}",
-            partial(hidden.JointLabel, mechanism),
-            partial(alike, 10),
-            "The same law as in plain, drawn by coins that no server knows; delta below 2^-60.",
-        )
-        for mechanism in ("permute_and_flip", "exponential", "report_noisy_max")
-    ),
-    _claim(
-        "privet-mpc-count",
-        "a noisy count on secret shares",
-        hidden.JointCount,
-        partial(alike, 0),
-        "Two-sided geometric noise, drawn by coins that no server knows; delta below 2^-60.",
-    ),
-    _claim(
-        "privet-mpc-dealt-count",
-        "a noisy count on secret shares, noise dealt by the servers, seen by one of them",
-        hidden.DealtCount,
-        partial(alike, 0),
-        "What any two servers deal is two-sided geometric noise; the third subtracts its own in vain.",
     ),
 )
 
