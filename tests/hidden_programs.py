@@ -19,8 +19,8 @@ from privet.questions.candidates import Candidates
 from privet.questions.multiway import Multiway
 from privet.tree.forest import Forest
 from privet.tree.growing import GrowingTree
-from privet.tree.hidden_forest import HiddenForest
 from privet.tree.hidden_growth import OpenGrowth
+from privet.tree.hidden_tree import HiddenForest
 from privet.tree.tree import Rule
 
 SCHEMA = Schema(

@@ -20,6 +20,17 @@ def loads_strict(text: str | bytes) -> Any:
     return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number, parse_float=_finite)
 
 
+def object_of(text: str | bytes, otherwise: Exception) -> dict[str, Any]:
+    """The object that a stranger's JSON holds; raises ``otherwise`` for anything else."""
+    try:
+        words = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise otherwise from error
+    if not isinstance(words, dict):
+        raise otherwise
+    return words
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content: dict[str, Any] = {}
     for key, value in pairs:

@@ -7,9 +7,8 @@ from privet import HiddenForestClassifier, HiddenTreeClassifier
 from privet.datasets import load_adult
 from privet.errors import PrivetError
 from privet.privacy.joint import JointMechanisms
-from privet.tree import hidden_size as size
-from privet.tree.hidden_shape import shape_of
-from privet.tree.hidden_size import check_queries_fit, check_training, most_queries
+from privet.tree import hidden_shape as size
+from privet.tree.hidden_shape import check_queries_fit, check_training, most_queries, shape_of
 
 JOINT = JointMechanisms(None)
 

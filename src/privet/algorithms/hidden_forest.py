@@ -20,8 +20,8 @@ from privet.privacy.event import amplified
 from privet.questions.curtain import Curtain, Node
 from privet.schema import Schema
 from privet.tree.forest import Forest
-from privet.tree.hidden_forest import HiddenForest, trees_of
 from privet.tree.hidden_growth import HiddenGrowth, OpenGrowth
+from privet.tree.hidden_tree import HiddenForest, trees_of
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -21,9 +21,8 @@ from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import MOST_CHILDREN
 from privet.questions.shape import Shape
 from privet.schema import Schema
-from privet.tree.hidden_growth import HiddenGrowth, OpenGrowth, last_options
-from privet.tree.hidden_shape import BRANCHES, shape_of
-from privet.tree.hidden_size import check_training
+from privet.tree.hidden_growth import HiddenGrowth, OpenGrowth, Width, last_options
+from privet.tree.hidden_shape import BRANCHES, check_training, shape_of
 from privet.tree.planning import MOST_LEVELS, Plan, plan_levels, plan_values
 from privet.tree.tree import Tree
 
@@ -164,8 +163,6 @@ class HiddenTreeClassifier(HiddenParameters, PrivateClassifier):
 
         An error if ``trees`` of that size, which grow together, would be too large.
         """
-        from privet.tree.hidden_width import Width
-
         shape = self.shape(schema)
         n_classes = len(schema.classes or ())
         budget = self._budget() if budget is None else budget

@@ -115,13 +115,11 @@ def _checked_pairs(pairs: Iterable[Pair]) -> list[Pair]:
 def _promised(epsilon: Any, delta: Any, params: dict[str, Any]) -> tuple[float | None, float]:
     """What the caller says was promised, or else the estimator's parameters."""
     epsilon = params.get("epsilon") if epsilon is None else epsilon
-    if epsilon is not None and (not isinstance(epsilon, int | float) or not epsilon > 0):
+    if epsilon is not None and not (isinstance(epsilon, int | float) and epsilon > 0):
         raise PrivetError(f"epsilon must be a number greater than zero; got {epsilon!r}.")
     if delta is None:
-        delta = params.get("delta")
-        delta = delta if isinstance(delta, int | float) else 0.0
-    if not isinstance(delta, int | float) or not 0 <= delta < 1:
-        raise PrivetError(f"delta is a probability below 1; got {delta!r}.")
+        delta = params["delta"] if isinstance(params.get("delta"), int | float) else 0.0
+    check(delta=delta)
     return epsilon, float(delta)
 
 

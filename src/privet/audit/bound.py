@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -43,7 +45,7 @@ def check(**numbers: float | None) -> None:
     """Raise PrivetError for numbers that make no sense; None is one that was not given."""
     for name, value in numbers.items():
         fits, rule = RULES[name]
-        if value is not None and not fits(value):
+        if value is not None and not (isinstance(value, Real) and fits(value)):
             raise PrivetError(f"{name} {rule}; got {value!r}.")
 
 
@@ -165,15 +167,10 @@ def runs_needed(epsilon: float, alpha: float = 1 - CONFIDENCE, delta: float = 0.
     (21, 47, 2161)
     """
     check(alpha=alpha, delta=delta, epsilon=epsilon)
-    few, many = 0, 1
-    while reach(many, alpha, delta) <= epsilon:
-        few, many = many, 2 * many
-        if many > 2**60:
-            raise PrivetError("No number of runs can show this: choose a smaller epsilon or delta.")
-    while many - few > 1:
-        middle = (few + many) // 2
-        few, many = (few, middle) if reach(middle, alpha, delta) > epsilon else (middle, many)
-    return many
+    runs = bisect_right(range(2**60), epsilon, key=lambda runs: reach(runs, alpha, delta))
+    if runs == 2**60:
+        raise PrivetError("No number of runs can show this: choose a smaller epsilon or delta.")
+    return runs
 
 
 def _nines(confidence: float) -> str:

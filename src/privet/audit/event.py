@@ -344,25 +344,21 @@ def _is_vector(value: Any, width: int) -> bool:
 
 
 def _counted(outputs: Any) -> Counter[Any]:
-    values = [*map(comparable, outputs.tolist() if isinstance(outputs, np.ndarray) else outputs)]
-    try:
-        return Counter(values)
-    except TypeError:
-        for value in values:
-            check_comparable(value)
-        raise
+    return Counter(
+        checked(comparable(value)) for value in (outputs.tolist() if hasattr(outputs, "tolist") else outputs)
+    )
 
 
 class IncomparableError(PrivetError):
     """What is released cannot be compared."""
 
 
-def check_comparable(value: Any) -> None:
-    """Raise if two runs with the same output would not count as the same, and say what to return instead."""
+def checked(value: Any) -> Any:
+    """The value; raises if two runs with the same output would not count as the same, and says what to return."""
     if isinstance(value, tuple):
         for part in value:
-            check_comparable(part)
-        return
+            checked(part)
+        return value
     instead = "Return text, numbers or tuples of them, such as tuple(model.predict(probe)) or the model as JSON."
     kind = type(value)
     try:
@@ -375,3 +371,4 @@ def check_comparable(value: Any) -> None:
         raise IncomparableError(
             f"What is released ({kind.__name__}) cannot be compared: it is equal to nothing but itself. {instead}"
         )
+    return value

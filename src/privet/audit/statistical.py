@@ -11,7 +11,6 @@ no harm.
 from __future__ import annotations
 
 import math
-import os
 import time
 import warnings
 from collections import Counter
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privet.audit.bound import CONFIDENCE, Bound, check, log_odds, reach, runs_needed
-from privet.audit.event import Seen, Views, check_comparable, comparable, find_event
+from privet.audit.event import Seen, Views, checked, comparable, find_event
 from privet.audit.pair import Pair, Table, fresh, pair_of
 from privet.audit.release import FAILED, release_of
 from privet.audit.release import Release as EstimatorRelease
@@ -204,9 +203,7 @@ def pilot(release: Release, pair: Pair, least: int = 3, seconds: float = 0.5) ->
     start, n = time.perf_counter(), 0
     while n < least or time.perf_counter() - start < seconds:
         name = "one" if n % 2 else "other"
-        views = run_once(release, getattr(pair, name))
-        if len(seen[name]) < 2:
-            _count_one(seen[name], views)
+        seen[name].add(tuple(run_once(release, getattr(pair, name)).items()))
         n += 1
     each = (time.perf_counter() - start) / n
     if isinstance(release, EstimatorRelease) and all(len(outputs) == 1 for outputs in seen.values()):
@@ -214,21 +211,9 @@ def pilot(release: Release, pair: Pair, least: int = 3, seconds: float = 0.5) ->
     return each
 
 
-def _count_one(outputs: set[Any], views: dict[str, Any]) -> None:
-    try:
-        outputs.add(tuple(views.items()))
-    except TypeError:
-        for value in views.values():
-            check_comparable(value)
-        raise
-
-
 def first_runs(release: Release, pair: Pair) -> list[dict[str, Any]]:
-    """A run on each table, checked: it can be compared, and does not fail on both."""
+    """A run on each table, which does not fail on both."""
     both = [run_once(release, table) for table in (pair.one, pair.other)]
-    for views in both:
-        for value in views.values():
-            check_comparable(value)
     if all(FAILED in views for views in both):
         raise PrivetError(f"It fails on both tables: {both[0][FAILED]}")
     return both
@@ -240,10 +225,9 @@ def run_once(release: Release, table: Table) -> dict[str, Any]:
 
 
 def views_of(output: Any) -> dict[str, Any]:
-    """The ways to look at an output, by name."""
-    if isinstance(output, dict):
-        return {str(name): comparable(value) for name, value in output.items()}
-    return {"output": comparable(output)}
+    """The ways to look at an output, by name, of what can be compared."""
+    views = output if isinstance(output, dict) else {"output": output}
+    return {str(name): checked(comparable(value)) for name, value in views.items()}
 
 
 _SAME = 64
@@ -310,9 +294,9 @@ def no_open_ledger() -> None:
 
 
 def jobs(n_jobs: int | None) -> int:
-    if n_jobs is None or n_jobs < 0:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, n_jobs)
+    from joblib import cpu_count  # type: ignore[import-untyped]
+
+    return int(cpu_count()) if n_jobs is None or n_jobs < 0 else max(1, n_jobs)
 
 
 def uses_workers(runs: int, seconds: float, workers: int) -> bool:
@@ -371,7 +355,7 @@ class Collector:
         )
 
     def _run(self, tasks: list[Any]) -> Iterator[tuple[Any, dict[str, Counter[Any]]]]:
-        from joblib import Parallel, delayed  # type: ignore[import-untyped]
+        from joblib import Parallel, delayed
 
         # Fresh processes (loky), never forks: a forked generator would repeat its parent's numbers.
         workers = self.workers if uses_workers(sum(n for _, n in tasks), self.seconds, self.workers) else 1
@@ -392,11 +376,7 @@ def run_many(release: Release, table: Table, n: int) -> dict[str, Counter[Any]]:
     counts: dict[str, Counter[Any]] = {}
     for _ in range(n):
         for view, value in run_once(release, table).items():
-            try:
-                counts.setdefault(view, Counter())[value] += 1
-            except TypeError:
-                check_comparable(value)
-                raise
+            counts.setdefault(view, Counter())[value] += 1
     return counts
 
 

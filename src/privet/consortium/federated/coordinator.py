@@ -374,17 +374,11 @@ def _opened(shares: dict[str, str], owners: Iterable[str]) -> dict[str, bytes]:
 
 def _bundle(replies: Replies) -> bytes:
     """Several answers in one entry of the journal."""
-    packed = {name: pack(*reply) for name, reply in sorted(replies.items())}
-    return pack({"lengths": [(name, len(own)) for name, own in packed.items()]}, b"".join(packed.values()))
+    return pack({name: pack(*reply).hex() for name, reply in replies.items()})
 
 
 def _unbundle(entry: bytes) -> Replies:
-    words, together = unpack(entry)
-    replies, start = {}, 0
-    for name, length in words["lengths"]:
-        replies[name] = unpack(together[start : start + length])
-        start += length
-    return replies
+    return {name: unpack(bytes.fromhex(reply)) for name, reply in sorted(unpack(entry)[0].items())}
 
 
 def _names(names: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from privet.consortium.federated.wire import hex_bytes, texts, word
 from privet.errors import FederatedError, ReceiptError
 from privet.privacy.event import Event, spending
 from privet.privacy.receipt import Receipt
+from privet.strict_json import object_of
 
 FORMAT = "privet-signed-receipt-1"
 
@@ -59,11 +60,8 @@ class SignedReceipt:
 
     @classmethod
     def from_json(cls, text: str) -> SignedReceipt:
-        try:
-            words = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise ReceiptError("This is not a signed receipt.") from error
-        if not isinstance(words, dict) or words.get("format") != FORMAT:
+        words = object_of(text, ReceiptError("This is not a signed receipt."))
+        if words.get("format") != FORMAT:
             raise ReceiptError(f"This is not a {FORMAT}.")
         terms = Terms.of_words(words.get("terms"))
         return cls(terms, word(words, "receipt", str), texts(words, "signatures"))

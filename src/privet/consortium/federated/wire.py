@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from privet.errors import FederatedError
+from privet.strict_json import object_of
 
 Kind = TypeVar("Kind")
 
@@ -32,13 +33,7 @@ def unpack(message: bytes) -> tuple[dict[str, Any], bytes]:
     end = 4 + int.from_bytes(message[:4], "big")
     if end > min(len(message), MOST_WORDS):
         raise FederatedError("A message is cut off or makes no sense.")
-    try:
-        words = json.loads(message[4:end])
-    except (ValueError, RecursionError):
-        words = None
-    if not isinstance(words, dict):
-        raise FederatedError("A message is cut off or makes no sense.")
-    return words, message[end:]
+    return object_of(message[4:end], FederatedError("A message is cut off or makes no sense.")), message[end:]
 
 
 def numbers_of(numbers: bytes, n: int) -> np.ndarray:

@@ -21,7 +21,8 @@ from privet.privacy.receipt import Receipt
 from privet.schema import Schema
 from privet.shares.deal import deal
 from privet.shares.mesh import PARTIES
-from privet.tree.hidden_size import check_queries_fit
+from privet.strict_json import object_of
+from privet.tree.hidden_shape import check_queries_fit
 
 Progress = Callable[[str], None]
 
@@ -133,13 +134,8 @@ def in_turn(config: Config, stack: ExitStack, job: bytes) -> Sequence[TlsChannel
 
 def next_words(lines: Sequence[TlsChannel], timeout: float) -> list[dict[str, Any]]:
     """What each server says next; an error if one has ended the run or is lost."""
-    try:
-        words = [json.loads(said) for said in receive_all(lines, timeout)]
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MpcError("A server's answer makes no sense. The run has ended.") from error
-    if not all(isinstance(said, dict) for said in words):
-        raise MpcError("A server's answer makes no sense. The run has ended.")
-    return words
+    nonsense = MpcError("A server's answer makes no sense. The run has ended.")
+    return [object_of(said, nonsense) for said in receive_all(lines, timeout)]
 
 
 def _answers(lines: Sequence[TlsChannel], timeout: float, progress: Progress) -> list[dict[str, Any]]:

@@ -17,8 +17,7 @@ from privet.privacy.joint import JointMechanisms
 from privet.schema import Schema
 from privet.shares.engine import Engine
 from privet.shares.mesh import Mesh
-from privet.tree.hidden_forest import HiddenForest
-from privet.tree.hidden_tree import HiddenTree
+from privet.tree.hidden_tree import HiddenForest, HiddenTree
 
 
 def ring_for(config: Config, schema: Schema, run: str, learner: Any) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from privet.errors import MpcError
+from privet.strict_json import object_of
 
 MOST_JOB = 2**20
 RUN_BYTES = 16
@@ -71,12 +72,7 @@ def run_of(job: bytes) -> bytes:
 
 
 def _words(job: bytes) -> dict[str, Any]:
-    try:
-        words = json.loads(job)
-    except (ValueError, RecursionError) as error:
-        raise MpcError("The request makes no sense.") from error
-    _insist(isinstance(words, dict))
-    return words
+    return object_of(job, MpcError("The request makes no sense."))
 
 
 def _insist(sensible: object) -> None:

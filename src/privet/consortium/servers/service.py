@@ -42,7 +42,7 @@ from privet.questions.codec import schema_digest
 from privet.schema import Schema
 from privet.shares.mesh import PARTIES, Mesh
 from privet.shares.replicated import ReplicatedEngine
-from privet.tree.hidden_size import check_queries_fit
+from privet.tree.hidden_shape import check_queries_fit
 
 _logger = logging.getLogger("privet.server")
 

@@ -27,9 +27,9 @@ from privet.errors import PrivetError
 from privet.questions.shape import Shape
 from privet.schema import Schema
 from privet.shares.engine import Engine, Secret
-from privet.tree.hidden_forest import HiddenForest
+from privet.strict_json import object_of
 from privet.tree.hidden_shape import BRANCHES, shape_of
-from privet.tree.hidden_tree import HiddenTree
+from privet.tree.hidden_tree import HiddenForest, HiddenTree
 
 FORMAT = "privet-hidden-2"
 KEY_BYTES, NONCE_BYTES, LENGTH_BYTES = 32, 12, 8
@@ -73,20 +73,18 @@ def public_shape(public: dict[str, Any]) -> Shape:
 
 def read_public(path: Path) -> dict[str, Any]:
     """What is public about a hidden model, as ``privet mpc train --hidden`` wrote it; or an error."""
-    try:
-        public = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise PrivetError(f"{path} is not a hidden model of Privet.") from error
+    nothing = PrivetError(f"{path} is not a hidden model of Privet.")
+    public = object_of(path.read_bytes(), nothing)
     if not _is_public(public):
-        raise PrivetError(f"{path} is not a hidden model of Privet.")
+        raise nothing
     public_shape(public)
     return public
 
 
-def _is_public(public: Any) -> bool:
+def _is_public(public: dict[str, Any]) -> bool:
     """Whether these are the words of a hidden model, each of its kind."""
     kinds = {"format": str, "id": str, "ring_bits": int, "depth": int, "params": dict, "schema": dict, "receipt": dict}
-    if not isinstance(public, dict) or any(type(public.get(name)) is not kind for name, kind in kinds.items()):
+    if any(type(public.get(name)) is not kind for name, kind in kinds.items()):
         return False
     params = public["params"]
     if params.get("branches") not in BRANCHES or type(params.get("n_values")) is not int or params["n_values"] < 1:

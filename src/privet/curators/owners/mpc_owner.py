@@ -8,7 +8,6 @@ servers' ledgers; the owner trusts that no two of the three put their shares tog
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -29,6 +28,7 @@ from privet.questions.grid import Grid
 from privet.questions.word import text, whole
 from privet.schema import Schema
 from privet.shares.deal import RINGS, deal
+from privet.strict_json import object_of
 from privet.tables.table import open_array, open_frame
 
 _logger = logging.getLogger("privet.owner")
@@ -109,12 +109,10 @@ class Owner:
     def _request(self, asked: Sequence[bytes]) -> dict[str, Any]:
         if any(other != asked[0] for other in asked):
             raise MpcError("The servers do not ask the same question: nothing was answered.")
-        try:
-            request = json.loads(asked[0])
-        except (ValueError, RecursionError) as error:
-            raise MpcError("The servers ask what is no question.") from error
-        if type(request) is not dict or request.get("do") not in (*self._answers, "done"):
-            raise MpcError("The servers ask what is no question.")
+        nonsense = MpcError("The servers ask what is no question.")
+        request = object_of(asked[0], nonsense)
+        if request.get("do") not in (*self._answers, "done"):
+            raise nonsense
         return request
 
     def answer(self, request: Words) -> np.ndarray | None:
