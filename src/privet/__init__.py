@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # for type checkers and editors: a test holds it equal to the
     from privet.schema import Categorical as Categorical
     from privet.schema import Numeric as Numeric
     from privet.schema import Schema as Schema
+    from privet.tables.misfit import check_data as check_data
     from privet.tree.splitting_class import SplittingClass as SplittingClass
 
 __version__ = "0.1.0"
@@ -49,6 +50,7 @@ _NAMES = {
     "privet.tree.splitting_class": ("SplittingClass",),
     "privet.algorithms.sample_size": ("sample_size",),
     "privet.schema": ("Schema", "Numeric", "Categorical"),
+    "privet.tables.misfit": ("check_data",),
     "privet.privacy.ledger": ("Ledger",),
     "privet.privacy.receipt": ("Receipt",),
     "privet.curators.memory": ("MemoryCurator",),

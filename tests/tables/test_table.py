@@ -113,9 +113,17 @@ def test_numbers_in_frames_are_not_copied():
         assert np.shares_memory(first, again)
 
 
-def test_numbered_columns_are_positions():
-    frame = pd.DataFrame(np.ones((2, 2)))
-    assert read_table(frame, Schema({"a": Numeric(0, 1), "b": Numeric(0, 1)}, classes=[0])).n_rows == 2
+def test_numbered_columns_are_positions_and_that_is_said():
+    two = Schema({"a": Numeric(0, 1), "b": Numeric(0, 1)}, classes=[0])
+    with pytest.warns(UserWarning, match="taken by position"):
+        assert read_table(pd.DataFrame(np.ones((2, 2))), two).n_rows == 2
+
+
+@pytest.mark.parametrize("names", [[1, 0], [3, 7], pd.MultiIndex.from_tuples([("a", "x"), ("b", "x")])])
+def test_columns_with_numbers_or_several_levels_for_names_are_not_taken_by_position(names):
+    two = Schema({"a": Numeric(0, 1), "b": Numeric(0, 1)}, classes=[0])
+    with pytest.raises(SchemaError, match="give them the schema's names"):
+        read_table(pd.DataFrame(np.ones((2, 2)), columns=names), two)
 
 
 def test_no_records_are_fine():

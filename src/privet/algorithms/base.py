@@ -94,6 +94,7 @@ class PrivateEstimator(BaseEstimator):
         Wrong input is refused before anything is spent.
         """
         from privet.curators.memory import MemoryCurator
+        from privet.tables.misfit import tell_misfits
         from privet.tables.table import open_frame
 
         budget = self._budget()
@@ -101,8 +102,10 @@ class PrivateEstimator(BaseEstimator):
         ledger = Ledger.current() or self._ledger(budget)
         schema = self._resolved_schema(X, y)
         self._check_schema(schema)
+        curator = MemoryCurator(X, y, schema, ledger=ledger, mechanisms=noise)
+        tell_misfits(X, y, schema)
         named = schema is not self.schema and open_frame(X) is not None
-        self._fit(MemoryCurator(X, y, schema, ledger=ledger, mechanisms=noise), budget)
+        self._fit(curator, budget)
         self._fitted_names = schema.names if named else None
         return self
 

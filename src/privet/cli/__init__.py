@@ -20,9 +20,9 @@ from privet.cli.federated import federated
 from privet.cli.files import check_output, rows_to
 from privet.cli.ledger import FIT_COHORT, FIT_LEDGER, ledger
 from privet.cli.mpc import mpc
-from privet.cli.options import Data, Force, Output, Rows, Settings
-from privet.cli.screen import Group, say, warn, working
-from privet.disk import write_whole
+from privet.cli.options import Data, Force, Output, Rows, SchemaFile, Settings, StrictData
+from privet.cli.schema import schemas
+from privet.cli.screen import Group, say, working
 
 app = typer.Typer(
     name="privet",
@@ -33,7 +33,6 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-schemas = typer.Typer(no_args_is_help=True, help="Write down what is public about your data.")
 app.add_typer(schemas, name="schema")
 app.add_typer(ledger, name="ledger")
 app.add_typer(mpc, name="mpc")
@@ -113,42 +112,10 @@ def demo(
     run(epsilon, seed)
 
 
-@schemas.command()
-def draft(
-    data: Data,
-    label: Annotated[str, typer.Option(help="The column to predict.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A TOML file; by default the screen.")] = None,
-    force: Force = False,
-) -> None:
-    """Draft a schema from a file: a start, to be confirmed field by field.
-
-    A draft quotes ranges and values of your records, so keep it as
-    confidential as the data. Look each field up in public documentation,
-    correct it, and delete its line "inferred = true". While one is left,
-    receipts are void.
-
-    Example:
-
-        privet schema draft people.csv --label income -o people.toml
-    """
-    from privet.tables.draft import draft_toml
-
-    target = None if output is None else check_output(output, force, data, suffixes=(".toml",))
-    with working("Reading the data"):
-        text = draft_toml(data, label)
-    if target is None:
-        sys.stdout.write(text)
-        return
-    write_whole(target, text.encode())
-    warn(f"{output} is as confidential as the data: confirm each field and delete its line 'inferred = true'")
-
-
 @app.command()
 def fit(
     data: Data,
-    schema: Annotated[
-        Path, typer.Option(exists=True, dir_okay=False, help="The public schema, as TOML (privet schema draft).")
-    ],
+    schema: SchemaFile,
     epsilon: Annotated[float, typer.Option(callback=_checked_epsilon, help=EPSILON_HELP)],
     output: Output,
     model: Annotated[
@@ -177,7 +144,9 @@ def fit(
     ledger_file: Annotated[Path | None, typer.Option("--ledger", dir_okay=False, help=FIT_LEDGER)] = None,
     cohorts: Annotated[list[str] | None, typer.Option("--cohort", help=FIT_COHORT)] = None,
     seed: Seed = None,
-    strict: Strict = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse a void receipt (exit 1) and data that do not fit (exit 2).")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Learn a private model and write it, with its receipt, to a file.
@@ -216,11 +185,13 @@ def fit(
         refuse_void(public.unconfirmed, seed, params)
 
     with working("Loading"):
+        from privet.tables.misfit import refuse_misfits, tell_misfits
         from privet.tables.table import read_file
 
         learner = make(model, schema=public, epsilon=epsilon, random_state=seed, **params)
     with working("Reading the data"):
         X, y = read_file(data, public)
+    (refuse_misfits if strict else tell_misfits)(X, y, public)  # not behind the spinner, which hides the terminal
     with working(f"Learning: {model}"), charged or nullcontext():
         learner.fit(X, y)
     learner.save(target)
@@ -251,6 +222,10 @@ def predict(
     data: Data,
     output: Rows = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each class.")] = False,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="A column of DATA to pass through, such as an id.")
+    ] = None,
+    strict: StrictData = False,
     force: Force = False,
 ) -> None:
     """Predict a class, or a number, for each record of a file, in its order.
@@ -260,7 +235,7 @@ def predict(
 
     Example:
 
-        privet predict model.json new.csv --proba -o predictions.parquet
+        privet predict model.json new.csv --id patient -o predictions.parquet
     """
     target = None
     if output is not None:
@@ -270,18 +245,24 @@ def predict(
 
         from privet.algorithms.model_file import load
         from privet.errors import PrivetError
-        from privet.tables.table import read_file
+        from privet.tables.misfit import refuse_misfits, tell_misfits
+        from privet.tables.table import read_file, read_ids
 
         tree = load(model)
-    with working("Predicting"):
+    with working("Reading the data"):
         X, _ = read_file(data, tree.schema_, with_label=False)
+    (refuse_misfits if strict else tell_misfits)(X, None, tree.schema_)
+    with working("Predicting"):
+        ids = {} if id_column is None else {id_column: read_ids(data, id_column)}
         columns = {"prediction": pa.array(tree.predict(X))}
         if proba:
             if tree.schema_.classes is None:
                 raise PrivetError("this model predicts numbers: there are no classes to give probabilities of")
             shares = tree.predict_proba(X)
             columns |= {f"probability_{name}": shares[:, k] for k, name in enumerate(tree.classes_)}
-    rows_to(target, pa.table(columns))
+    if ids.keys() & columns.keys():
+        raise PrivetError(f"the predictions have a column {id_column!r} of their own; rename it in {data}")
+    rows_to(target, pa.table({**ids, **columns}))
 
 
 @app.command()

@@ -111,6 +111,7 @@ def share(
     from privet.consortium.servers.config import Config as Known
     from privet.curators.owners.mpc_owner import held_of
     from privet.schema import Schema
+    from privet.tables.misfit import tell_misfits
     from privet.tables.table import read_file
 
     stop_when_told()
@@ -125,6 +126,7 @@ def share(
         read = held_of(schema, names)
     with working("Reading the data"):
         X, y = read_file(data, read, with_label=with_label)
+    tell_misfits(X, y, read)
     with errors_in(config.with_suffix(".errors.log")):
         public = run(known, X, y, schema, progress=say)
     if public is not None and target is not None:

@@ -24,3 +24,7 @@ Settings = Annotated[
 KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Whose key; also the name of the files.")]
 KeyFolder = Annotated[Path, typer.Option("--folder", "-d", file_okay=False, help="Where they go.")]
 Days = Annotated[int, typer.Option(min=1, help="How long the certificate is valid.")]
+SchemaFile = Annotated[
+    Path, typer.Option("--schema", exists=True, dir_okay=False, help="The public schema, as TOML (schema draft).")
+]
+StrictData = Annotated[bool, typer.Option("--strict", help="Refuse (exit 2) data that do not fit the schema.")]

@@ -55,6 +55,10 @@ class Table:
     def __len__(self) -> int:
         return self.n_rows
 
+    def raw(self, name: str) -> Any:
+        """A column as it came, unchecked."""
+        return self._column(name)
+
     def numeric(self, name: str) -> Floats:
         """A numeric feature as float64, unclamped; NaN only where the schema says ``missing``."""
         feature = self.schema.features[name]
@@ -98,6 +102,7 @@ def read_table(X: Any, schema: Schema, *, fitted_names: Sequence[str] | None = N
         check_columns(frame.columns, schema.columns)
         return Table(schema, len(frame), frame.get_column)
     array = open_array(X)
+    _check_numbers_as_names(getattr(X, "columns", ()))
     if array.shape[1] != len(schema.columns):
         raise SchemaError(
             f"X has {array.shape[1]} features, but Schema is expecting {len(schema.columns)} features as input"
@@ -152,6 +157,17 @@ def read_file(path: str | Path, schema: Schema, *, with_label: bool = True) -> t
     return table.select(list(schema.columns)), table.column(schema.label) if with_label else None
 
 
+def read_ids(path: str | Path, name: str) -> Any:
+    """One more column of a file, as it is there: what a CSV file has is text."""
+    import pyarrow as pa
+
+    path = Path(path)
+    if is_parquet(path):
+        return parquet_columns(path, [name]).column(name)
+    check_columns(csv_header(path), [name])
+    return csv_columns(path, {name: pa.string()}).column(name)
+
+
 def open_frame(X: Any) -> Any:
     """A narwhals data frame over a table whose columns have names; None if it is something else."""
     if isinstance(X, np.ndarray | list | tuple):
@@ -175,6 +191,23 @@ def open_frame(X: Any) -> Any:
         raise SchemaError("X has names for some columns and numbers for others; give all of them names")
     # Numbered columns are positions, not names: pandas gives them to an array without names.
     return frame if named == len(frame.columns) else None
+
+
+def _check_numbers_as_names(names: Any) -> None:
+    """Refuse a data frame whose columns have numbers or several levels for names, or say that they are positions."""
+    if not len(names):
+        return
+    if list(names) != list(range(len(names))):
+        raise SchemaError(
+            "X has columns whose names are numbers or have several levels: give them the schema's names, or pass "
+            "X.to_numpy() if they are in the schema's order"
+        )
+    warnings.warn(
+        "X is a data frame without names (its columns are 0, 1, 2, ...), so they are taken by position, in the "
+        "schema's order. Name them to be sure, or pass X.to_numpy().",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def open_array(X: Any) -> npt.NDArray[Any]:

@@ -31,10 +31,12 @@ LOG = "questions.log"
 
 def open_party(config: PartyConfig, progress: Progress = lambda said: None) -> Party:
     """A party as its file says, with its records read and its log in its state's folder."""
+    from privet.tables.misfit import tell_misfits
     from privet.tables.table import read_file
 
     schema = Schema.from_toml(config.schema)
     X, y = read_file(config.data, schema)
+    tell_misfits(X, y, schema)  # on this party's own terminal alone
     config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def log(said: str) -> None:

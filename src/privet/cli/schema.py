@@ -1,0 +1,72 @@
+"""``privet schema``: what is public about data, drafted from a file, and whether a file fits it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privet.cli.files import check_output
+from privet.cli.options import Data, Force, SchemaFile, StrictData
+from privet.cli.screen import say, warn, working
+from privet.disk import write_whole
+
+schemas = typer.Typer(no_args_is_help=True, help="Write down what is public about your data.")
+
+
+@schemas.command()
+def draft(
+    data: Data,
+    label: Annotated[str, typer.Option(help="The column to predict.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A TOML file; by default the screen.")] = None,
+    force: Force = False,
+) -> None:
+    """Draft a schema from a file: a start, to be confirmed field by field.
+
+    A draft quotes ranges and values of your records, so keep it as
+    confidential as the data. Look each field up in public documentation,
+    correct it, and delete its line "inferred = true". While one is left,
+    receipts are void.
+
+    Example:
+
+        privet schema draft people.csv --label income -o people.toml
+    """
+    from privet.tables.draft import draft_toml
+
+    target = None if output is None else check_output(output, force, data, suffixes=(".toml",))
+    with working("Reading the data"):
+        text = draft_toml(data, label)
+    if target is None:
+        sys.stdout.write(text)
+        return
+    write_whole(target, text.encode())
+    warn(f"{output} is as confidential as the data: confirm each field and delete its line 'inferred = true'")
+
+
+@schemas.command()
+def check(data: Data, schema: SchemaFile, strict: StrictData = False) -> None:
+    """Check that a file's values are those that its schema speaks of.
+
+    It names columns with many values that are not listed or outside their
+    range: "F" for "f", spaces, another unit. What it says depends on the
+    records, so it is for whoever holds them. fit says the same before it
+    spends anything, if somebody sits at the terminal.
+
+    Example:
+
+        privet schema check people.csv --schema people.toml
+    """
+    from privet.schema import Schema
+    from privet.tables.misfit import check_data, refuse_misfits
+    from privet.tables.table import read_file
+
+    public = Schema.from_toml(schema)
+    with working("Reading the data"):
+        X, y = read_file(data, public, with_label=public.label is not None)
+    if strict:
+        refuse_misfits(X, y, public)
+    found = check_data(X, y, public)
+    say("\n".join(map(str, found)) or f"{data} fits {schema}: no column has many values that it does not allow.")

@@ -1,0 +1,99 @@
+"""``privet schema check``, and data that do not fit at ``fit`` and ``predict``; drafts are in test_cli.py."""
+
+import csv
+import io
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from privet.cli import app
+
+SCHEMA = """
+[label]
+name = "outcome"
+classes = ["no", "yes"]
+
+[features.age]
+low = 0
+high = 120
+
+[features.sex]
+values = ["f", "m"]
+"""
+WORDS = "column 'sex': all values are missing or not listed"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRIVET_KERNELS", "numpy")
+    age = np.arange(18, 98)
+    columns = {"id": np.arange(1000, 1080), "age": age, "outcome": np.where(age > 60, "yes", "no")}
+    pc.write_csv(pa.table(columns | {"sex": ["f", "m"] * 40}), "good.csv")
+    pc.write_csv(pa.table(columns | {"sex": ["F", "M"] * 40}), "bad.csv")
+    pq.write_table(pa.table(columns | {"sex": ["f", "m"] * 40}), "good.parquet")
+    Path("s.toml").write_text(SCHEMA)
+
+
+def run(*args, code=0):
+    done = CliRunner().invoke(app, [str(arg) for arg in args], env={"NO_COLOR": "1", "TERM": "dumb"})
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def fit(data, *args, code=0):
+    return run("fit", data, "--schema", "s.toml", "--epsilon", "1", "-o", "m.json", *args, code=code)
+
+
+def test_check_names_the_columns_that_do_not_fit():
+    assert WORDS in run("schema", "check", "bad.csv", "--schema", "s.toml")
+    assert "fits s.toml" in run("schema", "check", "good.csv", "--schema", "s.toml", "--strict")
+    assert WORDS in run("schema", "check", "bad.csv", "--schema", "s.toml", "--strict", code=2)
+
+
+def test_a_strict_fit_refuses_before_anything_is_written():
+    assert WORDS in fit("bad.csv", "--strict", code=2)
+    assert not Path("m.json").exists()
+    fit("good.csv", "--strict")
+
+
+def test_without_a_terminal_a_fit_says_nothing_about_the_data():
+    assert "listed" not in fit("bad.csv")
+    assert "listed" not in Path("m.json").read_text()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_at_a_terminal_a_fit_says_what_does_not_fit():
+    ours, theirs = pty.openpty()
+    script = Path(sys.executable).with_name("privet")
+    command = [script, "fit", "bad.csv", "--schema", "s.toml", "--epsilon", "1", "-o", "m.json"]
+    env = {**os.environ, "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "300"}
+    done = subprocess.run(command, stderr=theirs, stdout=subprocess.PIPE, text=True, check=False, env=env)
+    os.close(theirs)
+    said = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert done.returncode == 0, said
+    assert WORDS in " ".join(said.split())
+    assert "listed" not in done.stdout
+
+
+def test_predictions_keep_the_id_of_each_record():
+    fit("good.csv")
+    for data in ("good.csv", "good.parquet"):
+        rows = list(csv.DictReader(io.StringIO(run("predict", "m.json", data, "--id", "id"))))
+        assert list(rows[0]) == ["id", "prediction"]
+        assert [row["id"] for row in rows] == [str(i) for i in range(1000, 1080)]
+    run("predict", "m.json", "good.csv", "--id", "patient", code=2)
+    assert WORDS in run("predict", "m.json", "bad.csv", "--strict", code=2)
+    table = pq.read_table("good.parquet")
+    pq.write_table(table.append_column("prediction", table["id"]), "odd.parquet")
+    assert "of their own" in run("predict", "m.json", "odd.parquet", "--id", "prediction", code=2)
