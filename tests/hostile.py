@@ -14,8 +14,9 @@ ODD_NUMBERS = st.one_of(
 )
 ODD_TEXTS = st.one_of(
     st.sampled_from(
-        ["", "0", "1/0", "1e9", "-1", "1/2", "nan", "00", "0001", "zz", "gini", "mixed(999)", "gradient_norm(1)",
-         "peek", "tally", "root", "epsilon", "rho", "AAAA", "AAAAAAAA8H8=", "quantile(1/0)", "\ud800", "A" * 5000]
+        ["", "0", "1/0", "1e9", "-1", "1/2", "nan", "00", "0001", "zz", "gini", "mixed(999)",
+         "clipped_gradient_norm(1)", "peek", "tally", "root", "epsilon", "rho", "AAAA",
+         "AAAAAAAA8H8=", "quantile(1/0)", "\ud800", "A" * 5000]
     ),
     st.text(max_size=12),
 )  # fmt: skip

@@ -251,7 +251,7 @@ def test_partial_dependence_rises_where_the_class_becomes_likely(options):
 
 def test_the_text_says_what_each_feature_adds():
     text = forest(method="boosting").fit(X, Y).export_text()
-    assert text.startswith("adds to the log-odds of yes\nx (importance")
+    assert text.startswith("adds to the score of yes\nx (importance")
     assert "town is c: +" in text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -105,6 +106,15 @@ def test_two_rounds_are_within_their_budget(monkeypatch):
 
     found = exact_bound_of(run(["no"]), run(["no", "yes"]), proven=2.0).epsilon
     assert 0.3 < found <= 2 + 1e-9
+
+
+@pytest.mark.usefixtures("one_round")
+def test_a_round_that_may_choose_a_product_is_within_its_budget(monkeypatch):
+    """Both features alone and together: every record is in one of four parts."""
+    recipe = replace(rounds.RECIPES["epsilon"], alone=Fraction(0), groups=1)
+    monkeypatch.setitem(rounds.RECIPES, "epsilon", recipe)
+    monkeypatch.setattr(Coarse.__init__, "__defaults__", ((-1, 1),))
+    assert 0.3 < loss(KINDS[:1], KINDS[7]) <= 1 + 1e-9
 
 
 @pytest.mark.usefixtures("one_round")

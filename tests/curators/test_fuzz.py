@@ -86,7 +86,7 @@ def messages_of(schema):
         {
             "do": "choose_each",
             "asked": [[0, candidates_words(Candidates(several, n_classes), "products")]],
-            "score": "gradient_norm(1)",
+            "score": "clipped_gradient_norm(1)",
             "mechanism": "exponential",
             **paid,
         },

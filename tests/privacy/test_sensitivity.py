@@ -119,7 +119,7 @@ def test_two_target_sums_cost_one_unit_for_each_table(tables, sensitivity):
     assert s.proven("target_tally") == s.TARGET_ONE
 
 
-@pytest.mark.parametrize("name", ["tally", "target_tally", "gradient_tally", "least_impurity"])
+@pytest.mark.parametrize("name", ["tally", "target_tally", "least_impurity"])
 def test_by_l2_many_tables_cost_the_root_of_their_number(name):
     one = int(s.proven(name))
     for tables in (1, 2, 3, 14, 10**4):
@@ -129,7 +129,7 @@ def test_by_l2_many_tables_cost_the_root_of_their_number(name):
 
 
 def test_what_a_record_changes_is_no_longer_than_the_euclidean_lemmas_say():
-    """All records of three features; all targets and gradients in steps. One less in the constant is too small."""
+    """All records of three features; all targets in steps. One less in the constant is too small."""
     for record in itertools.product(range(2), range(3), range(4)):
         change = np.concatenate([np.eye(n, dtype=int)[cell] for n, cell in zip((2, 3, 4), record)])
         length = math.isqrt(int(change @ change))
@@ -139,10 +139,6 @@ def test_what_a_record_changes_is_no_longer_than_the_euclidean_lemmas_say():
     for target in range(0, s.TARGET_ONE + 1, 2**10):
         longest = max(longest, target**2 + (s.TARGET_ONE - target) ** 2)
     assert longest == s.TARGET_ONE**2
-    chances = np.linspace(0, 1, 999)
-    for of_class in (False, True):
-        pairs = s.gradient_pairs(chances, np.full(999, of_class))
-        assert ((pairs**2).sum(axis=1) <= s.GRADIENT_ONE**2).all()
     owners = all_counts(2, 2, 2)
     for part, label in itertools.product(range(2), range(2)):
         more = owners.copy()
@@ -160,7 +156,7 @@ MALFORMED = [
         "joint_quantiles(0/0)",
         "correct_count(1)",
         "correct_count(1)(2)",
-        "gradient_norm(1/2)",
+        "clipped_gradient_norm(1/2)",
         "tally(01)",
         "__class__",
         "tally_sensitivity",
@@ -195,7 +191,3 @@ def test_a_lemmas_name_never_builds_a_table(monkeypatch):
     assert s.proven("entropy(16777216)") > 0
     with pytest.raises(ReceiptError):
         s.proven("entropy(100000000000000000)")
-
-
-def test_gradients_are_named_with_or_without_their_class():
-    assert s.proven("gradient_norm") == s.proven("gradient_norm(3)") == scores.GradientNorm(3).sensitivity

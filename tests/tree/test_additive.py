@@ -8,43 +8,103 @@ import pytest
 
 from privet import Categorical, Numeric, Schema, SchemaError
 from privet.privacy.fixed_point import GRADIENT_ONE
+from privet.privacy.gradients import linked_chances
 from privet.questions.grid import public_grid
-from privet.questions.split import Split
+from privet.questions.split import Product, Split
+from privet.tree import additive
 from privet.tree.additive import Additive, Round
 
 SCHEMA = Schema({"age": Numeric(0, 3, integer=True, missing=True), "town": Categorical(["a", "b"])}, classes=[0, 1])
 
 
-def boosted():
-    age = Split(0, bytes([0, 0, 1, 1, 2])), np.array([-1, 1, 2]) * GRADIENT_ONE, np.array([10, 30, 2]) * GRADIENT_ONE
-    town = Split(1, bytes([0, 1, 1])), np.array([3, 0]) * GRADIENT_ONE, np.array([1, -5]) * GRADIENT_ONE
-    rounds = [Round.of(*own, output=1, scope="/fit0:0", paid=i) for i, own in enumerate((age, town))]
-    return Additive.on(SCHEMA, public_grid(SCHEMA), rounds)
+AGE = Split(0, bytes([0, 0, 1, 1, 2]))
+TOWN = Split(1, bytes([0, 1, 1]))
+BOTH = Product((Split(0, bytes([0, 0, 0, 1, 2])), TOWN))
 
 
-def test_scores_are_sums_of_cells():
+def boosted(*tables, schema=SCHEMA):
+    """Rounds of these tables, the first with the values 1, 2 and so on and the Hessians 10, 20, the next ten times."""
+    rounds = []
+    for i, table in enumerate(tables or (AGE, TOWN)):
+        values = np.arange(1, table.n_children + 1) * 10**i * GRADIENT_ONE
+        rounds.append(Round.of(table, values, 10 * values, output=1, scope="/fit0:0", paid=i))
+    return Additive.on(schema, public_grid(schema), rounds)
+
+
+def test_scores_are_sums_of_terms():
     columns = {0: np.array([0.0, 1.0, 2.0, np.nan, 7.0]), 1: np.array([1, 0, 0, 1, 2])}
-    assert boosted().scores(columns, 5)[:, 0].tolist() == [-1, 2, 4, 2, 1]
+    assert boosted().scores(columns, 5)[:, 0].tolist() == [21, 11, 12, 23, 22]
+    assert boosted(AGE, BOTH).scores(columns, 5)[:, 0].tolist() == [21, 11, 12, 63, 42]
     chances = boosted().probabilities(columns, 5)
-    assert chances[:, 1] == pytest.approx(1 / (1 + np.exp([1, -2, -4, -2, -1])))
+    assert chances[:, 1] == pytest.approx(linked_chances(np.array([21, 11, 12, 23, 22])))
+
+
+def test_several_classes_have_a_score_each_against_the_rest():
+    schema = Schema(dict(SCHEMA.features), classes=["x", "y", "z"])
+    columns = {0: np.array([0.0, 3.0]), 1: np.array([1, 0])}
+    model = boosted(AGE, schema=schema)
+    assert model.scores(columns, 2).tolist() == [[0, 1, 0], [0, 2, 0]]
+    shares = linked_chances(np.array([0.0, 1.0, 0.0]))
+    assert model.probabilities(columns, 2)[0] == pytest.approx(shares / shares.sum())
+
+
+def test_rounds_of_the_same_features_are_one_term_over_the_stretches_that_they_part():
+    other = Product((Split(0, bytes([0, 1, 1, 1, 2])), TOWN))
+    (term,) = boosted(BOTH, other).terms
+    assert term.features == (0, 1)
+    assert [own.tolist() for own in term.stretches] == [[0, 1, 1, 2, 3], [0, 1, 1]]
+    assert (term.values[..., 0] / GRADIENT_ONE).tolist() == [[11, 22], [31, 42], [33, 44], [55, 66]]
 
 
 def test_weights_are_shared_by_the_cells_of_a_part_and_never_negative():
-    age, town = boosted().shapes
-    assert age.weight.tolist() == [5, 5, 15, 15, 2]
-    assert town.weight.tolist() == [1, 0, 0]
+    model = boosted(AGE)
+    (term,) = model.terms
+    assert term.weight.tolist() == [10, 20, 30]
+    negative = replace(model, rounds=(replace(model.rounds[0], hessians=(-7, 0, GRADIENT_ONE)),))
+    assert negative.terms[0].weight.tolist() == [0, 0, 1]
+    finer = replace(model, rounds=(*model.rounds, replace(model.rounds[0], factors=((0, bytes([0, 1, 2, 2, 3])),),
+                    values=(0,) * 4, hessians=(0,) * 4)))  # fmt: skip
+    assert finer.terms[0].weight.tolist() == [5, 5, 20, 30]
 
 
-def test_a_feature_that_adds_the_same_everywhere_has_no_importance():
+def test_a_term_that_adds_the_same_everywhere_has_no_importance():
     model = boosted()
     flat = replace(model.rounds[1], values=(4, 4))
     assert replace(model, rounds=(model.rounds[0], flat)).importances.tolist() == [1, 0]
     assert replace(model, rounds=()).importances.tolist() == [0, 0]
 
 
+def test_features_of_a_term_share_its_importance():
+    model = boosted(BOTH)
+    assert model.importances.tolist() == [0.5, 0.5]
+    assert model.term_importances == {("age", "town"): 1}
+    shares = boosted(AGE, BOTH).term_importances
+    assert sum(shares.values()) == pytest.approx(1)
+    assert list(shares) == [("age", "town"), ("age",)]
+
+
+def test_dependence_on_a_feature_is_the_mean_over_the_others():
+    model = boosted(BOTH)
+    found = model.dependence(0, np.array([0.0, 3.0, np.nan]))[:, 1]
+    values, weights = np.array([[1, 2], [3, 4], [5, 6]]), np.array([[10, 20], [30, 40], [50, 60]])
+    means = (values * weights).sum(axis=1) / weights.sum(axis=1)
+    assert found == pytest.approx(linked_chances(means))
+    assert boosted(TOWN).dependence(0, np.array([0.0, 3.0]))[:, 1] == pytest.approx(float(linked_chances(50 / 30)))
+
+
+def test_a_term_too_large_for_one_table_is_several(monkeypatch):
+    monkeypatch.setattr(additive, "LARGEST_TERM", 10)
+    other = Product((Split(0, bytes([0, 1, 1, 1, 2])), Split(1, bytes([0, 0, 1]))))
+    model, columns = boosted(BOTH, other), {0: np.array([0.0, 1.0, 3.0]), 1: np.array([1, 2, 0])}
+    assert len(model.terms) == 2
+    split = model.scores(columns, 3).tolist()
+    monkeypatch.undo()
+    assert boosted(BOTH, other).scores(columns, 3).tolist() == split
+
+
 def test_an_ensemble_survives_json():
-    again = Additive.from_dict(json.loads(json.dumps(boosted().to_dict())), SCHEMA)
-    assert again == boosted()
+    for model in (boosted(), boosted(AGE, BOTH)):
+        assert Additive.from_dict(json.loads(json.dumps(model.to_dict())), SCHEMA) == model
 
 
 @pytest.mark.parametrize(
@@ -57,17 +117,20 @@ def test_an_ensemble_survives_json():
         lambda d: d["cuts"].__setitem__(0, None),
         lambda d: d["cuts"].__setitem__(1, [1.0]),
         lambda d: d["rounds"][0].update(values=[1]),
-        lambda d: d["rounds"][0].update(parts=[4, 2]),
-        lambda d: d["rounds"][0].update(parts=[2, 5]),
-        lambda d: d["rounds"][1].update(parts=[0, 2, 2]),
-        lambda d: d["rounds"][1].update(parts=[0, 1]),
+        lambda d: d["rounds"][0].update(parts={"age": [4, 2]}),
+        lambda d: d["rounds"][0].update(parts={"age": [2, 5]}),
+        lambda d: d["rounds"][0].update(parts={}),
+        lambda d: d["rounds"][0].update(parts=[[2, 4]]),
+        lambda d: d["rounds"][0].update(parts={"age": [2, 4], "town": [0, 1, 1]}),
+        lambda d: d["rounds"][1].update(parts={"town": [0, 2, 2]}),
+        lambda d: d["rounds"][1].update(parts={"town": [0, 1]}),
+        lambda d: d["rounds"][1].update(parts={"nothing": [0, 1, 1]}),
         lambda d: d["rounds"][0]["values"].__setitem__(0, 1.5),
         lambda d: d["rounds"][0]["values"].__setitem__(0, 2**80),
         lambda d: d["rounds"][0]["hessians"].__setitem__(0, float("nan")),
         lambda d: d["rounds"][0].update(output=0),
         lambda d: d["rounds"][0].update(paid=-1),
         lambda d: d["rounds"][0].update(scope=None),
-        lambda d: d["rounds"][0].update(feature="nothing"),
     ],
 )
 def test_what_does_not_fit_is_refused(spoil):

@@ -25,10 +25,10 @@ from privet.algorithms.size import Size, size_share
 from privet.errors import PrivetError
 from privet.privacy.amounts import checked_delta, exact
 from privet.privacy.fixed_point import GRADIENT_ONE
+from privet.privacy.gradients import HESSIAN_BITS
 from privet.privacy.scores import GradientNorm
 from privet.privacy.zcdp import rho_of, rho_within
 from privet.progress import Progress
-from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, public_grid
 from privet.questions.tally import Step, Tally
@@ -37,7 +37,7 @@ from privet.tree.forest import Forest
 from privet.tree.planning import COUNT_SHARE, plan_levels
 from privet.tree.proposals import needs_to_choose
 from privet.tree.public_splits import public_splits
-from privet.tree.rounds import CELLS, LARGEST_MOVE, RIDGE, partitions, pays_off, plan_rounds, signal
+from privet.tree.rounds import LARGEST_MOVE, RIDGE, Tables, choice_ratio, noise_of, pays_off, plan_rounds
 from privet.tree.tree import Tree
 
 PART_CELLS = 32
@@ -158,22 +158,22 @@ class PrivateForestClassifier(ForestClassifier):
     def _boost(self, curtain: Curtain, start: Node, budget: Fraction, n_records: float, grid: Grid) -> Additive:
         n_classes, scope = len(curtain.schema.classes or ()), curtain.path(start)
         currency = "epsilon" if self.delta is None else "rho"
-        plan = plan_rounds(n_records, budget, currency, n_classes)
         mechanism = "permute_and_flip" if currency == "epsilon" else "exponential"
-        ridge = RIDGE / signal(1, plan.tally_budget, currency)
+        plan, tables = plan_rounds(n_records, budget, currency, n_classes), Tables(grid, currency, n_records, n_classes)
         rounds: list[Round] = []
-        drawn = partitions(grid, CELLS[currency], seed=0)
-        with Progress(self.progress, "boosting", len(plan.outputs)) as bar:
-            for output, candidates in zip(plan.outputs, drawn):
-                options = {start: Candidates(candidates, n_classes)}
-                score = GradientNorm(output)
-                split = curtain.choose(options, score, plan.choice_budget, mechanism=mechanism)[start].split
-                assert split is not None
-                asked = {start: Tally((split,), measure="gradient", output=output)}
-                sums = curtain.tally(asked, plan.tally_budget)[start]
-                values = _newton(sums, ridge)
-                curtain.advance({start: Step(split, tuple(values.tolist()), output)})
-                rounds.append(Round.of(split, values, sums[:, 1], output, scope, paid=len(rounds)))
+        with Progress(self.progress, "boosting", len(plan)) as bar:
+            for turn in plan:
+                options = {start: tables.candidates(turn, choice_ratio(turn.choice_budget, currency))}
+                score = GradientNorm(turn.output)
+                table = curtain.choose(options, score, turn.choice_budget, mechanism=mechanism)[start].table
+                assert table is not None
+                asked = {start: Tally((table,), measure="gradient", output=turn.output)}
+                sums = curtain.tally(asked, turn.tally_budget)[start]
+                noise = noise_of(turn.tally_budget, currency)
+                values = _newton(sums, RIDGE * noise)
+                curtain.advance({start: Step(table, tuple(values.tolist()), turn.output)})
+                tables.learn(table, turn.output, sums[:, 0] / GRADIENT_ONE, noise)
+                rounds.append(Round.of(table, values, sums[:, 1], turn.output, scope, paid=len(rounds)))
                 bar.advance(1)
         return Additive.on(curtain.schema, grid, rounds)
 
@@ -218,6 +218,6 @@ class PrivateForestClassifier(ForestClassifier):
 
 def _newton(sums: np.ndarray, ridge: float) -> np.ndarray:
     """A damped Newton step for each part, from its noisy gradient and Hessian: whole numbers of 1 / GRADIENT_ONE."""
-    gradient, hessian = sums[:, 0] / GRADIENT_ONE, np.maximum(sums[:, 1] / GRADIENT_ONE, 0)
+    gradient, hessian = sums[:, 0] / GRADIENT_ONE, np.maximum(sums[:, 1] / (GRADIENT_ONE >> HESSIAN_BITS), 0)
     step = np.clip(-gradient / (hessian + ridge), -LARGEST_MOVE, LARGEST_MOVE)
     return np.rint(step * GRADIENT_ONE).astype(np.int64)

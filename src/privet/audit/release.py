@@ -123,9 +123,9 @@ def tree_views(model: Any) -> dict[str, Any]:
     if isinstance(grown, Additive):
         return {
             "release": released(model),
-            "features": tuple(bool(shape.values.any()) for shape in grown.shapes),
-            "signs": tuple(tuple(np.sign(shape.values).ravel().tolist()) for shape in grown.shapes),
-            "largest": int(max(np.abs(shape.values).max() for shape in grown.shapes)),
+            "features": tuple(own.features for own in grown.rounds),
+            "signs": tuple(tuple(np.sign(own.values).tolist()) for own in grown.rounds),
+            "largest": max(abs(value) for own in grown.rounds for value in own.values),
             "shape": (str(model.privacy_.spent), len(model.privacy_.events)),
         }
     nodes = grown.nodes

@@ -63,9 +63,12 @@ def show(name: str | None) -> None:
 def summary(model: Any) -> str:
     """One line about what a model has grown."""
     grown = grown_of(model)
-    if hasattr(grown, "shapes"):
-        used = sum(bool(shape.values.any()) for shape in grown.shapes)
-        return f"{type(model).__name__}: boosted, {used} of {len(grown.shapes)} features"
+    if hasattr(grown, "terms"):
+        used = {f for term in grown.terms for f in term.features}
+        return (
+            f"{type(model).__name__}: boosted, {len(grown.rounds)} rounds, {len(grown.terms)} terms of "
+            f"{len(used)} of {len(grown.cuts)} features"
+        )
     n_leaves = len(grown.leaves)
     trees = f"{len(grown.trees)} trees, " if hasattr(grown, "trees") else ""
     return f"{type(model).__name__}: {trees}depth {grown.depth}, {n_leaves} {'leaf' if n_leaves == 1 else 'leaves'}"

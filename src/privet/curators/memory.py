@@ -21,16 +21,17 @@ from privet.curators.base import Curator, reasons_void
 from privet.curators.desk import Desk, capabilities_of
 from privet.curators.records import Binned, Records
 from privet.curators.room import CountingRoom
-from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
+from privet.curators.table_sums import parts_of, table_sums
+from privet.privacy.fixed_point import TARGET_ONE
+from privet.privacy.gradients import gradient_pairs
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
 from privet.privacy.residuals import residual_pairs
 from privet.privacy.samplers import draw_parts
 from privet.privacy.scope import Scope
-from privet.privacy.sensitivity import gradient_pairs
 from privet.questions.grid import Grid
 from privet.questions.levels import Levels
-from privet.questions.split import Split, Table, factors_of
+from privet.questions.split import Split, Table
 from privet.questions.tally import Step
 from privet.schema import Schema
 
@@ -244,40 +245,32 @@ class MemoryRoom(CountingRoom):
     # -- gradients -----------------------------------------------------------------------------------------------------
 
     def gradients(self, held: Held, output: int, tables: Sequence[Table]) -> np.ndarray:
-        return self._part_sums(held, tables, np.ascontiguousarray(self._pairs(held.root, output)[:, :1]))
+        return self._table_sums(held, tables, np.ascontiguousarray(self._pairs(held.root, output)[:, :1]))
 
     def gradients_and_hessians(self, held: Held, output: int, tables: Sequence[Table | Levels]) -> np.ndarray:
-        return self._part_sums(held, tables, self._pairs(held.root, output))
+        return self._table_sums(held, tables, self._pairs(held.root, output))
 
-    def _part_sums(self, held: Held, tables: Sequence[Table | Levels], values: np.ndarray) -> np.ndarray:
+    def _table_sums(self, held: Held, tables: Sequence[Table | Levels], values: np.ndarray) -> np.ndarray:
         """Exact sums of values over the parts of tables, one table below the other."""
-        sums = [np.zeros((table.n_children, values.shape[1]), dtype=np.int64) for table in tables]
-        for table, own in zip(tables, sums):
-            parts = self._parts_of(table, held)[:, None]
-            kernels.sums(parts, np.zeros(1, dtype=np.int64), len(own), values, *self._rows([held]), own[None])
-        return np.concatenate(sums)
+        of_features = [table for table in tables if not isinstance(table, Levels)]
+        if len(of_features) == len(tables):
+            return table_sums(self._cut(), self._cells(), of_features, values, held.rows)
+        start = np.zeros(1, dtype=np.int64)
+        each = [(self._parts_of(table, held)[:, None], table.n_children) for table in tables]
+        return np.concatenate([kernels.sums(parts, start, n, values, held.rows)[0] for parts, n in each])
 
     def _parts_of(self, table: Table | Levels, held: Held) -> np.ndarray:
         """The part of a table that each record is in; what it says of records that are not the node's means nothing."""
         if isinstance(table, Levels):
             return np.searchsorted(table.cuts, self._scores_of(held.root)[:, 0], side="left").astype(np.uint8)
-        factors = factors_of(table)
-        columns = [self._cut().column(split.feature) for split in factors]
-        return kernels.product_cells(
-            columns, [own.parts for own in factors], [own.n_children for own in factors], held.rows
-        )
+        return parts_of(self._cut(), table, held.rows)
 
     def _pairs(self, root: Root, output: int) -> np.ndarray:
         """Every record's gradient and Hessian of one class, at its present score; of a target, of a clamp."""
         if self.schema.classes is None:
             return residual_pairs(self._residuals_of(root), output)
-        scores = self._scores_of(root) / GRADIENT_ONE
-        if scores.shape[1] == 1:
-            chances = 1 / (1 + np.exp(-np.clip(scores[:, 0], -50, 50)))
-        else:
-            weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-            chances = weights[:, output] / weights.sum(axis=1)
-        return gradient_pairs(chances, self._labels == output)
+        scores = self._scores_of(root)[:, 0 if self._width == 2 else output]
+        return gradient_pairs(scores, self._labels == output)
 
     def residuals(self, held: Held) -> np.ndarray:
         every = self._residuals_of(held.root)

@@ -42,7 +42,7 @@ BOOSTED = ("gradient", "residual")
 MEASURES = {
     "records": "tally",
     "target": "target_tally",
-    "gradient": "gradient_tally",
+    "gradient": "clipped_gradient_tally",
     "residual": "residual_tally",
 }
 """What a tally may add up, each with its lemma."""

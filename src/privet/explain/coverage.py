@@ -33,7 +33,7 @@ PAYS_FOR = {
 }
 """What an answer to a question decides about a node of its scope."""
 
-TALLY_PAYS_FOR = {"tally": {SPLIT, LABEL, COUNTS}, "target_tally": {SPLIT, VALUE}, "gradient_tally": {STEP}}
+TALLY_PAYS_FOR = {"tally": {SPLIT, LABEL, COUNTS}, "target_tally": {SPLIT, VALUE}, "clipped_gradient_tally": {STEP}}
 """The same of a tally, by what it adds up."""
 
 _STEPS = re.compile(r"/split(\d+):(\d+)((?:/split\d+:\d+)*)")

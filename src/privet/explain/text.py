@@ -25,39 +25,51 @@ def rules_text(released: Tree | Forest | Additive) -> str:
 
 
 def additive_text(boosted: Additive) -> str:
-    """What each feature adds to the logarithm of the odds, neighbouring cells that add the same together."""
+    """What features add to the scores, term by term; of several features the last has a column for each stretch."""
     classes = boosted.schema.classes or ()
     outputs = classes[1:] if boosted.n_outputs == 1 else classes
-    lines = [f"adds to the log-odds of {', '.join(map(str, outputs))}"]
-    order = sorted(range(len(boosted.shapes)), key=lambda f: -boosted.importances[f])
-    for f in order:
-        shape = boosted.shapes[f]
-        if not shape.values.any():
+    lines = [f"adds to the score of {', '.join(map(str, outputs))}"]
+    shares = boosted.term_importances
+    for term in boosted.terms:
+        if not term.values.any():
             continue
-        part = np.unique(shape.values, axis=0, return_inverse=True)[1]
-        if shape.cuts is not None:  # runs of equal cells, rather than all equal ones
-            changes = np.any(np.diff(shape.values[: len(shape.cuts) + 1], axis=0) != 0, axis=1)
-            runs = np.concatenate([[0], np.cumsum(changes)])
-            part = np.concatenate([runs, np.arange(len(shape.values) - len(runs)) + runs[-1] + 1])
-        lines.append(f"{boosted.schema.names[f]} (importance {boosted.importances[f]:.3f})")
-        for p in range(int(part.max()) + 1):
-            cells = np.flatnonzero(part == p)
-            adds = ", ".join(f"{value / GRADIENT_ONE:+.3f}" for value in shape.values[cells[0]])
-            lines.append(f"|   {_cells_text(boosted, f, cells)}: {adds}")
+        names = tuple(boosted.schema.names[f] for f in term.features)
+        lines.append(f"{' x '.join(names)} (importance {shares[names]:.3f})")
+        texts = [_stretch_texts(boosted, f, own) for f, own in zip(term.features, term.stretches)]
+        if len(names) > 1:
+            lines.append(f"|   columns: {'; '.join(texts[-1])}")
+        for place in np.ndindex(term.values.shape[: max(1, len(names) - 1)]):
+            row = term.values[place].reshape(-1, boosted.n_outputs)
+            adds = "; ".join(", ".join(f"{value / GRADIENT_ONE:+.3f}" for value in own) for own in row)
+            lines.append(f"|   {', '.join(text[i] for text, i in zip(texts, place))}: {adds}")
     return "\n".join(lines)
+
+
+def _stretch_texts(boosted: Additive, f: int, stretches: np.ndarray) -> list[str]:
+    """The condition for being in each stretch of a feature's cells."""
+    return [_cells_text(boosted, f, np.flatnonzero(stretches == p)) for p in range(int(stretches.max()) + 1)]
 
 
 def _cells_text(boosted: Additive, f: int, cells: np.ndarray) -> str:
     """The condition for being in these cells, which are neighbours if the feature is a number."""
-    name, cuts = boosted.schema.names[f], boosted.shapes[f].cuts
+    name, cuts = boosted.schema.names[f], boosted.cuts[f]
     feature = boosted.schema.features[name]
     if isinstance(feature, Categorical):
         return _category_text(name, feature, [int(cell) for cell in cells])
-    ends = [cut for cut in (cells[0] - 1, cells[-1]) if 0 <= cut < len(cuts or ())]
-    part = bytes(int(cells[0] > 0 and i == 1) or int(cells[0] == 0 and i == 0) for i in range(len(ends) + 1))
     if cells[0] > len(cuts or ()):
         return f"{name} is missing"
-    return _number_text(name, feature, Rule(f, tuple((cuts or ())[i] for i in ends), part + b"\0" * feature.missing), 1)
+    part = np.zeros(len(cuts or ()) + 1 + feature.missing, dtype=np.uint8)
+    part[cells] = 1
+    return _number_text(name, feature, _joined(Rule(f, cuts, part.tobytes())), 1)
+
+
+def _joined(rule: Rule) -> Rule:
+    """The same rule without the cuts that part nothing."""
+    cuts, part = rule.cuts or (), np.frombuffer(rule.part, dtype=np.uint8)
+    known = part[: len(cuts) + 1]
+    changes = np.flatnonzero(np.diff(known))
+    joined = np.concatenate([known[:1], known[changes + 1], part[len(known) :]])
+    return Rule(rule.feature, tuple(cuts[i] for i in changes), joined.tobytes())
 
 
 def tree_text(tree: Tree) -> str:

@@ -310,17 +310,17 @@ def joint_quantiles_sensitivity(smallest: int, whole: int) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class GradientNorm(Score):
-    """The sum over a candidate's children of |G|, G the child's sum of gradients: sensitivity 2, in fixed point.
+    """The sum over a candidate's children of |G|, G a child's sum of clipped gradients: sensitivity 1, in fixed point.
 
-    A record is in one child of every candidate and its gradient g lies between -1 and 1 (``gradient_pairs``), so it
+    A record is in one child of every candidate and its gradient g lies between -1/2 and 1/2 (``gradient_pairs``), so it
     moves each candidate's score by between -|g| and |g|: the range is at most 2 |g|. Not monotone. ``output`` is the
     class whose scores the gradients are of.
     """
 
     output: int
-    name = "gradient_norm"
+    name = "clipped_gradient_norm"
     within = (0, 1 << 16)
-    sensitivity = 2 * GRADIENT_ONE
+    sensitivity = GRADIENT_ONE
     monotone = False
 
     def of(self, children: np.ndarray) -> np.ndarray:

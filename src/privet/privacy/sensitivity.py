@@ -15,8 +15,6 @@ import numpy as np
 from privet.errors import ReceiptError
 from privet.privacy.fixed_point import (
     FRACTION_BITS,
-    GRADIENT_BITS,
-    GRADIENT_ONE,
     ONE,
     TARGET_BITS,
     TARGET_ONE,
@@ -24,9 +22,10 @@ from privet.privacy.fixed_point import (
     folded,
     sizes,
 )
+from privet.privacy.gradients import GRADIENT_L1, GRADIENT_L2_SQUARE
 from privet.privacy.lemmas import Lemma
 from privet.privacy.residuals import RESIDUAL_L1, RESIDUAL_L2_SQUARE
-from privet.privacy.scores import SCORES, GradientNorm, joint_quantiles_sensitivity, score_of
+from privet.privacy.scores import SCORES, joint_quantiles_sensitivity, score_of
 
 
 def tally_sensitivity(tables: int) -> int:
@@ -47,22 +46,9 @@ def target_tally_sensitivity(tables: int) -> int:
     return TARGET_ONE * tally_sensitivity(tables)
 
 
-def gradient_pairs(chances: np.ndarray, of_class: np.ndarray) -> np.ndarray:
-    """Each record's gradient and Hessian of the logistic loss, rounded once: whole numbers with |g| + h <= 1.
-
-    With the chance p that the model gives a class, the gradient is g = p - 1 for the records ``of_class`` and p for the
-    others, so 0 <= |g| <= 1, and the Hessian is p (1 - p) = |g| (1 - |g|). In fixed point a = |g| is a whole number
-    from 0 to ONE, and h = floor(a (ONE - a) / ONE) <= ONE - a. So the L1 norm of the pair is at most ONE, and the L2
-    norm, which is never larger, too. Both depend on the record and on released numbers only.
-    """
-    size = np.where(of_class, 1 - chances, chances)
-    a = np.clip(np.rint(size * GRADIENT_ONE), 0, GRADIENT_ONE).astype(np.int64)
-    return np.stack([np.where(of_class, -a, a), (a * (GRADIENT_ONE - a)) >> GRADIENT_BITS], axis=1)
-
-
 def gradient_tally_sensitivity(tables: int) -> int:
-    """Sums of gradients and Hessians in every cell of ``tables`` tables: a record adds a pair of norm ONE to each."""
-    return GRADIENT_ONE * tally_sensitivity(tables)
+    """Sums of clipped gradients and Hessians in every cell of ``tables`` tables (``gradient_pairs``): 9/16 for each."""
+    return GRADIENT_L1 * tally_sensitivity(tables)
 
 
 def residual_tally_sensitivity(tables: int) -> int:
@@ -138,13 +124,13 @@ def euclidean_sensitivity(lemma: str, tables: int) -> Fraction:
 SUMS: dict[str, Callable[[int], int]] = {
     "tally": tally_sensitivity,
     "target_tally": target_tally_sensitivity,
-    "gradient_tally": gradient_tally_sensitivity,
+    "clipped_gradient_tally": gradient_tally_sensitivity,
     "residual_tally": residual_tally_sensitivity,
     "least_impurity": least_impurity_sensitivity,
 }
 """The lemmas of sums, each with the L1 sensitivity of so many tables; ``euclidean_`` before its name is of L2."""
 
-SQUARES = {"residual_tally": RESIDUAL_L2_SQUARE}
+SQUARES = {"clipped_gradient_tally": GRADIENT_L2_SQUARE, "residual_tally": RESIDUAL_L2_SQUARE}
 """The square of the L2 norm of what a record adds to one table, where it is proven to be below the L1 norm's."""
 
 EUCLIDEAN = "euclidean_"
@@ -160,7 +146,7 @@ def proven(lemma: str) -> Fraction:
             if name in SUMS:
                 return Fraction(SUMS[name](tables))
             return euclidean_sensitivity(name.removeprefix(EUCLIDEAN), tables)
-        if name in SCORES and lemma not in _OTHERS:
+        if name in SCORES:
             return Fraction(score_of(lemma).sensitivity)
         return Fraction(_OTHERS[name](*arguments))
     except (KeyError, TypeError, ValueError):
@@ -168,7 +154,6 @@ def proven(lemma: str) -> Fraction:
 
 
 _OTHERS: dict[str, Callable[..., int]] = {
-    "gradient_norm": lambda: GradientNorm.sensitivity,  # of any output: receipts of earlier versions
     "peek": lambda: 0,
     "joint_quantiles": joint_quantiles_sensitivity,
 }

@@ -134,9 +134,8 @@ class Curtain:
     def advance(self, steps: Mapping[Node, Step]) -> None:
         """Add released functions to the scores of the nodes' records (boosting); all scores of a root start at 0.
 
-        The score of class k is the logarithm of its odds against the other one of two classes (then only class 1 has
-        one), or its exponent in the softmax of several. A numeric target's is a prediction of it, as a part of its
-        range above the low end. Only private questions ever look at it.
+        The score of a class is for it and against the rest; of two classes only class 1 has one. A numeric target's is
+        a prediction of it, as a part of its range above the low end. Only private questions ever look at it.
         """
         _desk(self).advance(steps)
 
@@ -154,7 +153,7 @@ class Curtain:
 
         Costs ``budget`` on each node's scope. Two-sided geometric noise on exact integers, or discrete Gaussian noise
         where the budget is in rho; a record is in one cell of each table, so the L1 sensitivity is the number of tables
-        (times ``TARGET_ONE`` for targets, ``GRADIENT_ONE`` for gradients, 5/4 of that for residuals), and the L2
+        (times ``TARGET_ONE`` for targets, 9/16 ``GRADIENT_ONE`` for gradients, 5/4 of it for residuals), and the L2
         sensitivity is at most that.
         """
         return _desk(self).tally(tallies, budget)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +17,7 @@ from privet.errors import LeakError
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid
 from privet.questions.multiway import Multiway
-from privet.questions.split import Split, Table
+from privet.questions.split import Product, Split, Table
 from privet.questions.splits import LARGEST_LOG_PRIOR, Splits
 
 
@@ -49,6 +49,36 @@ def tabled(histograms: np.ndarray, grid: Grid, tables: Sequence[Table]) -> np.nd
         raise LeakError("A product of features is no linear map of their histograms.")
     each = [grouped(histograms[..., offsets[own.feature] : offsets[own.feature + 1], :], own) for own in splits]
     return np.concatenate(each, axis=-2)
+
+
+@lru_cache(maxsize=4096)
+def merging(fine: Split, coarse: Split) -> np.ndarray | None:
+    """Which part of ``coarse`` each part of ``fine`` lies in, of the same feature; None where one lies in several."""
+    if fine.feature != coarse.feature:
+        return None
+    into = np.zeros(fine.n_children, dtype=np.int64)
+    into[fine.parts] = coarse.parts
+    return into if (into[fine.parts] == coarse.parts).all() else None
+
+
+def merged(sums: np.ndarray, block: Product, table: Product) -> np.ndarray | None:
+    """Sums over a table's parts, of (parts, numbers), from those over a block's; None where they do not follow."""
+    of_feature = {split.feature: split for split in block.factors}
+    if not all(split.feature in of_feature for split in table.factors):
+        return None
+    found_maps = ((split.feature, merging(of_feature[split.feature], split)) for split in table.factors)
+    into = {feature: own for feature, own in found_maps if own is not None}
+    if len(into) < len(table.factors):
+        return None
+    shape = tuple(split.n_children for split in block.factors)
+    left_out = tuple(k for k, split in enumerate(block.factors) if split.feature not in into)
+    found = sums.reshape(*shape, sums.shape[1]).sum(axis=left_out)
+    for k, split in enumerate(table.factors):
+        if split is not of_feature[split.feature]:
+            coarser = np.zeros((*found.shape[:k], split.n_children, *found.shape[k + 1 :]), dtype=np.int64)
+            np.add.at(np.moveaxis(coarser, k, 0), into[split.feature], np.moveaxis(found, k, 0))
+            found = coarser
+    return found.reshape(table.n_children, sums.shape[1])
 
 
 def correct_counts(options: Candidates, children: Any) -> Iterator[Any]:

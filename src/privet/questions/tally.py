@@ -29,8 +29,8 @@ class Tally(Word):
     ``by_class`` counts each class apart, at no extra price: a record has one class. ``"target"``: two numbers that add
     up to ``TARGET_ONE``, how far its target is above the low end of the public range and how far below the high end;
     they cost no more than a count (``target_tally_sensitivity``), and their shares of the sum are the mean's place
-    between the ends. ``"gradient"``: the gradient and the Hessian of the logistic loss of class ``output`` at the
-    record's present score, in units of 1 / ``GRADIENT_ONE``; the pair's norm is at most one (``gradient_pairs``).
+    between the ends. ``"gradient"``: the clipped gradient and a quarter of the Hessian of class ``output`` at the
+    record's present score, in units of 1 / ``GRADIENT_ONE`` (``gradient_pairs``).
     ``"residual"``: what its target is above its present score, as a part of ``clamp``, at most one and at least minus
     one, and a quarter, in the same units (``residual_pairs``); instead of tables it may be asked by ``levels``.
     """

@@ -1,8 +1,8 @@
-"""A boosted ensemble: for each class the sum of one released function of each feature.
+"""A boosted ensemble: for each class the sum of released functions of single features and of a few together.
 
-Each round of boosting adds a step function of one feature. The rounds are what is kept, each with the answer that paid
-for it; their sums are one table for each feature, a number for each cell of its public grid: exact, and readable
-feature by feature.
+Each round of boosting adds a step function of one feature or of a product of them. The rounds are what is kept, each
+with the answer that paid for it; rounds of the same features add up to one table, a term, with a number for each
+combination of stretches of public cells: exact, and readable term by term.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -18,8 +18,9 @@ import numpy as np
 
 from privet.errors import SchemaError
 from privet.privacy.fixed_point import GRADIENT_ONE
+from privet.privacy.gradients import linked_chances
 from privet.questions.grid import Grid
-from privet.questions.split import Split
+from privet.questions.split import MOST_CHILDREN, MOST_FACTORS, Table, factors_of
 from privet.schema import Categorical, Numeric, Schema
 from privet.strict_json import as_list, as_whole
 
@@ -32,17 +33,21 @@ MOST_ROUNDS = 2**20
 MOST_CELLS = 2**16
 """No feature in a file has more cells."""
 
+LARGEST_TERM = 2**18
+"""The most numbers of a term: rounds of the same features that would need more are two terms."""
+
 
 @dataclass(frozen=True)
 class Round:
-    """One step: ``values[p]`` is added to the score of class ``output`` for the cells of ``feature`` in part p.
+    """One step: ``values[p]`` is added to the score of class ``output`` for the records in part p.
 
-    Whole numbers, in units of 1 / ``GRADIENT_ONE``, as the noisy ``hessians`` of the parts are. The answer that paid is
-    gradient tally number ``paid`` of those that the receipt has at ``scope``.
+    ``factors`` are features with the part of each of their cells; a record's part is told by those that it has in each,
+    numbered as ``np.ravel_multi_index`` does. Values are whole numbers, in units of 1 / ``GRADIENT_ONE``, as the noisy
+    ``hessians`` of the parts are. The answer that paid is gradient tally number ``paid`` of those that the receipt has
+    at ``scope``.
     """
 
-    feature: int
-    part: bytes
+    factors: tuple[tuple[int, bytes], ...]
     values: tuple[int, ...]
     hessians: tuple[int, ...]
     output: int
@@ -50,43 +55,74 @@ class Round:
     paid: int = 0
 
     @classmethod
-    def of(cls, split: Split, values: np.ndarray, hessians: np.ndarray, output: int, scope: str, paid: int) -> Round:
-        return cls(
-            split.feature, split.part, tuple(map(int, values)), tuple(map(int, hessians)), int(output), scope, paid
-        )
+    def of(cls, table: Table, values: np.ndarray, hessians: np.ndarray, output: int, scope: str, paid: int) -> Round:
+        factors = tuple((split.feature, split.part) for split in factors_of(table))
+        return cls(factors, tuple(map(int, values)), tuple(map(int, hessians)), int(output), scope, paid)
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        return tuple(feature for feature, _ in self.factors)
 
 
 @dataclass(frozen=True, eq=False)
-class Contribution:
-    """What one feature adds to the scores: ``values[cell, output]`` in units of 1 / ``GRADIENT_ONE``.
+class Term:
+    """What ``features`` together add to the scores: ``values[stretch, ..., output]`` in units of 1 / ``GRADIENT_ONE``.
 
-    ``cuts`` are those of the feature's public cells, None for a categorical one. ``weight`` is how many records a cell
-    has, in units that mean nothing by themselves: from the noisy Hessians of the rounds that used the feature.
+    ``stretches`` has for each feature the stretch that each of its public cells belongs to: cells that no round parts
+    are one. ``weight`` is how many records a combination of stretches has, in units that mean nothing by themselves:
+    from the noisy Hessians of the rounds.
     """
 
-    cuts: tuple[float, ...] | None
+    features: tuple[int, ...]
+    stretches: tuple[np.ndarray, ...]
     values: np.ndarray
     weight: np.ndarray
 
-    def cells(self, column: np.ndarray) -> np.ndarray:
-        """The cell of each number, or of each code of a category; a missing number has the last."""
-        if self.cuts is None:
-            return column
-        cells = np.searchsorted(self.cuts, column, side="left")
-        return np.where(np.isnan(column), len(self.cuts) + 1, cells)
+    @classmethod
+    def of(cls, features: tuple[int, ...], rounds: list[Round], n_outputs: int) -> Term:
+        """The sum of rounds of these features."""
+        parts = [np.stack([np.frombuffer(own.factors[k][1], np.uint8) for own in rounds]) for k in range(len(features))]
+        found = [np.unique(own, axis=1, return_index=True, return_inverse=True) for own in parts]
+        stretches = tuple(np.ravel(inverse) for _, _, inverse in found)
+        shape = tuple(len(first) for _, first, _ in found)
+        values, weight = np.zeros((*shape, n_outputs), dtype=np.int64), np.zeros(shape)
+        for r, own in enumerate(rounds):
+            mine = [kinds[r] for kinds, _, _ in found]  # the part of each stretch
+            sizes = [np.bincount(all_parts[r]) for all_parts in parts]  # how many cells each part has
+            table = np.ravel_multi_index(np.ix_(*mine), [len(size) for size in sizes])
+            values[..., own.output if n_outputs > 1 else 0] += np.array(own.values)[table]
+            shares = (np.bincount(each) / size[part] for each, size, part in zip(stretches, sizes, mine))
+            weight += np.maximum(np.array(own.hessians), 0)[table] / GRADIENT_ONE * reduce(np.multiply.outer, shares)
+        return cls(features, stretches, values, weight)
+
+    def at(self, cells: Mapping[int, np.ndarray]) -> np.ndarray:
+        """What it adds to records in these cells of its features."""
+        return self.values[tuple(own[cells[f]] for f, own in zip(self.features, self.stretches))]
 
     @property
     def mean(self) -> np.ndarray:
         """The mean of what it adds, over its weight."""
-        total = self.weight.sum()
-        return self.weight @ self.values / total if total > 0 else self.values.mean(axis=0)
+        return self.means_of(()).reshape(-1)
+
+    def means_of(self, kept: tuple[int, ...]) -> np.ndarray:
+        """The mean of what it adds for each stretch of the features ``kept``, over the weight of the others."""
+        others = tuple(k for k, f in enumerate(self.features) if f not in kept)
+        # A little everywhere, so that what has no weight has the plain mean.
+        weight = self.weight + max(self.weight.sum(), 1.0) * 1e-12
+        return (self.values * weight[..., None]).sum(axis=others) / weight.sum(axis=others)[..., None]
+
+    @property
+    def spread(self) -> float:
+        """How much it moves the scores: the mean distance from its own mean."""
+        apart = np.abs(self.values - self.mean).sum(axis=-1)
+        return float((self.weight * apart).sum()) / max(float(self.weight.sum()), 1e-300) / GRADIENT_ONE
 
 
 @dataclass(frozen=True)
 class Additive:
     """Scores as sums of ``rounds`` over public cells, whose ``cuts`` are given for each feature, None for categories.
 
-    Two classes have one score, the second one's log-odds.
+    Each class has a score, against the rest; two classes have one, the second one's.
     """
 
     schema: Schema
@@ -105,46 +141,67 @@ class Additive:
         return 1 if n_classes == 2 else n_classes
 
     @cached_property
-    def shapes(self) -> tuple[Contribution, ...]:
-        """What each feature adds in all rounds together."""
-        sizes = [_n_cells(own, cuts) for own, cuts in zip(self.schema.features.values(), self.cuts)]
-        values = [np.zeros((n, self.n_outputs), dtype=np.int64) for n in sizes]
-        weights = [np.zeros(n) for n in sizes]
+    def terms(self) -> tuple[Term, ...]:
+        """What features, and features together, add in all rounds: the one that moves scores most first."""
+        of_features: dict[tuple[int, ...], list[Round]] = {}
         for own in self.rounds:
-            part = np.frombuffer(own.part, dtype=np.uint8)
-            values[own.feature][:, own.output if self.n_outputs > 1 else 0] += np.array(own.values)[part]
-            hessians = np.maximum(np.array(own.hessians) / GRADIENT_ONE, 0)
-            weights[own.feature] += (hessians / np.maximum(np.bincount(part, minlength=len(hessians)), 1))[part]
-        return tuple(map(Contribution, self.cuts, values, weights))
+            of_features.setdefault(own.features, []).append(own)
+        terms = [
+            Term.of(features, some, self.n_outputs)
+            for features, rounds in of_features.items()
+            for some in _small_enough(rounds)
+        ]
+        return tuple(sorted(terms, key=lambda term: -term.spread))
 
     def scores(self, columns: Mapping[int, np.ndarray], n_rows: int) -> np.ndarray:
         """The score of each row for each output."""
         total = np.zeros((n_rows, self.n_outputs), dtype=np.int64)
-        for f, shape in enumerate(self.shapes):
-            if shape.values.any():
-                total += shape.values[shape.cells(columns[f])]
+        used = sorted({f for term in self.terms for f in term.features})
+        cells = {f: self.cells(f, columns[f]) for f in used}
+        for term in self.terms:
+            total += term.at(cells)
         return total / GRADIENT_ONE
+
+    def cells(self, feature: int, column: np.ndarray) -> np.ndarray:
+        """The cell of each number, or of each code of a category; a missing number has the last."""
+        cuts = self.cuts[feature]
+        if cuts is None:
+            return column
+        return np.where(np.isnan(column), len(cuts) + 1, np.searchsorted(cuts, column, side="left"))
 
     def probabilities(self, columns: Mapping[int, np.ndarray], n_rows: int) -> np.ndarray:
         """The chance of each class, in the schema's order."""
         return _chances(self.scores(columns, n_rows))
 
     @property
+    def term_importances(self) -> dict[tuple[str, ...], float]:
+        """How much each feature, or features together, move the scores, as shares of the sum: the largest first."""
+        whole = sum(term.spread for term in self.terms) or 1.0
+        shares: dict[tuple[str, ...], float] = {}
+        for term in self.terms:
+            names = tuple(self.schema.names[f] for f in term.features)
+            shares[names] = shares.get(names, 0.0) + term.spread / whole
+        return shares
+
+    @property
     def importances(self) -> np.ndarray:
-        """How much each feature moves the scores: the mean distance from its own mean, as shares of the sum."""
-        moved = np.array(
-            [
-                float(shape.weight @ np.abs(shape.values - shape.mean).sum(axis=1)) / max(shape.weight.sum(), 1e-300)
-                for shape in self.shapes
-            ]
-        )
-        return moved / moved.sum() if moved.sum() > 0 else moved
+        """The same for each feature: those of a term share it evenly."""
+        shares = np.zeros(len(self.cuts))
+        whole = sum(term.spread for term in self.terms) or 1.0
+        for term in self.terms:
+            shares[list(term.features)] += term.spread / whole / len(term.features)
+        return shares
 
     def dependence(self, feature: int, column: np.ndarray) -> np.ndarray:
         """The chance of each class at each value of one feature, where all others add what they add on average."""
-        rest = np.stack([shape.mean for f, shape in enumerate(self.shapes) if f != feature] or [np.zeros(1)])
-        shape = self.shapes[feature]
-        return _chances((rest.sum(axis=0) + shape.values[shape.cells(column)]) / GRADIENT_ONE)
+        cells, total = self.cells(feature, column), np.zeros((len(column), self.n_outputs))
+        for term in self.terms:
+            if feature in term.features:
+                stretch = term.stretches[term.features.index(feature)]
+                total += term.means_of((feature,))[stretch[cells]]
+            else:
+                total += term.mean
+        return _chances(total / GRADIENT_ONE)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -153,18 +210,20 @@ class Additive:
         }
 
     def _plain(self, own: Round) -> dict[str, Any]:
-        part = np.frombuffer(own.part, dtype=np.uint8)
-        # Parts of numbers are neighbouring cells, numbered in order: where each but the first begins says it all.
-        parts = part if self.cuts[own.feature] is None else np.flatnonzero(np.diff(part)) + 1
         return {
-            "feature": self.schema.names[own.feature],
-            "parts": parts.tolist(),
+            "parts": {self.schema.names[f]: self._plain_part(f, part) for f, part in own.factors},
             "values": list(own.values),
             "hessians": list(own.hessians),
             "output": own.output,
             "scope": own.scope,
             "paid": own.paid,
         }
+
+    def _plain_part(self, feature: int, part: bytes) -> list[int]:
+        parts = np.frombuffer(part, dtype=np.uint8)
+        # Parts of numbers are neighbouring cells, numbered in order: where each but the first begins says it all.
+        plain: list[int] = (parts if self.cuts[feature] is None else np.flatnonzero(np.diff(parts)) + 1).tolist()
+        return plain
 
     @classmethod
     def from_dict(cls, data: Any, schema: Schema) -> Additive:
@@ -179,16 +238,30 @@ class Additive:
             raise SchemaError("This is not a whole ensemble: a round is missing or does not fit the schema.") from None
 
 
+def _small_enough(rounds: list[Round]) -> list[list[Round]]:
+    """Rounds of the same features, in lists whose terms are not too large."""
+    lists: list[list[Round]] = []
+    stretches = [1] * len(rounds[0].factors)
+    for own in rounds:
+        more = [len(set(part)) - 1 for _, part in own.factors]
+        stretches = [have + new for have, new in zip(stretches, more)]
+        if not lists or math.prod(stretches) > LARGEST_TERM:
+            lists.append([])
+            stretches = [1 + new for new in more]
+        lists[-1].append(own)
+    return lists
+
+
 def _n_cells(feature: Numeric | Categorical, cuts: tuple[float, ...] | None) -> int:
     return feature.n_codes if isinstance(feature, Categorical) else len(cuts or ()) + 1 + feature.missing
 
 
 def _chances(scores: np.ndarray) -> np.ndarray:
-    """The softmax of scores; a single column is the second of two classes."""
+    """What scores of classes against the rest mean together; a single column is the second of two classes."""
+    chances = linked_chances(scores)
     if scores.shape[1] == 1:
-        scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
-    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+        return np.column_stack([1 - chances[:, 0], chances[:, 0]])
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
 def _read_cuts(plain: Any, feature: Numeric | Categorical) -> tuple[float, ...] | None:
@@ -203,19 +276,13 @@ def _read_cuts(plain: Any, feature: Numeric | Categorical) -> tuple[float, ...] 
 
 
 def _read_round(plain: Any, cuts: tuple[tuple[float, ...] | None, ...], schema: Schema) -> Round:
-    feature = schema.names.index(plain["feature"])
-    n_cells = _n_cells(schema.features[plain["feature"]], cuts[feature])
-    parts = np.array([as_whole(own) for own in as_list(plain["parts"])], dtype=np.int64)
-    if cuts[feature] is None:
-        part = parts
-        fits = len(part) == n_cells and sorted(set(parts.tolist())) == list(range(int(parts.max(initial=-1)) + 1))
-    else:
-        part = np.cumsum(np.isin(np.arange(n_cells), parts))
-        fits = bool((np.diff(parts) > 0).all()) and all(0 < start < n_cells for start in parts.tolist())
-    if not fits or part.max() > 255:
-        raise ValueError("every cell has a part")
+    if type(plain["parts"]) is not dict or not 1 <= len(plain["parts"]) <= MOST_FACTORS:
+        raise ValueError("a round is of one feature or a few")
+    features = {schema.names.index(name): part for name, part in plain["parts"].items()}
+    factors = tuple((f, _read_part(features[f], f, cuts, schema)) for f in sorted(features))
     values, hessians = (tuple(as_whole(own) for own in as_list(plain[name])) for name in ("values", "hessians"))
-    if not len(values) == len(hessians) == int(part.max()) + 1:
+    n_parts = math.prod(max(part) + 1 for _, part in factors)
+    if not len(values) == len(hessians) == n_parts <= MOST_CHILDREN:
         raise ValueError("one number for each part")
     if not all(abs(value) < LARGEST_VALUE for value in values):
         raise ValueError("too large a value")
@@ -224,4 +291,19 @@ def _read_round(plain: Any, cuts: tuple[tuple[float, ...] | None, ...], schema: 
         raise ValueError("an output is the number of a class")
     if not isinstance(plain["scope"], str) or not as_whole(plain["paid"]) >= 0:
         raise ValueError("a round names the answer that paid for it")
-    return Round(feature, part.astype(np.uint8).tobytes(), values, hessians, output, plain["scope"], plain["paid"])
+    return Round(factors, values, hessians, output, plain["scope"], plain["paid"])
+
+
+def _read_part(plain: Any, feature: int, cuts: tuple[tuple[float, ...] | None, ...], schema: Schema) -> bytes:
+    """The part of each cell of a feature."""
+    n_cells = _n_cells(schema.features[schema.names[feature]], cuts[feature])
+    parts = np.array([as_whole(own) for own in as_list(plain)], dtype=np.int64)
+    if cuts[feature] is None:
+        part = parts
+        fits = len(part) == n_cells and sorted(set(parts.tolist())) == list(range(int(parts.max(initial=-1)) + 1))
+    else:
+        part = np.cumsum(np.isin(np.arange(n_cells), parts))
+        fits = bool((np.diff(parts) > 0).all()) and all(0 < start < n_cells for start in parts.tolist())
+    if not fits or part.max() > 255:
+        raise ValueError("every cell has a part")
+    return part.astype(np.uint8).tobytes()

@@ -1,7 +1,7 @@
-"""The plan of private boosting: how many rounds, what each may spend, and the public partitions it chooses from.
+"""The plan of private boosting: how many rounds, what each may spend, and the public tables it chooses from.
 
-A round chooses one feature, by the gradients in the cells of a public partition of it, and then measures those
-gradients. docs/forests.md has what was tried against it and the measurements behind the constants.
+A round chooses a partition of one feature, or of several together, by the gradients in its parts, and then measures
+those gradients. docs/forests.md has what was tried against it and the measurements behind the constants.
 """
 
 from __future__ import annotations
@@ -10,27 +10,29 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 
+from privet.privacy.fixed_point import GRADIENT_ONE
+from privet.privacy.gradients import GRADIENT_L1, GRADIENT_L2_SQUARE
 from privet.privacy.zcdp import ratio_for
+from privet.questions.candidates import Candidates
 from privet.questions.grid import Cells, Grid
 from privet.questions.products import Products
-from privet.questions.split import Split
+from privet.questions.split import Product, Split, Table, factors_of
+from privet.questions.splits import LARGEST_LOG_PRIOR
 
 CHOICE_SHARE = Fraction(1, 4)
-"""The share of a round's budget that chooses its feature."""
+"""The share of a round's budget that chooses its table."""
 
 FEWEST_ROUNDS = 4
 
-PER_ROUND = {"epsilon": 8.0, "rho": 6.0}
-"""How much of the signal's power each round should have: the larger, the fewer rounds."""
-
-MOST_ROUNDS = 200
+MOST_ROUNDS = 400
 """Beyond, one more round changes nothing that could be measured."""
 
 RIDGE = 4.0
-"""Every cell is given so many standard deviations of the noise in Hessian: a cell with few records hardly moves."""
+"""Every part is given so many standard deviations of the noise in Hessian: a part with few records hardly moves."""
 
 LARGEST_MOVE = 2.0
 """No round moves a score further, whatever the noise."""
@@ -38,15 +40,57 @@ LARGEST_MOVE = 2.0
 PARTITIONS = 3
 """From so many random partitions of each feature a round may choose."""
 
-CELLS = {"epsilon": 16, "rho": 8}
-"""The most parts of a partition: with a delta there are more rounds, whose different cuts add up to finer ones."""
+PENALTY = 0.2
+"""What the score of a table of C parts is lowered by, times sqrt(C n): chance alone lifts it by about as much."""
+
+INTEREST = 3.0
+"""How much more often a feature is drawn into products for what it has gained so far."""
 
 WORTHWHILE = {"epsilon": 5_000.0, "rho": 400.0}
 """The signal, for each score to be boosted, from which that is expected to beat one tree."""
 
 
+@dataclass(frozen=True)
+class Recipe:
+    """What depends on the currency: with a delta there are more rounds, each with coarser tables.
+
+    There are ``rounds`` * signal ** ``power`` rounds, the last with 1 + ``growth`` times the budget of the first. The
+    share ``alone`` of them comes first and is of single features, in up to ``cells`` parts. Then each round has
+    ``groups`` of so many features as ``group`` says, too: all pairs of a group are candidates, each feature in up to
+    ``pair`` parts, and all triples, in up to ``triple`` parts of each, if that is not 0.
+    """
+
+    rounds: float
+    power: float
+    growth: int
+    alone: Fraction
+    cells: int
+    groups: int
+    group: int
+    pair: int
+    triple: int
+
+
+RECIPES = {
+    "epsilon": Recipe(1.5 / 8, 0.5, 2, Fraction(2, 5), 16, 20, 3, 5, 0),
+    "rho": Recipe(0.345, 0.7, 8, Fraction(3, 10), 8, 15, 4, 4, 3),
+}
+
+
+def noise_of(budget: Fraction, currency: str) -> float:
+    """The standard deviation of one noisy sum of gradients that had this budget."""
+    if currency == "epsilon":
+        return math.sqrt(2) * GRADIENT_L1 / GRADIENT_ONE / float(budget)
+    return math.sqrt(GRADIENT_L2_SQUARE) / GRADIENT_ONE / float(ratio_for("gaussian", budget))
+
+
+def choice_ratio(budget: Fraction, currency: str) -> float:
+    """The epsilon that a round's choice has with this budget."""
+    return float(budget if currency == "epsilon" else ratio_for("exponential", budget))
+
+
 def signal(n_records: float, budget: Fraction, currency: str) -> float:
-    """The number of records over the standard deviation of one noisy sum that had the whole budget."""
+    """The number of records over the standard deviation of one noisy count that had the whole budget."""
     if currency == "epsilon":
         return n_records * float(budget) / math.sqrt(2)
     return n_records * float(ratio_for("gaussian", budget))
@@ -59,47 +103,97 @@ def pays_off(n_records: float, budget: Fraction, currency: str, n_classes: int) 
 
 
 @dataclass(frozen=True)
-class Rounds:
-    """Rounds, each about one class and with a budget for its choice and one for its sums."""
+class Turn:
+    """One round: of which class, with what budgets for its choice and its sums, and whether products are candidates."""
 
-    outputs: tuple[int, ...]
+    output: int
     choice_budget: Fraction
     tally_budget: Fraction
+    products: bool
 
 
-def plan_rounds(n_records: float, budget: Fraction, currency: str, n_classes: int) -> Rounds:
-    """How many rounds are worth their noise.
+def plan_rounds(n_records: float, budget: Fraction, currency: str, n_classes: int) -> tuple[Turn, ...]:
+    """How many rounds are worth their noise, and what each of them spends: later ones more, as less is left to learn.
 
     The noise of T rounds grows like T where epsilons add up and like sqrt(T) where rhos do, so they are fewer there.
     Several classes take turns.
     """
-    turns = [1] if n_classes <= 2 else list(range(n_classes))
-    strength = max(signal(n_records, budget, currency), 0.0) / len(turns)
-    each = strength ** (0.5 if currency == "epsilon" else 0.7) / PER_ROUND[currency]
-    n = min(max(int(each), FEWEST_ROUNDS if len(turns) == 1 else 2), MOST_ROUNDS)
-    share = budget / (n * len(turns))
-    return Rounds(tuple(turns * n), share * CHOICE_SHARE, share * (1 - CHOICE_SHARE))
+    recipe = RECIPES[currency]
+    outputs = [1] if n_classes <= 2 else list(range(n_classes))
+    strength = max(signal(n_records, budget, currency), 0.0) / len(outputs)
+    n = min(max(int(recipe.rounds * strength**recipe.power), FEWEST_ROUNDS if len(outputs) == 1 else 2), MOST_ROUNDS)
+    weights = [n + recipe.growth * t for t in range(n)]
+    unit = budget / (sum(weights) * len(outputs))
+    return tuple(
+        Turn(output, unit * weight * CHOICE_SHARE, unit * weight * (1 - CHOICE_SHARE), t >= n * recipe.alone)
+        for t, weight in enumerate(weights)
+        for output in outputs
+    )
 
 
-def partitions(grid: Grid, most: int, seed: int) -> Iterator[Products]:
-    """For each round a public list of random partitions of every feature into at most ``most`` parts of its cells.
+class Tables:
+    """The public tables that rounds choose from, drawn from a fixed seed: the same for everyone.
 
-    Drawn from a fixed seed: they are public, and the same for everyone.
+    Features are drawn into products by what earlier rounds released, which is public, too.
     """
-    rng = np.random.default_rng(seed)
-    fixed = {f: Split(f, bytes(range(cells.n_cells))) for f, cells in enumerate(grid.features) if cells.n_cells <= most}
-    while True:
-        drawn = [
-            split
-            for f, cells in enumerate(grid.features)
-            for split in ([fixed[f]] if f in fixed else (_partition(rng, f, cells, most) for _ in range(PARTITIONS)))
-        ]
-        each = np.bincount([split.feature for split in drawn], minlength=len(grid.features))
-        yield Products(grid, tuple(drawn), -np.log(each[[split.feature for split in drawn]]))
+
+    def __init__(self, grid: Grid, currency: str, n_records: float, n_classes: int, seed: int = 0) -> None:
+        self._grid, self._n, self._n_classes = grid, max(n_records, 1.0), n_classes
+        self._recipe, self._rng = RECIPES[currency], np.random.default_rng(seed)
+        self._gains = np.zeros((max(n_classes, 1), len(grid.features)))
+
+    def candidates(self, turn: Turn, ratio: float) -> Candidates:
+        """What a round may choose; ``ratio`` is the epsilon of its choice, which the penalty's weight depends on."""
+        singles = list(self._singles())
+        of_feature = np.bincount([own.feature for own in singles], minlength=len(self._grid.features))
+        tables: list[Table] = [*singles]
+        allowed = [True] * len(singles)
+        for block in self._blocks(turn.output) if turn.products else ():
+            mine = list(self._products(block))
+            whole = [Product(block)] if len(block) > 2 else []  # to be counted: sums over the others follow from it
+            tables += [*whole, *mine]
+            allowed += [False] * len(whole) + [True] * len(mine)
+        n_parts = np.array([table.n_children for table in tables])
+        penalty = PENALTY * np.sqrt(n_parts * self._n) * ratio
+        prior = penalty.min() - penalty
+        prior[: len(singles)] -= np.log(of_feature[[own.feature for own in singles]])
+        several = Products(self._grid, tables, np.maximum(prior, -LARGEST_LOG_PRIOR))
+        return Candidates(several, self._n_classes, np.array(allowed))
+
+    def learn(self, table: Table, output: int, gradients: np.ndarray, noise: float) -> None:
+        """Note what a round has gained: by how much its noisy sums exceed what noise alone would have made of them."""
+        gain = float(np.abs(gradients).sum()) - 0.8 * noise * len(gradients)
+        for split in factors_of(table):
+            self._gains[output, split.feature] += max(gain, 0.0) / self._n
+
+    def _singles(self) -> Iterator[Split]:
+        for f, cells in enumerate(self._grid.features):
+            for _ in range(PARTITIONS if cells.n_cells > self._recipe.cells else 1):
+                yield _partition(self._rng, f, cells, self._recipe.cells)
+
+    def _blocks(self, output: int) -> Iterator[tuple[Split, ...]]:
+        """Groups of features, each with a partition in as many parts as pairs have."""
+        own, d = self._recipe, len(self._grid.features)
+        weights = 1 + INTEREST * d * self._gains[output]
+        for _ in range(own.groups if d > 1 else 0):
+            drawn = self._rng.choice(d, min(own.group, d), replace=False, p=weights / weights.sum())
+            yield tuple(_partition(self._rng, f, self._grid.features[f], own.pair) for f in sorted(drawn.tolist()))
+
+    def _products(self, block: tuple[Split, ...]) -> Iterator[Product]:
+        parts = [split for split in block if split.n_children > 1]
+        yield from (Product(pair) for pair in combinations(parts, 2))
+        if self._recipe.triple:
+            coarse = [_coarser(self._rng, split, self._recipe.triple) for split in parts]
+            yield from (Product(three) for three in combinations(coarse, 3))
 
 
 def _partition(rng: np.random.Generator, f: int, cells: Cells, most: int) -> Split:
-    """Random cuts of a numeric feature, or random groups of categories; the cell for missing values stays apart."""
+    """Random cuts of a numeric feature, or random groups of categories; the cell for missing values stays apart.
+
+    A feature with few cells keeps them all.
+    """
+    if cells.n_cells <= most:
+        return Split(f, bytes(range(cells.n_cells)))
     if cells.cuts is None:
         return _numbered(f, rng.integers(most, size=cells.n_cells))
     n = len(cells.cuts) + 1
@@ -108,6 +202,14 @@ def _partition(rng: np.random.Generator, f: int, cells: Cells, most: int) -> Spl
     part = np.cumsum(part)
     part[n:] = part[n - 1] + 1
     return _numbered(f, part)
+
+
+def _coarser(rng: np.random.Generator, split: Split, most: int) -> Split:
+    """The same split with neighbouring parts merged, at random, until there are few enough."""
+    if split.n_children <= most:
+        return split
+    joints = np.sort(rng.choice(np.arange(1, split.n_children), most - 1, replace=False))
+    return Split(split.feature, np.searchsorted(joints, split.parts, side="right").astype(np.uint8).tobytes())
 
 
 def _numbered(f: int, part: np.ndarray) -> Split:
