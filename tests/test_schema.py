@@ -203,6 +203,38 @@ def test_a_wrong_file_names_the_field_and_the_rule(toml, message):
         Schema.from_toml(toml)
 
 
+def test_a_person_is_no_feature():
+    schema = Schema({"x": Numeric(0, 1)}, classes=[0, 1], label="y", person="id", records_per_person=5)
+    assert (schema.columns, schema.person, schema.records_per_person) == (("x",), "id", 5)
+    assert Schema.from_toml(schema.to_toml()) == Schema.from_json(schema.to_json()) == schema
+    assert eval(repr(schema)) == schema
+    plain = Schema({"x": Numeric(0, 1)}, classes=[0, 1], label="y")
+    assert plain != schema
+    assert plain.fingerprint() != schema.fingerprint()
+    assert Schema({"x": Numeric(0, 1)}, classes=[0, 1], person="id").records_per_person == 20
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"person": "x"}, "cannot be a feature"),
+        ({"person": "y"}, "cannot be a feature or the label"),
+        ({"person": ""}, "person's column"),
+        ({"records_per_person": 5}, "needs person"),
+        *(({"person": "id", "records_per_person": cap}, "from 1 to 64") for cap in (0, 65, 1.5, True, "5")),
+    ],
+    ids=str,
+)
+def test_a_wrong_person_is_refused(options, message):
+    with pytest.raises(SchemaError, match=message):
+        Schema({"x": Numeric(0, 1)}, classes=[0, 1], label="y", **options)
+
+
+def test_a_person_without_a_name_in_a_file_is_refused():
+    with pytest.raises(SchemaError, match="needs a name"):
+        Schema.from_dict({"label": {"classes": [0]}, "person": {}, "features": {"x": {"low": 0, "high": 1}}})
+
+
 def test_derived_features_name_the_columns_that_are_read():
     schema = Schema(
         {"ab": Numeric(0, 2, mean_of=["a", "b"]), "b": Numeric(0, 2), "bc": Numeric(0, 2, mean_of=("b", "c"))},

@@ -26,7 +26,9 @@ TARGETS = {
     "a target and integers": Schema({"i": Numeric(0, 1, integer=True)}, target=(0, 1)),
     "a target on both sides of zero": Schema({"i": Numeric(0, 2, integer=True)}, target=(-1, 3)),
 }
+CASES = SCHEMAS | TARGETS | {"one category": Schema({"s": AB}, classes=["n", "y"])}
 VALUES = {
+    "one category": ("ab",),
     "two categories": ("ab", "ab"),
     "unlisted values": (("a", "b", "?"),),
     "integers": ((0, 1, 2),),
@@ -44,8 +46,30 @@ def worst_loss(case, model, most_records, window=(-2, 6)):
 
     An estimator that draws public structure without a seed is refused: its transcripts cannot be compared.
     """
-    schema = (SCHEMAS | TARGETS)[case]
-    kinds = list(product(*VALUES[case], schema.classes or (schema.target[0], 0.75)))
+    schema = CASES[case]
+    return _worst(schema, model, [(kind,) for kind in kinds_of(case)], most_records, window)
+
+
+def worst_person_loss(case, model, most_persons, most_records, cap, window=(-2, 6)):
+    """The same of tables that differ by a person, who has up to ``most_records`` of which ``cap`` count.
+
+    Which of them count is drawn, and so is who has the remainder of a weight: all draws are followed.
+    """
+    plain = CASES[case]
+    schema = Schema(plain.features, classes=plain.classes, target=plain.target, person="who", records_per_person=cap)
+    kinds = kinds_of(case)
+    people = [own for n in range(1, most_records + 1) for own in combinations_with_replacement(kinds, n)]
+    return _worst(schema, model, people, most_persons, window)
+
+
+def kinds_of(case):
+    """All records that there are."""
+    schema = CASES[case]
+    return list(product(*VALUES[case], schema.classes or (schema.target[0], 0.75)))
+
+
+def _worst(schema, model, people, most, window):
+    """The largest loss between tables of at most ``most`` people, tuples of records, one of whom comes or goes."""
     tables = {}
 
     def law(table):
@@ -55,19 +79,22 @@ def worst_loss(case, model, most_records, window=(-2, 6)):
         return tables[table]
 
     def fit(table):
-        X = pandas.DataFrame({name: [record[i] for record in table] for i, name in enumerate(schema.names)})
-        y = [record[-1] for record in table]
+        records = [record for person in table for record in person]
+        X = pandas.DataFrame({name: [record[i] for record in records] for i, name in enumerate(schema.names)})
+        y = [record[-1] for record in records]
+        groups = None if schema.person is None else [who for who, person in enumerate(table) for _ in person]
 
         def run(mechanisms):
-            return model.fit_curator(MemoryCurator(X, y, schema, ledger=Ledger(1e9), mechanisms=mechanisms))
+            curator = MemoryCurator(X, y, schema, groups=groups, ledger=Ledger(1e9), mechanisms=mechanisms)
+            return model.fit_curator(curator)
 
         return run
 
-    ends = (fit(kinds[:1]), fit(kinds[-1:]))
+    ends = (fit(people[:1]), fit(people[-1:]))
     check_draws_nothing(*(lambda mechanisms, run=run: released(run(mechanisms)) for run in ends))
     return max(
         loss(law(table), law((*table, added)))
-        for n in range(most_records)
-        for table in combinations_with_replacement(kinds, n)
-        for added in kinds
+        for n in range(most)
+        for table in combinations_with_replacement(people, n)
+        for added in people
     )

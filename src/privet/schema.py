@@ -23,11 +23,16 @@ from privet.errors import SchemaError
 from privet.schema_file import as_table, check_keys, parse, write
 from privet.schema_values import Value, as_columns, as_groups, as_name, as_range, as_target, as_values, check_flags
 from privet.strict_json import loads_strict
-from privet.values import final
+from privet.values import exact_int, final
 
 _EXACT_INTEGERS = 2**53
 """Beyond it a float64, which is how records are read, cannot tell neighbouring integers apart."""
 
+
+MOST_RECORDS_PER_PERSON = 64
+"""The largest cap: counts in parts of a person must fit the integers that counts of records do."""
+
+DEFAULT_RECORDS_PER_PERSON = 20
 
 _NO_FEATURES = "a schema needs at least one feature: Schema({'age': Numeric(0, 120)}, ...)"
 
@@ -193,6 +198,10 @@ class Schema:
             class is allowed, since training on it must work.
         target: ``(low, high)``, for regression; targets outside are clamped.
         label: The name of the label's column, for files and the command line.
+        person: The column that says whose record it is, such as ``"patient_id"``: the promise then covers a person with
+            all their records. It is no feature. Without it the promise covers one row.
+        records_per_person: With ``person``, how many records of one person count at most, from 1 to 64 and by default
+            20: a public number. Of a person with more, so many are drawn. Every person has the same weight in all.
         inferred: The classes or the target's range were read off the data and not confirmed yet.
 
     >>> schema = Schema({"age": Numeric(17, 90, integer=True)}, classes=["no", "yes"], label="ill")
@@ -206,6 +215,8 @@ class Schema:
     classes: tuple[Value, ...] | None = None
     target: tuple[float, float] | None = None
     label: str | None = None
+    person: str | None = None
+    records_per_person: int | None = None
     inferred: bool = False
 
     def __init__(
@@ -215,6 +226,8 @@ class Schema:
         classes: Iterable[Value] | None = None,
         target: tuple[float, float] | None = None,
         label: str | None = None,
+        person: str | None = None,
+        records_per_person: int | None = None,
         inferred: bool = False,
     ) -> None:
         fields = Features(features)
@@ -224,12 +237,18 @@ class Schema:
             label = as_name(label, "the label's name")
             if label in columns_of(fields):
                 raise SchemaError(f"{label!r} is the label, so it cannot be a feature too; remove one of them")
+        if person is not None:
+            person = as_name(person, "the person's column")
+            if person in (label, *columns_of(fields)):
+                raise SchemaError(f"{person!r} says whose record it is, so it cannot be a feature or the label too")
         check_flags(inferred=inferred)
         put = object.__setattr__
         put(self, "features", fields)
         put(self, "classes", None if classes is None else as_values(classes, "classes"))
         put(self, "target", None if target is None else as_target(target))
         put(self, "label", label)
+        put(self, "person", person)
+        put(self, "records_per_person", _cap(person, records_per_person))
         put(self, "inferred", inferred)
 
     @property
@@ -269,15 +288,21 @@ class Schema:
             label["target"] = list(self.target)
         if self.inferred:
             label["inferred"] = True
-        return {"label": label, "features": {name: _field_dict(f) for name, f in self.features.items()}}
+        person = {} if self.person is None else {"name": self.person, "records": self.records_per_person}
+        features = {name: _field_dict(f) for name, f in self.features.items()}
+        return {"label": label, **({"person": person} if person else {}), "features": features}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Schema:
         """Build from what `to_dict` gives. Unknown keys are an error, so that no misspelling is ignored."""
         content = as_table(content, "the schema")
-        check_keys(content, ("label", "features"), "the schema")
+        check_keys(content, ("label", "person", "features"), "the schema")
         label = as_table(content.get("label", {}), "[label]")
         check_keys(label, ("name", "classes", "target", "inferred"), "[label]")
+        person = as_table(content.get("person", {}), "[person]")
+        check_keys(person, ("name", "records"), "[person]")
+        if "person" in content and "name" not in person:
+            raise SchemaError("[person] needs a name: that of the column that says whose record it is")
         features = {
             name: _field_from(name, entry)
             for name, entry in as_table(content.get("features", {}), "[features]").items()
@@ -287,6 +312,8 @@ class Schema:
             classes=label.get("classes"),
             target=label.get("target"),
             label=label.get("name"),
+            person=person.get("name"),
+            records_per_person=person.get("records"),
             inferred=label.get("inferred", False),
         )
 
@@ -312,7 +339,8 @@ class Schema:
 
     def _key(self) -> tuple[Any, ...]:
         kind = type(self.classes[0]) if self.classes else None
-        return self.features, kind, self.classes, self.target, self.label, self.inferred
+        people = self.person, self.records_per_person
+        return self.features, kind, self.classes, self.target, self.label, people, self.inferred
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, Schema) else NotImplemented
@@ -330,6 +358,8 @@ class Schema:
             lines += [f"    target=({_short(self.target[0])}, {_short(self.target[1])}),"]
         if self.label is not None:
             lines += [f"    label={self.label!r},"]
+        if self.person is not None:
+            lines += [f"    person={self.person!r},", f"    records_per_person={self.records_per_person},"]
         if self.inferred:
             lines += ["    inferred=True,"]
         return "\n".join([*lines, ")"])
@@ -348,6 +378,23 @@ def _copied(features: Mapping[str, Numeric | Categorical]) -> dict[str, Numeric 
     if not fields:
         raise SchemaError(_NO_FEATURES)
     return fields
+
+
+def _cap(person: str | None, records: int | None) -> int | None:
+    """How many records of one person count."""
+    if person is None:
+        if records is not None:
+            raise SchemaError("records_per_person needs person, the column that says whose record it is")
+        return None
+    if records is None:
+        return DEFAULT_RECORDS_PER_PERSON
+    try:
+        cap = exact_int(records)
+    except TypeError:
+        cap = 0
+    if not 1 <= cap <= MOST_RECORDS_PER_PERSON or isinstance(records, bool):
+        raise SchemaError(f"records_per_person must be a whole number from 1 to {MOST_RECORDS_PER_PERSON}")
+    return cap
 
 
 def columns_of(features: Mapping[str, Numeric | Categorical]) -> tuple[str, ...]:

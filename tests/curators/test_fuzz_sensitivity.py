@@ -1,8 +1,8 @@
-"""Whatever is asked, in whatever order, one record moves an exact answer by no more than was charged for.
+"""Whatever is asked, in whatever order, one record (person) moves an exact answer by no more than was charged for.
 
-Two curators of tables that differ in one record are asked the same. In the place of noise there is a stub that notes
-the exact numbers it would go on: sums must not differ by more than the sensitivities of what was charged, nor scores
-by more than theirs.
+Two curators of tables that differ in one record, or in one person, are asked the same. In the place of noise there is
+a stub that notes the exact numbers it would go on: sums must not differ by more than the sensitivities of what was
+charged, nor scores by more than theirs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,12 @@ from privet.questions.tally import Step, Tally
 from privet.tree.public_splits import public_splits
 
 FEATURES = {"a": Numeric(0, 100, missing=True), "b": Numeric(0, 9, integer=True), "c": Categorical(["f", "m"])}
-SCHEMAS = [Schema(FEATURES, classes=["no", "yes"]), Schema(FEATURES, target=(0, 10))]
+SCHEMAS = [
+    Schema(FEATURES, classes=["no", "yes"]),
+    Schema(FEATURES, target=(0, 10)),
+    Schema(FEATURES, classes=["no", "yes"], person="who", records_per_person=5),
+    Schema(FEATURES, target=(0, 10), person="who", records_per_person=2),
+]
 CUTS = [[[], [], None], [[50], [4], None], [[10, 20, 30], [], None], [[99.9], list(range(9)), None]]
 SCORES = [Gini(), Mixed(100), Entropy(3), CorrectCount(), Quantile(1, 3), GradientNorm(1), SquaredError(TARGET_ONE)]
 SCORES += [ResidualNorm(9), ResidualNorm(TARGET_ONE)]
@@ -69,10 +74,11 @@ class Bare:
 class World:
     """A curator with its nodes, which the same calls make in both worlds."""
 
-    def __init__(self, rows, answers, schema):
+    def __init__(self, rows, answers, people, schema):
         self.noise = Bare()
         X = np.array(rows, dtype=object).reshape(len(rows), 3)
-        curator = MemoryCurator(X, answers, schema, ledger=Ledger(10**6), mechanisms=self.noise, part_bytes=bytes)
+        options = {"ledger": Ledger(10**6), "mechanisms": self.noise, "part_bytes": bytes}
+        curator = MemoryCurator(X, answers, schema, groups=None if schema.person is None else people, **options)
         self.desk = curator.open()
         self.nodes = [self.desk.root(Fraction(10**5))]
         self.desk.grid(public_grid(schema, 4))
@@ -137,7 +143,9 @@ def _small(part):
 def hostile_questions(data, schema):
     rows = data.draw(st.lists(st.sampled_from(ROWS), min_size=1, max_size=6))
     answers = [data.draw(st.sampled_from(schema.classes or [0.0, 3.3, 10.0])) for _ in rows]
-    worlds = [World(rows, answers, schema), World(rows[:-1], answers[:-1], schema)]
+    people = np.sort(data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows))))
+    fewer = np.searchsorted(people, people[-1]) if schema.person is not None else len(rows) - 1
+    worlds = [World(rows[:n], answers[:n], people[:n], schema) for n in (len(rows), fewer)]
     grids = [Grid(schema, cuts) for cuts in CUTS]
     for _ in range(data.draw(st.integers(2, 10))):
         try:
@@ -175,9 +183,11 @@ def _compare(name, worlds):
         world.new = ()
 
 
-FEW = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 MANY = settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
-each_schema = pytest.mark.parametrize("schema", SCHEMAS, ids=["classes", "target"])
+each_schema = pytest.mark.parametrize(
+    "schema", SCHEMAS, ids=["classes", "target", "persons, classes", "persons, target"]
+)
 
 
 @each_schema

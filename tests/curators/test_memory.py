@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from exact_counts import histograms, totals
-from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
+from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema, SchemaError
 from privet.privacy.mechanisms import mechanisms
 from privet.questions.grid import Grid, public_grid
 from privet.questions.split import Split
+from privet.questions.tally import Step
 
 SCHEMA = Schema(
     {
@@ -329,3 +330,70 @@ def test_a_sibling_whose_handle_is_gone_is_counted_anew_on_a_new_grid():
     rows = desk.held(left).rows
     assert histograms(desk, [left])[0][: desk.cells.offsets[1]].sum() == len(rows)
     assert (histograms(desk, [left]) >= 0).all()
+
+
+# -- persons -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", [False, True])
+def test_a_record_of_weight_w_counts_as_w_copies(target):
+    """Every exact number, whatever the node, is that of a table in which each record stands as often as it weighs."""
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(12), 5)
+    answers = rng.random(60) if target else rng.integers(0, 2, 60)
+    kind = {"target": (0, 1)} if target else {"classes": [0, 1]}
+    features = {"x": Numeric(0, 1), "c": Categorical(["f", "m"])}
+    X = np.array(list(zip(rng.random(60), rng.choice(["f", "m"], 60))), dtype=object)
+    weighed = MemoryCurator(X, answers, Schema(features, **kind, person="id", records_per_person=7), groups=who)
+    weights = weighed.records.weights
+    assert set(np.bincount(who, weights).tolist()) == {12.0}
+    copied = MemoryCurator(np.repeat(X, weights, axis=0), np.repeat(answers, weights), Schema(features, **kind))
+
+    def numbers(curator):
+        room, grid = curator.room(), public_grid(curator.schema, 8)
+        room.use(grid)
+        root = room.everything(None)
+        halves = bytes(cell % 2 for cell in range(grid.features[0].n_cells))
+        nodes = [root, *room.split([(root, Split(0, halves))])[0]]
+        found = [room.histograms(nodes), room.totals(nodes)]
+        if target:
+            room.focus(0.2, 0.7)
+            found += [room.histograms(nodes), room.target_counts(nodes[1], np.linspace(0.1, 0.9, 9))]
+            points, tables = np.arange(0, 60_000, 5_000), [Split(0, halves)]
+            return [*found, room.residual_counts(nodes[2], points), room.gradients_and_hessians(root, 20_000, tables)]
+        room.advance([(root, Step(Split(1, bytes([0, 1, 0])), (30_000, -10_000), 1))])
+        tables = [Split(0, halves), Split(1, bytes([0, 1, 0]))]
+        return [*found, room.gradients(root, 1, tables), room.gradients_and_hessians(nodes[1], 1, tables)]
+
+    for own, other in zip(numbers(weighed), numbers(copied), strict=True):
+        np.testing.assert_array_equal(own, other)
+
+
+def test_records_beyond_the_cap_are_dropped_on_every_grid():
+    who, x = np.zeros(50, dtype=int), np.arange(50)[:, None] / 49
+    schema = Schema({"x": Numeric(0, 1)}, classes=[0, 1], person="id", records_per_person=3)
+    curator = MemoryCurator(x, np.zeros(50, dtype=int), schema, groups=who)
+    for cells in (4, 16, None):
+        desk = curator.open()
+        desk.grid(public_grid(schema, cells))
+        counts = next(iter(desk.peek([desk.root()]).values()))
+        assert np.count_nonzero(counts) <= 3
+        assert counts.sum() == 12
+
+
+def test_parts_and_samples_keep_persons_together():
+    who = np.repeat(np.arange(200), 5)
+    schema = Schema({"x": Numeric(0, 1)}, classes=[0, 1], person="id", records_per_person=5)
+    room = MemoryCurator(np.zeros((1000, 1)), np.zeros(1000, dtype=int), schema, groups=who).room()
+    everyone = room.everything(None)
+    parts = [set(who[held.rows]) for held in room.parts(everyone, [1, 1, 2])]
+    assert [len(held.rows) % 5 for held in room.samples(everyone, 3, 4)] == [0, 0, 0]
+    assert sum(map(len, parts)) == len(set().union(*parts)) == 200
+
+
+def test_more_persons_than_integers_hold_are_refused(monkeypatch):
+    monkeypatch.setattr("privet.curators.records.MOST_RECORDS", 100)
+    schema = Schema({"x": Numeric(0, 1)}, classes=[0, 1], person="id", records_per_person=20)
+    MemoryCurator(np.zeros((4, 1)), [0] * 4, schema, groups=np.arange(4))
+    with pytest.raises(SchemaError, match="each person as 20"):
+        MemoryCurator(np.zeros((5, 1)), [0] * 5, schema, groups=np.arange(5))

@@ -369,3 +369,15 @@ def test_a_half_that_is_too_close_to_call_is_decided_by_more_digits(monkeypatch)
     )
     assert half_negative_binomial(1, 1.0, 9).tolist() == [1]
     assert next(words, None) is None
+
+
+def test_numbers_below_a_limit_are_drawn_evenly():
+    """Each of 3 numbers comes up a third of the time: off by 0.04 with a chance below 1e-6 (Hoeffding, 6000 draws)."""
+    drawn = samplers.draw_below(np.tile([3, 1], 6000)).reshape(-1, 2)
+    assert np.abs(np.bincount(drawn[:, 0]) / 6000 - 1 / 3).max() < 0.04
+    assert not drawn[:, 1].any()
+
+
+def test_words_that_would_favour_small_numbers_are_drawn_again():
+    words = iter([b"\xff" * 8, (7).to_bytes(8, "little")])
+    assert samplers.draw_below(np.array([3]), None, lambda n: next(words)).tolist() == [1]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from privet.errors import BudgetError
-from privet.privacy.unit import MOST_RECORDS_PER_PERSON, ROW, Unit, cap_of
+from privet.privacy.unit import ROW, Unit, cap_of
+from privet.schema import MOST_RECORDS_PER_PERSON, Numeric, Schema
 
 
 def test_every_record_that_counts_has_a_unit():
@@ -33,3 +34,9 @@ def test_units_are_rounded_to_whole_persons():
     units = np.array([-31, -30, -10, -9, 0, 9, 10, 29, 30, 20_000_007])
     assert unit.whole(units).tolist() == [-2, -1, 0, 0, 0, 0, 1, 1, 2, 1_000_000]
     assert ROW.whole(units) is units
+
+
+def test_the_schema_says_what_the_unit_is():
+    features = {"x": Numeric(0, 1)}
+    assert Unit.of(Schema(features, classes=[0, 1])) is ROW
+    assert Unit.of(Schema(features, classes=[0, 1], person="id", records_per_person=3)) == Unit("id", 3)

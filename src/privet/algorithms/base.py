@@ -88,10 +88,11 @@ class PrivateEstimator(BaseEstimator):
         """What this asks of a curator that can do all of ``able`` (``Curator.capabilities``)."""
         return set()
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from a table and its labels, spending ``epsilon`` of the surrounding ledger, if there is one.
 
-        Wrong input is refused before anything is spent.
+        ``groups`` says whose record is whose, where the schema names a person that is no column of ``X``. Wrong input
+        is refused before anything is spent.
         """
         from privet.curators.memory import MemoryCurator
         from privet.tables.misfit import tell_misfits
@@ -102,7 +103,7 @@ class PrivateEstimator(BaseEstimator):
         ledger = Ledger.current() or self._ledger(budget)
         schema = self._resolved_schema(X, y)
         self._check_schema(schema)
-        curator = MemoryCurator(X, y, schema, ledger=ledger, mechanisms=noise)
+        curator = MemoryCurator(X, y, schema, groups=groups, ledger=ledger, mechanisms=noise)
         tell_misfits(X, y, schema)
         named = schema is not self.schema and open_frame(X) is not None
         self._fit(curator, budget)
@@ -226,6 +227,8 @@ class PrivateEstimator(BaseEstimator):
             delta=add_up_slack(events) + (0 if self.delta is None else checked_delta(self.delta)),
             void=curator.void + (("exact values were read",) if spent == math.inf else ()),
             trust=curator.trust,
+            unit=str(curator.unit),
+            weight=curator.unit.weight,
             events=events,
             shortfall=self._shortfall if spent > budget else "",
         )
@@ -249,6 +252,8 @@ class PrivateEstimator(BaseEstimator):
             reserved=reserved,
             void=curator.void,
             trust=curator.trust,
+            unit=str(curator.unit),
+            weight=curator.unit.weight,
             events=events,
         )
 

@@ -13,6 +13,7 @@ from privet.algorithms.parameters import is_number
 from privet.errors import PrivetError
 from privet.privacy.amounts import exact
 from privet.privacy.scores import Entropy, Gini, RootGini, Score
+from privet.privacy.unit import Unit
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.linear_maps import left_counts
@@ -103,7 +104,7 @@ class SoundSplit(BudgetedSplit):
             measured = int(model.n_records)
         super().__init__(model, curtain, functions, start, budget)
         self.size = min(max(measured, 1), MOST_RECORDS)
-        self.score = selection_score(model.criterion, self.size)
+        self.score = selection_score(model.criterion, self.size * Unit.of(curtain.schema).weight)
         self.n_classes = len(curtain.schema.classes or ())
 
     def offers(self, leaves: Mapping[Node, End]) -> dict[Node, Offer]:
@@ -178,7 +179,7 @@ class PublishedSplit(BudgetedSplit):
 
 
 def selection_score(criterion: str, size: int) -> Score:
-    """The score of a private choice; where it needs a public cap, about as many records as there are.
+    """The score of a private choice; where it needs a public cap, about as many as all records together weigh.
 
     The cap is part of the score, so its constant holds however many records there really are: a measured number that
     is too small costs accuracy, not privacy.

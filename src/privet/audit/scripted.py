@@ -170,8 +170,9 @@ class _ScriptedGenerator:
     def __init__(self, mechanisms: ScriptedMechanisms) -> None:
         self._mechanisms = mechanisms
 
-    def integers(self, below: int, size: int) -> np.ndarray:
-        return np.array([self._mechanisms.draw(below) for _ in range(size)], dtype=np.int64)
+    def integers(self, below: int | np.ndarray, size: int) -> np.ndarray:
+        limits = np.broadcast_to(below, size).tolist()
+        return np.array([self._mechanisms.draw(limit) for limit in limits], dtype=np.int64)
 
 
 def _cut(value: int, scale: float, window: Window, unit: int, law: Law, tail: Tail) -> np.ndarray:

@@ -26,6 +26,7 @@ from privet.privacy.ledger import Ledger
 from privet.privacy.reservation import Reservation
 from privet.privacy.scope import Scope
 from privet.privacy.scores import GradientNorm, Quantile, ResidualNorm, Score
+from privet.privacy.unit import Unit
 from privet.privacy.zcdp import rho_within
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Budget, Curtain, Node, draw_curtain, positive
@@ -75,12 +76,13 @@ class Desk:
         self.ledger = ledger
         self.trust = trust
         self.void = void
+        self.unit = Unit.of(schema)
         self.capabilities = capabilities_of(type(room))
         self.n_owners: int = getattr(room, "n_owners", 1)
         self.events: list[Event] = []
         self.reservation: Reservation | None = None  # what the ledger's file has set aside for this fit
         self._room = room
-        self._nodes = OpenNodes()
+        self._nodes = OpenNodes(self.unit)
         self.learning: Node | None = None  # the part that roots are of, where the records were parted
         self._grid: Grid | None = None
         self._turn = threading.RLock()
@@ -128,7 +130,7 @@ class Desk:
             within = self.learning
         place = None if within is None else self._nodes.place(within)
         above = None if place is None else place.scope
-        scope = self.ledger.begin("fit", limit, currency, within=above, held=self.reservation)
+        scope = self.ledger.begin("fit", limit, currency, self.unit, within=above, held=self.reservation)
         if self.schema.target is not None and "focus" in self.capabilities:
             self._room.focus(*self.schema.target)
         if place is None:
@@ -138,7 +140,7 @@ class Desk:
     @_answered_in_turn
     def gather(self) -> Node:
         """All records, to be parted before a fit begins. It has no limit but the ledger's; roots ``within`` have."""
-        scope = self.ledger.gather("fit", held=self.reservation)
+        scope = self.ledger.gather("fit", self.unit, self.reservation)
         return self._nodes.top(scope, self._room.gathered(scope))
 
     @property

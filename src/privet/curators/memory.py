@@ -54,17 +54,19 @@ class MemoryCurator(Curator):
         y: Any,
         schema: Schema,
         *,
+        groups: Any = None,
         ledger: Ledger | None = None,
         mechanisms: Mechanisms | None = None,
         noises: Mapping[str, str] | None = None,
         part_bytes: Callable[[int], bytes] | None = None,
     ) -> None:
-        """``noises``: other noise than a trusted curator's, by currency. ``part_bytes``: what ``parts`` draws from, if
-        not the operating system: a secret stream, of whoever must draw the same again."""
+        """``groups``: the persons' ids, of a schema with a person, if they are no column of ``X``. ``noises``: other
+        noise than a trusted curator's, by currency. ``part_bytes``: what ``parts`` draws from, if not the operating
+        system: a secret stream, of whoever must draw the same again."""
         self.schema = schema
-        self.records = Records(X, y, schema)
-        self.ledger = ledger or Ledger.current() or Ledger(math.inf)
         self._mechanisms = mechanisms or SecureMechanisms()
+        self.records = Records(X, y, schema, groups, self._mechanisms.generator, part_bytes)
+        self.ledger = ledger or Ledger.current() or Ledger(math.inf)
         self._noises, self._part_bytes = noises, part_bytes
         self.void = reasons_void(schema, reproducible=self._mechanisms.reproducible)
         self.capabilities = capabilities_of(MemoryRoom)
@@ -110,7 +112,8 @@ class MemoryRoom(CountingRoom):
         self._records_of = records
         self._part_bytes = part_bytes
         self._range = records.schema.target
-        self._labels: Any = records.labels if records.targets is None else _moments(records.targets, *self._ends())
+        self._weights = records.weights
+        self._labels: Any = records.labels if records.targets is None else self._moments(records.targets)
         self._whole_targets: np.ndarray | None = None
         self._binned: Binned | None = None
         self._counted: WeakKeyDictionary[Held, np.ndarray] = WeakKeyDictionary()  # histograms on the present grid
@@ -132,7 +135,7 @@ class MemoryRoom(CountingRoom):
         if (low, high) != self._range:
             assert self._records_of.targets is not None
             self._range = low, high
-            self._labels = _moments(np.clip(self._records_of.targets, low, high), low, high)
+            self._labels = self._moments(np.clip(self._records_of.targets, low, high))
             self._counted = WeakKeyDictionary()
 
     def split(self, splits: Sequence[tuple[Held, Split]]) -> list[list[Held]]:
@@ -151,7 +154,7 @@ class MemoryRoom(CountingRoom):
 
     def parts(self, held: Held, weights: Sequence[int]) -> list[Held]:
         rows, n = self._rows_of(held), len(weights)
-        drawn = draw_parts(len(rows), sum(weights), self._mechanisms.generator, self._part_bytes)
+        drawn = self._drawn(rows, sum(weights), self._part_bytes)
         if n < sum(weights):
             drawn = np.searchsorted(np.cumsum(weights), drawn, side="right")
         # A stable sort keeps the rows of each part increasing; of small numbers it is a few passes.
@@ -161,8 +164,15 @@ class MemoryRoom(CountingRoom):
 
     def samples(self, held: Held, n: int, inverse_rate: int) -> list[Held]:
         rows = self._rows_of(held)
-        drawn = [draw_parts(len(rows), inverse_rate, self._mechanisms.generator) == 0 for _ in range(n)]
+        drawn = [self._drawn(rows, inverse_rate) == 0 for _ in range(n)]
         return [Held(rows[own], held.root) for own in drawn]
+
+    def _drawn(self, rows: np.ndarray, n: int, random_bytes: Callable[[int], bytes] | None = None) -> np.ndarray:
+        """For each record, or for each person and so for all their records together, one of ``n`` numbers."""
+        persons = self._records_of.persons
+        n_drawn = len(rows) if persons is None else self._records_of.n_persons
+        drawn = draw_parts(n_drawn, n, self._mechanisms.generator, random_bytes)
+        return drawn if persons is None else drawn[persons[rows]]
 
     def copies(self, held: Held, n: int) -> list[Held]:
         return [Held(held.rows, held.root) for _ in range(n)]
@@ -183,12 +193,21 @@ class MemoryRoom(CountingRoom):
         labels = [self._labels if held.rows is None else self._labels[held.rows] for held in nodes]
         if self.schema.classes is None:
             return np.stack([own.sum(axis=0) for own in labels])
-        return np.stack([np.bincount(own, minlength=self._width) for own in labels])
+        return np.stack([self._counts(own, held, self._width) for own, held in zip(labels, nodes)])
 
-    def targets(self, held: Held) -> np.ndarray:
+    def target_counts(self, held: Held, cuts: np.ndarray) -> np.ndarray:
         targets = self._records_of.targets
         assert targets is not None
-        return targets if held.rows is None else targets[held.rows]
+        # As for features: a target at a cut is on its left.
+        cells = np.searchsorted(cuts, targets if held.rows is None else targets[held.rows], side="left")
+        return self._counts(cells, held, len(cuts) + 1)
+
+    def _counts(self, numbers: np.ndarray, held: Held, n: int) -> np.ndarray:
+        """How often each of the numbers below ``n`` comes up among a node's records, by their weights if they have."""
+        if self._weights is None:
+            return np.bincount(numbers, minlength=n)
+        own = self._weights if held.rows is None else self._weights[held.rows]
+        return np.bincount(numbers, own, n).astype(np.int64)  # sums of small integers: floats hold them exactly
 
     def histograms(self, nodes: Sequence[Held]) -> np.ndarray:
         counted = self._counted
@@ -237,8 +256,9 @@ class MemoryRoom(CountingRoom):
                 if self.schema.classes is None:
                     kernels.sums(block.cells, offsets, grid.n_cells, self._labels, rows, starts, counts)
                 else:
+                    classes = self._labels, self._width
                     kernels.histograms(
-                        block.cells, offsets, grid.n_cells, self._labels, self._width, rows, starts, counts
+                        block.cells, offsets, grid.n_cells, *classes, rows, starts, counts, self._weights
                     )
         return counts
 
@@ -267,14 +287,19 @@ class MemoryRoom(CountingRoom):
 
     def _pairs(self, root: Root, output: int) -> np.ndarray:
         """Every record's gradient and Hessian of one class, at its present score; of a target, of a clamp."""
+        pairs = self._plain_pairs(root, output)
+        return pairs if self._weights is None else pairs * self._weights[:, None]
+
+    def _plain_pairs(self, root: Root, output: int) -> np.ndarray:
         if self.schema.classes is None:
             return residual_pairs(self._residuals_of(root), output)
         scores = self._scores_of(root)[:, 0 if self._width == 2 else output]
         return gradient_pairs(scores, self._labels == output)
 
-    def residuals(self, held: Held) -> np.ndarray:
-        every = self._residuals_of(held.root)
-        return every if held.rows is None else every[held.rows]
+    def residual_counts(self, held: Held, points: np.ndarray) -> np.ndarray:
+        every = np.abs(self._residuals_of(held.root))
+        sizes = every if held.rows is None else every[held.rows]
+        return self._counts(np.searchsorted(points, sizes, side="left"), held, len(points) + 1)
 
     def _residuals_of(self, root: Root) -> np.ndarray:
         """Every record's target, in fixed point over the whole range whatever the focus, less its score."""
@@ -309,20 +334,21 @@ class MemoryRoom(CountingRoom):
         assert self._binned is not None
         return self._binned
 
-    def _ends(self) -> tuple[float, float]:
+    def _moments(self, targets: np.ndarray) -> np.ndarray:
+        """Each target t in fixed point, rounded once and for all, as the row (1, t, t^2) that exact sums are made of.
+
+        With weights, so many times.
+        """
         assert self._range is not None
-        return self._range
+        low, high = self._range
+        t = _fixed(targets, low, high)
+        w = np.ones_like(t) if self._weights is None else self._weights.astype(np.int64)
+        return np.stack([w, w * t, w * t * t], axis=1)
 
     @property
     def _width(self) -> int:
         """How many numbers a cell holds: one for each class, or three moments of the targets."""
         return 3 if self.schema.classes is None else len(self.schema.classes)
-
-
-def _moments(targets: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Each target t in fixed point, rounded once and for all, as the row (1, t, t^2) that exact sums are made of."""
-    t = _fixed(targets, low, high)
-    return np.stack([np.ones_like(t), t, t * t], axis=1)
 
 
 def _fixed(targets: np.ndarray, low: float, high: float) -> np.ndarray:

@@ -16,6 +16,7 @@ from privet.errors import LeakError
 from privet.privacy.amounts import Amount
 from privet.privacy.event import Event, add_up
 from privet.privacy.scope import Scope, reserved_rho
+from privet.privacy.unit import ROW, Unit
 from privet.questions.curtain import Budget, Node, budgets
 
 
@@ -27,9 +28,11 @@ class OpenRoot(NamedTuple):
 
 
 class OpenNodes:
-    """Nodes and their places. ``tops`` counts the scopes over all records that this fit has opened."""
+    """Nodes and their places. ``tops`` counts the scopes over all records that this fit has opened. ``unit`` is whom
+    all prices are for."""
 
-    def __init__(self) -> None:
+    def __init__(self, unit: Unit = ROW) -> None:
+        self._unit = unit
         self.roots: list[OpenRoot] = []
         self._tops = 0
         self._places: WeakKeyDictionary[Node, Place] = WeakKeyDictionary()
@@ -40,7 +43,7 @@ class OpenNodes:
     def top(self, scope: Scope, held: Any) -> Node:
         """A node of all records."""
         self._tops += 1
-        return self._node(Place(scope, held, self._tops - 1))
+        return self._node(scope, held, self._tops - 1)
 
     def root(self, scope: Scope, held: Any) -> Node:
         """A root of all records: charges on it are limited."""
@@ -50,17 +53,17 @@ class OpenNodes:
 
     def root_within(self, place: Place, scope: Scope, held: Any) -> Node:
         """A root of a node's records."""
-        node = self._node(Place(scope, held, place.top))
+        node = self._node(scope, held, place.top)
         self.roots.append(OpenRoot(scope, self.path(node)))
         return node
 
     def below(self, place: Place, scopes: Sequence[Scope], held: Iterable[Any]) -> tuple[Node, ...]:
         """Nodes that a node was made into."""
-        return tuple(self._node(Place(scope, own, place.top)) for scope, own in zip(scopes, held))
+        return tuple(self._node(scope, own, place.top) for scope, own in zip(scopes, held))
 
-    def _node(self, place: Place) -> Node:
+    def _node(self, scope: Scope, held: Any, top: int) -> Node:
         node = Node()
-        self._places[node] = place
+        self._places[node] = Place(scope, held, top, self._unit)
         return node
 
     def place(self, node: Any) -> Place:

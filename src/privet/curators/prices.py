@@ -1,4 +1,7 @@
-"""What a question costs: which lemma prices it, and which scores have a proof for what."""
+"""What a question costs: which lemma prices it, and which scores have a proof for what.
+
+Sensitivities are the lemmas' times the weight of the unit: what a person's records weigh together (docs/theory.md, P1).
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ from privet.privacy.scores import (
     score_of,
 )
 from privet.privacy.sensitivity import EUCLIDEAN, SUMS, euclidean_sensitivity
+from privet.privacy.unit import ROW, Unit
 from privet.privacy.zcdp import ratio_for
 from privet.questions.candidates import MOST_CANDIDATES, Candidates
 from privet.questions.curtain import Node
@@ -58,12 +62,13 @@ MOST_JOINT_CELLS = 2**11
 
 
 class Place(NamedTuple):
-    """What the desk knows of a node: its scope in the ledger, what the room holds for it, and which of the scopes over
-    all records it is below."""
+    """What the desk knows of a node: its scope in the ledger, what the room holds for it, which of the scopes over all
+    records it is below, and whom its prices are for."""
 
     scope: Scope
     held: Any
     top: int
+    unit: Unit = ROW
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,18 +85,21 @@ class Asked:
         sensitivity = Fraction(SUMS[lemma](tables))
         if self.place.scope.currency == "rho":
             lemma, sensitivity = EUCLIDEAN + lemma, euclidean_sensitivity(lemma, tables)
+        sensitivity *= self.place.unit.weight
         scale = scale_for(sensitivity, self._ratio(noise))
         return self._event(question, noise, sensitivity, scale, f"{lemma}({tables})")
 
     def chosen(self, question: str, mechanism: str, score: Score) -> Event:
         """What a choice by a score is charged."""
-        scale = selection_scale(score.sensitivity, self._ratio(mechanism))
-        return self._event(question, mechanism, Fraction(score.sensitivity), scale, score.lemma)
+        sensitivity = score.sensitivity * self.place.unit.weight
+        scale = selection_scale(sensitivity, self._ratio(mechanism))
+        return self._event(question, mechanism, Fraction(sensitivity), scale, score.lemma)
 
     def quantile(self, question: str, score: Score) -> Event:
         """What quantiles by a score are charged."""
-        scale = scale_for(score.sensitivity, self._ratio("exponential"))
-        return self._event(question, "exponential", Fraction(score.sensitivity), scale, score.lemma)
+        sensitivity = score.sensitivity * self.place.unit.weight
+        scale = scale_for(sensitivity, self._ratio("exponential"))
+        return self._event(question, "exponential", Fraction(sensitivity), scale, score.lemma)
 
     def peeked(self) -> Event:
         return Event(self.place.scope.path, "peek", "peek", Fraction(0), 0.0, math.inf, "peek")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 
 from privet.curators import kernels
+from privet.curators.person_weights import person_weights
 from privet.errors import SchemaError
+from privet.privacy.unit import Unit
 from privet.questions.grid import Grid, public_grid
 from privet.schema import Schema
+from privet.tables.persons import read_persons
 from privet.tables.table import check_lengths, read_labels, read_table, read_targets
 
 MOST_RECORDS = 2**27
@@ -65,21 +68,60 @@ class Records:
     a fit on that grid has its cells already, and one on another grid cannot be refused: free calls are blind.
     """
 
-    def __init__(self, X: Any, y: Any, schema: Schema) -> None:
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        schema: Schema,
+        groups: Any = None,
+        generator: np.random.Generator | None = None,
+        random_bytes: Callable[[int], bytes] | None = None,
+    ) -> None:
+        """``groups`` are the persons' ids, if they are no column of ``X``; from the other two is drawn which records of
+        a person count (``person_weights.py``), if not from the operating system."""
         self.schema = schema
         self._table = read_table(X, schema)
         self.targets = None if schema.target is None else read_targets(y, schema)
         self.labels = read_labels(y, schema) if self.targets is None else self.targets
         check_lengths(self._table, self.labels)
-        self.n = self._table.n_rows
-        if self.n >= MOST_RECORDS:
-            raise SchemaError(f"The in-memory curator holds fewer than {MOST_RECORDS:,} records.")
+        self._kept: np.ndarray | None = None
+        self.persons = read_persons(X, groups, schema)
+        self.weights: np.ndarray | None = None
+        self.n_persons = self._table.n_rows
+        if self.persons is not None:
+            self._weigh(self.persons, generator, random_bytes)
+        self.n = len(self.labels)
+        unit = Unit.of(schema)
+        if max(self.n_persons * unit.weight, self.n) >= MOST_RECORDS:
+            raise SchemaError(
+                f"The in-memory curator holds fewer than {MOST_RECORDS:,} records"
+                + ("." if schema.person is None else f", and counts each person as {unit.weight}.")
+            )
         self._own_grid = public_grid(schema)
         self._own = self._cut(self._own_grid, None)
 
+    def _weigh(
+        self,
+        persons: np.ndarray,
+        generator: np.random.Generator | None,
+        random_bytes: Callable[[int], bytes] | None,
+    ) -> None:
+        """Give each record its share of its person's weight, and drop those beyond the cap."""
+        if len(persons) != self._table.n_rows:
+            raise SchemaError("there must be one person's id for each record; groups has another length than X")
+        weights = person_weights(persons, Unit.of(self.schema), generator, random_bytes)
+        self.n_persons = int(persons.max(initial=-1)) + 1
+        if (weights == 0).any():
+            self._kept = np.flatnonzero(weights)
+            persons, weights, self.labels = persons[self._kept], weights[self._kept], self.labels[self._kept]
+            self.targets = None if self.targets is None else self.targets[self._kept]
+        self.persons, self.weights = persons, weights
+
     def binned(self, grid: Grid) -> Binned:
         """The records in the cells of a grid of the schema."""
-        return self._own if grid == self._own_grid else self._cut(grid, self._own)
+        if grid == self._own_grid:
+            return self._own
+        return self._cut(grid, self._own if self._kept is None else None)
 
     def _cut(self, grid: Grid, known: Binned | None) -> Binned:
         sizes = np.diff(grid.offsets)
@@ -89,14 +131,14 @@ class Records:
         )
 
     def _fill(self, grid: Grid, features: np.ndarray, width: type, known: Binned | None) -> Block:
-        cells: np.ndarray = np.empty((self.n, len(features)), dtype=width)
+        cells: np.ndarray = np.empty((self._table.n_rows, len(features)), dtype=width)
         missing = [grid.features[f].special for f in features]
         if self._table.matrix is not None and len(features) == len(grid.features):
             cuts_of = [c.cuts for c in grid.features if c.cuts is not None]
             flags = kernels.cut_matrix(self._table.matrix, cuts_of, cells, missing)
             for name, flag in zip(self.schema.names, flags):
                 _refuse(name, flag)
-            return Block(features, cells)
+            return Block(features, self._counting(cells))
         for column, f in enumerate(features):
             name, cuts = grid.features[f].name, grid.features[f].cuts
             if cuts is None:  # the cells of a category are the same in every grid
@@ -104,7 +146,11 @@ class Records:
             else:
                 values = self._table.numeric(name)
                 _refuse(name, kernels.cut_column(values, cuts, cells[:, column], missing[column]))
-        return Block(features, cells)
+        return Block(features, self._counting(cells))
+
+    def _counting(self, cells: np.ndarray) -> np.ndarray:
+        """The rows of those records that count."""
+        return cells if self._kept is None else cells[self._kept]
 
 
 def _refuse(name: str, flag: int) -> None:

@@ -144,12 +144,13 @@ class CountingRoom(Room, ABC):
         """
 
     @abstractmethod
-    def targets(self, held: Any) -> np.ndarray:
-        """The exact targets, in the schema's range whatever the focus."""
+    def target_counts(self, held: Any, cuts: np.ndarray) -> np.ndarray:
+        """How many targets lie between these cuts of the schema's range, whatever the focus: int64, (cuts + 1,)."""
 
     @abstractmethod
-    def residuals(self, held: Any) -> np.ndarray:
-        """The exact targets, in units of 1 / ``TARGET_ONE`` of the schema's range, less their scores: int64."""
+    def residual_counts(self, held: Any, points: np.ndarray) -> np.ndarray:
+        """How many targets are so far from their scores, up or down, in units of 1 / ``TARGET_ONE`` of the schema's
+        range: int64, (points + 1,)."""
 
     # -- sums ----------------------------------------------------------------------------------------------------------
 
@@ -288,15 +289,10 @@ class CountingRoom(Room, ABC):
         cuts = numeric_cuts(scope, TARGET_CUTS)
         if not len(cuts):
             return [float(scope.low)] * len(scores)
-        # As for features: a target at a cut is on its left.
-        cells = np.searchsorted(cuts, self.targets(held), side="left")
-        counts = np.bincount(cells, minlength=len(cuts) + 1)
-        return sorted(self._cuts(counts, cuts, _widths(cuts, scope), scores, scales))
+        return sorted(self._cuts(self.target_counts(held, cuts), cuts, _widths(cuts, scope), scores, scales))
 
     def residual_quantiles(self, held: Any, scores: Sequence[Quantile], scales: Sequence[float]) -> list[int]:
-        cells = np.searchsorted(RESIDUAL_POINTS, np.abs(self.residuals(held)), side="left")
-        counts = np.bincount(cells, minlength=len(RESIDUAL_POINTS) + 1)
-        alike = np.ones(len(RESIDUAL_POINTS))
+        counts, alike = self.residual_counts(held, RESIDUAL_POINTS), np.ones(len(RESIDUAL_POINTS))
         return [int(size) for size in sorted(self._cuts(counts, RESIDUAL_POINTS, alike, scores, scales))]
 
     def _cuts(

@@ -32,6 +32,25 @@ def draw_parts(
     return _uniform(n_records, n_parts, random_bytes)
 
 
+def draw_below(
+    limits: np.ndarray,
+    generator: np.random.Generator | None = None,
+    random_bytes: Callable[[int], bytes] | None = None,
+) -> np.ndarray:
+    """For each limit, independently, a whole number from 0 to below it, all with equal probability."""
+    if generator is not None:
+        return generator.integers(limits, size=len(limits))
+    limits = limits.astype(np.uint64)
+    drawn, missing = np.zeros(len(limits), dtype=np.uint64), np.arange(len(limits))
+    while len(missing):
+        words = np.frombuffer((random_bytes or os.urandom)(8 * len(missing)), dtype=np.uint64)
+        own = limits[missing]
+        drawn[missing] = words % own
+        # The last words, fewer than a limit, would make some numbers more likely than others.
+        missing = missing[words > np.uint64(2**64 - 1) - own]
+    return drawn.astype(np.int64)
+
+
 def survivors(gaps: np.ndarray, random_bytes: Callable[[int], bytes] = os.urandom) -> np.ndarray:
     """The numbers of those whose coin, of chance exactly exp(-gap) for a whole gap >= 0, comes up.
 

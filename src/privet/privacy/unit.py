@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.errors import BudgetError
+from privet.schema import MOST_RECORDS_PER_PERSON, Schema
 from privet.values import exact_int, exact_str, final
-
-MOST_RECORDS_PER_PERSON = 64
-"""The largest cap. It is small so that counts of units fit the integers that counts of records do."""
 
 LEAST_WEIGHT = 12
 """With a weight of 12 a person's 1, 2, 3, 4, 6 or 12 records count exactly the same."""
@@ -42,6 +40,11 @@ class Unit:
         object.__setattr__(self, "records", exact_int(self.records))
         if not 1 <= self.records <= (MOST_RECORDS_PER_PERSON if self.person else 1):
             raise BudgetError(f"A person has between 1 and {MOST_RECORDS_PER_PERSON} records that count.")
+
+    @classmethod
+    def of(cls, schema: Schema) -> Unit:
+        """Persons where the schema says whose record is whose, else rows."""
+        return ROW if schema.person is None else cls(schema.person, schema.records_per_person or 1)
 
     @property
     def weight(self) -> int:

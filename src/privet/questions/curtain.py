@@ -109,7 +109,7 @@ class Curtain:
         return _desk(self).split(splits)
 
     def parts(self, node: Node, shares: int | Sequence[int]) -> list[Node]:
-        """Draw for each record, independently, one of several disjoint parts: they pay in parallel.
+        """Draw for each record (person), independently, one of several disjoint parts: they pay in parallel.
 
         ``shares`` is how many, all alike, or for each part its weight: with (4, 1) the second has one record in five.
         """
@@ -120,7 +120,7 @@ class Curtain:
         return _desk(self).copies(node, n)
 
     def samples(self, node: Node, n: int, inverse_rate: int) -> list[Node]:
-        """``n`` Poisson samples of a node's records: each record is in each of them with chance 1 / inverse_rate,
+        """``n`` Poisson samples of a node's records (persons): each is in each of them with chance 1 / inverse_rate,
         independently. What the samples pay adds up, at the amplified price (``receipt.amplified``)."""
         return _desk(self).samples(node, n, inverse_rate)
 
@@ -155,8 +155,11 @@ class Curtain:
         where the budget is in rho; a record is in one cell of each table, so the L1 sensitivity is the number of tables
         (times ``TARGET_ONE`` for targets, 9/16 ``GRADIENT_ONE`` for gradients, 5/4 of it for residuals), and the L2
         sensitivity is at most that.
+
+        Where the schema names a person, these are sums over persons, each the mean of their records, rounded to whole
+        numbers once they are noisy: noise of the same size, for the promise to a person.
         """
-        return _desk(self).tally(tallies, budget)
+        return self._of_persons(_desk(self).tally(tallies, budget))
 
     def choose(
         self,
@@ -208,7 +211,7 @@ class Curtain:
         noise on exact integers, L1 sensitivity as many units as there are tables, for all owners together
         (``least_impurity_sensitivity``).
         """
-        return _desk(self).owner_sum(tables, statistic, budget)
+        return self._of_persons(_desk(self).owner_sum(tables, statistic, budget))
 
     def quantiles(
         self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction
@@ -240,7 +243,12 @@ class Curtain:
 
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
         """Exact histograms, at the price of infinity: for published variants whose claim does not hold."""
-        return _desk(self).peek(nodes)
+        return self._of_persons(_desk(self).peek(nodes))
+
+    def _of_persons(self, answers: dict[Node, np.ndarray]) -> dict[Node, np.ndarray]:
+        """Sums in units of the persons' weight as sums over persons: an algorithm need not know the difference."""
+        unit: Any = _desk(self).unit  # type: ignore[attr-defined]
+        return {node: unit.whole(own) for node, own in answers.items()}
 
 
 def budgets(nodes: Sequence[Node], budget: Budget) -> list[Fraction]:

@@ -145,16 +145,23 @@ def read_file(path: str | Path, schema: Schema, *, with_label: bool = True) -> t
     """Read a CSV or Parquet file as an Arrow table of the features, and the label's column or None.
 
     CSV fields are parsed by the schema: a text category "001" stays text, an empty field is missing
-    (unless the empty text is a listed category). Only columns that the schema names are read.
+    (unless the empty text is a listed category). Only columns that the schema names are read. With the label, which is
+    for training, the table has the person's column, too.
     """
     path = Path(path)
     names = list(schema.columns)
-    if with_label:
-        if schema.label is None:
-            raise SchemaError("the schema does not name the label's column; set label, or name in [label]")
-        names.append(schema.label)
+    if not with_label:
+        return _columns(path, schema, names), None
+    if schema.label is None:
+        raise SchemaError("the schema does not name the label's column; set label, or name in [label]")
+    names += [schema.person] if schema.person is not None else []
+    table = _columns(path, schema, [*names, schema.label])
+    return table.select(names), table.column(schema.label)
+
+
+def _columns(path: Path, schema: Schema, names: list[str]) -> Any:
     table = parquet_columns(path, names) if is_parquet(path) else _read_csv(path, schema, names)
-    return table.select(list(schema.columns)), table.column(schema.label) if with_label else None
+    return table.select(names)
 
 
 def read_ids(path: str | Path, name: str) -> Any:
@@ -313,6 +320,8 @@ def _read_csv(path: Path, schema: Schema, names: list[str]) -> Any:
         # Integers are read as floats, so that 1.0 is 1, unless that would round them.
         numeric = pa.int64() if large else pa.float64()
         types[name] = {"text": pa.string(), "booleans": pa.bool_(), "numbers": numeric}[kind]
+    if schema.person in types:
+        types[schema.person] = pa.string()  # an id is text, whatever it looks like
     table = csv_columns(path, types)
     for name, values in listed.items():
         if name in types and types[name] == pa.string() and "" not in values:

@@ -1,0 +1,84 @@
+"""Whose record is whose: the column of ids becomes numbers, and the ids stay where they were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privet.errors import SchemaError
+from privet.schema import Schema
+from privet.schema_file import nearest
+from privet.tables.column import has_missing, kind_of_column, open_column
+from privet.tables.table import open_frame
+
+Persons = npt.NDArray[np.int64]
+
+
+def read_persons(X: Any, groups: Any, schema: Schema) -> Persons | None:
+    """Each record's person as a number from 0 on, or None where the schema names no person.
+
+    The ids are ``groups`` or, by default, the schema's column of a data frame. A missing id is an error: such a record
+    would belong to nobody, and nobody would be protected.
+    """
+    if schema.person is None:
+        if groups is not None:
+            raise SchemaError(
+                "groups says whose record is whose, and the schema has no person: write Schema(..., person='...', "
+                "records_per_person=20), or leave groups out"
+            )
+        return None
+    where = f"the person's column {schema.person!r}"
+    column = open_column(_column(X, groups, schema.person), where)
+    if _is_missing(column):
+        raise SchemaError(f"{where} has missing ids; leave these records out, or find out whose they are")
+    return _numbered(column, where)
+
+
+def _column(X: Any, groups: Any, person: str) -> Any:
+    frame = open_frame(X)
+    inside = frame is not None and person in frame.columns
+    if groups is not None:
+        if inside:
+            raise SchemaError(f"X has the person's column {person!r} already; leave groups out")
+        if len(getattr(groups, "shape", (0,))) != 1:
+            raise SchemaError("groups must be one column: one person's id for each record")
+        return groups
+    if inside:
+        return frame.get_column(person)
+    if frame is None:
+        raise SchemaError(
+            f"the schema names a person, {person!r}, and an array has no names: give the persons' ids as "
+            "fit(X, y, groups=ids), or a data frame with that column"
+        )
+    raise SchemaError(f"X has no column {person!r}, which says whose record is whose{nearest(person, frame.columns)}")
+
+
+def _numbered(column: Any, where: str) -> Persons:
+    import pyarrow as pa
+
+    if isinstance(column, np.ndarray):
+        if column.dtype.kind == "O":
+            raise SchemaError(f"{where} mixes types; make it all text or all whole numbers")
+        return np.unique(column, return_inverse=True)[1].astype(np.int64, copy=False).reshape(-1)
+    if len(column) == 0:
+        return np.zeros(0, dtype=np.int64)
+    kind_of_column(column, where)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)  # a categorical column may list ids that do not occur
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_floating(whole.type):
+        return _numbered(whole.to_numpy(zero_copy_only=False), where)  # 0.0 and -0.0 are one number
+    return whole.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _is_missing(column: Any) -> bool:
+    """Whether an id is missing; empty text is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if has_missing(column):
+        return True
+    kind = getattr(column, "type", None)
+    return kind in (pa.string(), pa.large_string()) and pc.any(pc.equal(column, "")).as_py() is True
