@@ -19,6 +19,9 @@ from privet.robustness.guarantee import SLACK, Guarantee
 _GROWTH = 1.15
 """Ranks that are looked at grow by this factor: each one more costs confidence, each one fewer accuracy."""
 
+_EVEN = 40
+"""So many ranks are evenly spaced, for wide laws."""
+
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
@@ -53,21 +56,10 @@ class Outcomes:
     def guaranteed(self, guarantee: Guarantee, distance: int, alpha: float) -> float:
         """A lower bound on the mean share after ``distance`` units differ, wrong with a chance of at most ``alpha``.
 
-        The better of two bounds, each with half of ``alpha``: by the law of the share (``by_law``), and by each
-        record's own chance (``by_points``). If all was known, the first would never be the worse one.
+        The better of two bounds, each with half of ``alpha``: by the law of the share, and by each record's own chance.
         """
-        best = max(self.by_law(guarantee, distance, alpha / 2), self.by_points(guarantee, distance, alpha / 2))
-        return max(0.0, best - SLACK)
-
-    def by_law(self, guarantee: Guarantee, distance: int, alpha: float) -> float:
-        """The integral over t of ``worst`` of the chance that the share is above t (docs/theory.md, section 7).
-
-        The chance that a new model's share is at least the j-th smallest of n is a Beta(n - j + 1, j) number or more.
-        So each rank gives a bound; some ranks share ``alpha``.
-        """
-        shares = np.sort(self.right)[_ranks(self.runs) - 1] / len(self.hits)
-        steps = np.diff(shares, prepend=0.0)
-        return float(steps @ guarantee.worst(_at_least(self.runs, alpha), distance))
+        by_law = guaranteed_mean(self.right / len(self.hits), guarantee, distance, alpha / 2)
+        return max(by_law, self.by_points(guarantee, distance, alpha / 2) - SLACK, 0.0)
 
     def by_points(self, guarantee: Guarantee, distance: int, alpha: float) -> float:
         """The mean over records of ``worst`` of their chance to be right."""
@@ -82,10 +74,42 @@ class Outcomes:
         return lowest(self.hits, self.runs, alpha / len(self.hits))
 
 
+def guaranteed_mean(shares: np.ndarray, guarantee: Guarantee, distance: int, alpha: float) -> float:
+    """A lower bound on a share's mean after ``distance`` units differ, from independent ``shares`` drawn before.
+
+    Wrong with a chance of at most ``alpha``, half of it for each of two bounds. If all was known, that by the law would
+    never be the worse one; with few runs and a wide law, the mean is known better.
+    """
+    by_law = _by_law(shares, guarantee, distance, alpha / 2)
+    by_mean = float(guarantee.worst(_mean_at_least(shares, alpha / 2), distance))
+    return max(0.0, by_law - SLACK, by_mean - SLACK)
+
+
+def _by_law(shares: np.ndarray, guarantee: Guarantee, distance: int, alpha: float) -> float:
+    """The integral over t of ``worst`` of the chance that the share is above t (docs/theory.md, C2).
+
+    The chance that a new model's share is at least the j-th smallest of n is a Beta(n - j + 1, j) number or more (C3).
+    So each rank gives a bound; some ranks share ``alpha``.
+    """
+    ranked = np.sort(shares)[_ranks(len(shares)) - 1]
+    return float(np.diff(ranked, prepend=0.0) @ guarantee.worst(_at_least(len(shares), alpha), distance))
+
+
+def _mean_at_least(shares: np.ndarray, alpha: float) -> float:
+    """A lower bound on the mean of numbers in [0, 1], by their variance (Maurer and Pontil 2009, Theorem 4)."""
+    n, log_odds = len(shares), np.log(2 / alpha)
+    if n < 2:
+        return 0.0
+    return max(
+        0.0, float(shares.mean() - np.sqrt(2 * shares.var(ddof=1) * log_odds / n) - 7 * log_odds / (3 * (n - 1)))
+    )
+
+
 @lru_cache(maxsize=64)
 def _ranks(runs: int) -> np.ndarray:
     steps = int(np.log(runs) / np.log(_GROWTH)) + 2
-    return np.unique(np.minimum(np.ceil(_GROWTH ** np.arange(steps)), runs).astype(int))
+    even = np.arange(1, _EVEN + 1) * runs / _EVEN
+    return np.unique(np.clip(np.ceil(np.r_[_GROWTH ** np.arange(steps), even]), 1, runs).astype(int))
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from privet.errors import PrivetError
-from privet.robustness.attacks.table_edits import joined, overwritten, rows_of
+from privet.robustness.attacks.table_edits import joined, numbers_of, overwritten, rows_of
 
 DATA = {"i": [1, 2, 3], "s": ["a", "b", "c"]}
 TABLES = {"pandas": pd.DataFrame(DATA), "polars": pl.DataFrame(DATA), "arrow": pa.table(DATA)}
@@ -43,3 +43,9 @@ def test_arrays():
 def test_a_column_that_is_not_there_is_named(table):
     with pytest.raises(PrivetError, match="'nowhere'"):
         overwritten(table, {"nowhere": 1})
+
+
+def test_everything_becomes_a_number():
+    assert numbers_of(TABLES["polars"]).tolist() == [[1, 0], [2, 1], [3, 2]]
+    assert numbers_of(np.array([["b", 1], ["a", 2]], dtype=object)).tolist() == [[1, 0], [0, 1]]
+    assert numbers_of(np.array([[0.5], [2.0]])).tolist() == [[0.5], [2.0]]

@@ -42,6 +42,17 @@ def overwritten(X: Any, values: Mapping[Any, Any]) -> Any:
     )
 
 
+def numbers_of(X: Any) -> np.ndarray:
+    """The table as an array of numbers: texts and truth values by the order of their sorted values."""
+    frame = _frame(X)
+    columns = np.asarray(X).T if frame is None else [frame[name].to_numpy() for name in frame.columns]
+    numbers = [
+        np.unique(column.astype(str), return_inverse=True)[1] if column.dtype.kind not in "iuf" else column
+        for column in map(np.asarray, columns)
+    ]
+    return np.column_stack(numbers).astype(float)
+
+
 def _frame(X: Any) -> Any:
     """A data frame, or None for an array."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
