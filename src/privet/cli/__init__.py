@@ -16,6 +16,7 @@ from typing import Annotated
 
 import typer
 
+from privet.cli.certify import certify
 from privet.cli.federated import federated
 from privet.cli.files import check_output, rows_to
 from privet.cli.ledger import FIT_COHORT, FIT_LEDGER, ledger
@@ -81,6 +82,10 @@ def privet(
     To see what promises are worth, ours and others':
 
         privet audit --claims
+
+    What a model guarantees against poisoned records:
+
+        privet certify --stand-in --epsilon 0.01
 
     Exit codes: 0 done, 1 refused, 2 wrong use, 3 a bug in Privet.
     """
@@ -389,6 +394,9 @@ def audit(
         kept = audit_estimators(subjects, epsilon, delta, time, confidence, as_json, target)
     if not kept:
         raise typer.Exit(1)
+
+
+app.command()(certify)
 
 
 def main() -> None:

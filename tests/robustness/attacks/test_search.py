@@ -4,7 +4,7 @@ import numpy as np
 
 from exact_learners import KINDS, POINTS, SCHEMA, ExactLearner
 from privet import PrivateTreeClassifier
-from privet.robustness.attacks.search import Block, SearchedAttack, applied
+from privet.robustness.attacks.search import PoisonBlock, SearchedAttack, applied
 from privet.robustness.attacks.surrogate import weak_leaves
 from privet.robustness.probe import Probe
 
@@ -35,9 +35,9 @@ def test_blocks_are_added_and_removed():
     rows = leaves[0].rows
     label = leaves[0].label
     there = int((Y[rows] == label).sum())
-    plan = (Block(label, 10**6, leaf=0), Block("y", 3, row=0), Block("n", 2, row=5))
+    plan = (PoisonBlock(label, 10**6, leaf=0), PoisonBlock("y", 3, row=0), PoisonBlock("n", 2, row=5))
     found = applied(X, Y, plan, leaves)
     assert found.distance == there + 5
     assert len(found.y) == len(Y) - there + 5
     assert found.y[-5:].tolist() == ["y", "y", "y", "n", "n"]
-    assert applied(X, Y, (Block("y", 0, row=0),), leaves).distance == 0
+    assert applied(X, Y, (PoisonBlock("y", 0, row=0),), leaves).distance == 0

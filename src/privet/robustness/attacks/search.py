@@ -23,7 +23,7 @@ from privet.robustness.retraining import retrain
 
 
 @dataclass(frozen=True)
-class Block:
+class PoisonBlock:
     """``n`` copies of a row with a label, added; or ``n`` records of a leaf with a label, removed (``leaf``)."""
 
     label: Any
@@ -32,7 +32,7 @@ class Block:
     leaf: int = -1
 
 
-Plan = tuple[Block, ...]
+Plan = tuple[PoisonBlock, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +97,8 @@ class _Moves:
         plans: list[Plan] = [(self._block(self.budget),) for _ in range(4)]
         for i, leaf in enumerate(self.leaves):
             row = int(self.rng.choice(leaf.rows))
-            plans.append((Block(leaf.rival, self.budget, row=row),))
-            plans.append((Block(leaf.label, self.budget, leaf=i),))
+            plans.append((PoisonBlock(leaf.rival, self.budget, row=row),))
+            plans.append((PoisonBlock(leaf.label, self.budget, leaf=i),))
         return plans
 
     def changed(self, plan: Plan) -> Plan:
@@ -118,8 +118,8 @@ class _Moves:
         j = int(self.rng.integers(len(others)))
         return (*others[:j], replace(others[j], n=others[j].n + block.n), *others[j + 1 :])
 
-    def _block(self, n: int) -> Block:
+    def _block(self, n: int) -> PoisonBlock:
         label = self.rng.choice(self.classes)
         if self.rng.random() < 0.3:
-            return Block(label, n, leaf=int(self.rng.integers(len(self.leaves))))
-        return Block(label, n, row=int(self.rng.integers(self.n_rows)))
+            return PoisonBlock(label, n, leaf=int(self.rng.integers(len(self.leaves))))
+        return PoisonBlock(label, n, row=int(self.rng.integers(self.n_rows)))
