@@ -31,6 +31,10 @@ class Delayed:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
+    def changed(self, data: bytes) -> bytes:
+        """What arrives of what was sent: for those who want to spoil it."""
+        return data
+
     def cut(self) -> None:
         async def cut() -> None:
             for writer in list(self._writers):
@@ -72,7 +76,7 @@ class Delayed:
         writing = asyncio.create_task(write())
         try:
             while data := await reader.read(2**16):
-                due.put_nowait((self._loop.time() + self.seconds, data))
+                due.put_nowait((self._loop.time() + self.seconds, self.changed(data)))
         except OSError:
             pass
         due.put_nowait((self._loop.time() + self.seconds, b""))
