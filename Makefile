@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: federated-delta federated-accuracy ensemble regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc hidden hidden-accuracy hidden-plan federated clean
+.PHONY: peers federated-delta federated-accuracy ensemble regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc hidden hidden-accuracy hidden-plan federated clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -95,8 +95,14 @@ audit-diffprivlib: $(VENV)/installed
 		|| { echo "skipped: diffprivlib does not install here (it needs Python 3.10 to 3.12: make PEER_PYTHON=python3.12 ...)"; exit 0; } \
 		&& $(BIN)/python benchmarks/audit_diffprivlib.py $(PEER)/bin/python
 
+# Our forests beside DP-EBM and diffprivlib, each in its own environment; it can be stopped and taken up again. See
+# docs/peers.md.
+EBM := .venv-interpret
+peers: $(VENV)/bench $(PEER)/installed $(EBM)/installed
+	$(BIN)/python benchmarks/peers.py
+
 clean:
-	rm -rf $(VENV) $(PEER)
+	rm -rf $(VENV) $(PEER) $(EBM)
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("privet needs Python 3.11 or newer: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else 0'
@@ -120,4 +126,10 @@ $(PEER)/installed: benchmarks/diffprivlib_env/requirements.txt
 	$(PEER_PYTHON) -m venv $(PEER)
 	$(PEER)/bin/python -m pip install --quiet -r $<
 	$(PEER)/bin/python -c "import diffprivlib.models"
+	touch $@
+
+$(EBM)/installed: benchmarks/interpret_env/requirements.txt
+	$(PEER_PYTHON) -m venv $(EBM)
+	$(EBM)/bin/python -m pip install --quiet -r $<
+	$(EBM)/bin/python -c "import interpret.privacy"
 	touch $@

@@ -49,7 +49,13 @@ SETTINGS = {
         {"n_records": 10},  # too few to boost
         {"n_records": 10, "delta": 1e-3},
     ],
-    "PrivateForestRegressor": settings(n_trees=[None, 1, 2], n_records=[None, N], max_depth=[2]),
+    "PrivateForestRegressor": [
+        *settings(method=["auto", "boosting"], n_records=[None, N], delta=[None, 1e-3]),
+        *settings(method=["trees"], n_trees=[None, 1, 2], n_records=[None, N], max_depth=[2]),
+        {"n_records": 10},  # too few to boost
+        {"n_records": 10, "delta": 1e-3},
+        {"n_records": 10, "epsilon": 0.1},  # and to split
+    ],
     "TopDownClassifier": [
         *settings(
             split=["rnm", "permute_and_flip", "exponential", "noisy_counts", "local_rnm"],
@@ -108,7 +114,9 @@ SETTINGS = {
 SEEN_BY_ANSWERS = {
     "DiffPID3Classifier": {"choose"},
     "PrivateForestClassifier": {"tally", "advance", "zcdp"},
-    "PrivateForestRegressor": {"copies"},
+    "PrivateForestRegressor": {
+        *("choose", "copies", "focus", "advance", "target_quantiles", "residual_quantiles", "zcdp")
+    },
 }
 """What is asked only where an answer, or a public number of records, says so: a setting may go without."""
 

@@ -40,7 +40,9 @@ ONE_OF_EACH_BASE = [
 ]
 OTHERS = [
     PrivateTreeClassifier(schema="infer", leaves="counts"),
-    *(PrivateForestRegressor(schema="infer", epsilon=10, n_trees=n) for n in (None, 2)),
+    PrivateForestRegressor(schema="infer", epsilon=10, n_trees=2),
+    PrivateForestRegressor(schema="infer", epsilon=30),
+    PrivateForestRegressor(schema="infer", epsilon=30, delta=1e-3, method="boosting"),
     PrivateForestClassifier(schema="infer"),
     PrivateForestClassifier(schema="infer", epsilon=100, method="trees", n_trees=3),
     PrivateForestClassifier(schema="infer", epsilon=30, delta=1e-3, method="boosting"),

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from privet import Categorical, Numeric, Schema, SchemaError
-from privet.privacy.fixed_point import GRADIENT_ONE
+from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.privacy.gradients import linked_chances
 from privet.questions.grid import public_grid
 from privet.questions.split import Product, Split
 from privet.tree import additive
-from privet.tree.additive import Additive, Round
+from privet.tree.additive import Additive, Calibration, Round
 
 SCHEMA = Schema({"age": Numeric(0, 3, integer=True, missing=True), "town": Categorical(["a", "b"])}, classes=[0, 1])
 
@@ -138,3 +138,48 @@ def test_what_does_not_fit_is_refused(spoil):
     spoil(data)
     with pytest.raises(SchemaError):
         Additive.from_dict(data, SCHEMA)
+
+
+# -- numeric targets ------------------------------------------------------------------------------------------------
+
+TARGET = Schema(dict(SCHEMA.features), target=(10.0, 30.0))
+LIFTS = Calibration(TARGET_ONE // 2, (TARGET_ONE // 2, TARGET_ONE), (0, -TARGET_ONE // 4, 5 * TARGET_ONE), "/fit0:0")
+
+
+def of_target(values=(-TARGET_ONE // 4, TARGET_ONE // 4, TARGET_ONE)):
+    one = Round.of(AGE, np.array(values), np.full(3, GRADIENT_ONE), output=0, scope="/fit0:0", paid=0)
+    return Additive.on(TARGET, public_grid(TARGET), [one], LIFTS)
+
+
+def test_a_target_begins_somewhere_is_lifted_by_its_level_and_stays_in_its_range():
+    columns = {0: np.array([0.0, 3.0, np.nan]), 1: np.array([0, 0, 0])}
+    assert of_target().values(columns, 3).tolist() == [15.0, 20.0, 30.0]
+    assert of_target().dependence(0, columns[0])[:, 0].tolist() == [15.0, 20.0, 30.0]
+    assert of_target().importances.tolist() == [1, 0]
+
+
+def test_a_target_survives_as_json():
+    model = of_target()
+    again = Additive.from_dict(json.loads(json.dumps(model.to_dict())), TARGET)
+    assert again == model
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"start": 0.5},
+        {"start": 2**40},
+        {"cuts": [2, 1]},
+        {"cuts": [1]},
+        {"values": []},
+        {"values": [0, 0, 2**40]},
+        {"scope": None},
+        {"cuts": list(range(256)), "values": [0] * 257},
+    ],
+)
+def test_a_calibration_that_does_not_fit_is_refused(wrong):
+    plain = of_target().to_dict()
+    with pytest.raises(SchemaError):
+        Additive.from_dict(plain | {"calibration": plain["calibration"] | wrong}, TARGET)
+    with pytest.raises(SchemaError):
+        Additive.from_dict({name: plain[name] for name in ("cuts", "rounds")}, TARGET)

@@ -50,7 +50,7 @@ def test_more_records_are_worth_more_rounds(currency):
 
 def drawn(currency, rounds=20):
     """The candidates of rounds that have products."""
-    tables = Tables(GRID, currency, 10_000, 2)
+    tables = Tables(GRID, RECIPES[currency], 10_000, 2)
     turn = plan_rounds(10**6, Fraction(1), currency, 2)[-1]
     return [tables.candidates(turn, choice_ratio(turn.choice_budget, currency)) for _ in range(rounds)]
 
@@ -99,7 +99,7 @@ def test_tables_are_the_same_for_everyone():
 
 def test_features_that_gained_are_drawn_more_often():
     wide = public_grid(Schema({f"x{i}": Numeric(0, 1) for i in range(20)}, classes=[0, 1]))
-    tables = Tables(wide, "rho", 1000, 2)
+    tables = Tables(wide, RECIPES["rho"], 1000, 2)
     turn = plan_rounds(10**6, Fraction(1), "rho", 2)[-1]
 
     def times():
@@ -114,7 +114,7 @@ def test_features_that_gained_are_drawn_more_often():
 
 
 def test_a_schema_with_one_feature_has_no_products():
-    lone = Tables(public_grid(Schema({"x": Numeric(0, 1)}, classes=[0, 1])), "rho", 1000, 2)
+    lone = Tables(public_grid(Schema({"x": Numeric(0, 1)}, classes=[0, 1])), RECIPES["rho"], 1000, 2)
     options = lone.candidates(plan_rounds(10**6, Fraction(1), "rho", 2)[-1], 0.1)
     assert all(isinstance(table, Split) for table in options.splits.tables)
 

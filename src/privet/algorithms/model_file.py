@@ -88,9 +88,10 @@ def from_dict(data: Any) -> Any:
     if grown is None:
         raise PrivetError("This model file is not whole: a part is missing.")
     setattr(model, cls._released, _read(grown, cls._released, model.schema_))
-    if model.schema_.target is not None and model.variant == "sound":
+    released = getattr(model, cls._released)
+    if model.schema_.target is not None and model.variant == "sound" and not isinstance(released, Additive):
         low, high = model.schema_.target
-        values = [node.value for node in getattr(model, cls._released).nodes if node.value is not None]
+        values = [node.value for node in released.nodes if node.value is not None]
         if not all(low <= value <= high for value in values):
             raise SchemaError("This model predicts numbers outside the target's public range.")
     model.privacy_ = Receipt.from_dict(receipt)

@@ -37,7 +37,7 @@ from privet.tree.forest import Forest
 from privet.tree.planning import COUNT_SHARE, plan_levels
 from privet.tree.proposals import needs_to_choose
 from privet.tree.public_splits import public_splits
-from privet.tree.rounds import LARGEST_MOVE, RIDGE, Tables, choice_ratio, noise_of, pays_off, plan_rounds
+from privet.tree.rounds import LARGEST_MOVE, RECIPES, RIDGE, Tables, choice_ratio, noise_of, pays_off, plan_rounds
 from privet.tree.tree import Tree
 
 PART_CELLS = 32
@@ -159,7 +159,8 @@ class PrivateForestClassifier(ForestClassifier):
         n_classes, scope = len(curtain.schema.classes or ()), curtain.path(start)
         currency = "epsilon" if self.delta is None else "rho"
         mechanism = "permute_and_flip" if currency == "epsilon" else "exponential"
-        plan, tables = plan_rounds(n_records, budget, currency, n_classes), Tables(grid, currency, n_records, n_classes)
+        plan = plan_rounds(n_records, budget, currency, n_classes)
+        tables = Tables(grid, RECIPES[currency], n_records, n_classes)
         rounds: list[Round] = []
         with Progress(self.progress, "boosting", len(plan)) as bar:
             for turn in plan:

@@ -17,7 +17,7 @@ from privet.algorithms.base import PrivateRegressor
 from privet.algorithms.parameters import hint, whole
 from privet.algorithms.size import Size
 from privet.questions.curtain import Curtain, Node
-from privet.questions.grid import public_grid
+from privet.questions.grid import Grid, public_grid
 from privet.tree.frontier import Frontier
 from privet.tree.planning import FOCUS_SHARE, plan_means
 from privet.tree.public_splits import public_splits
@@ -63,26 +63,27 @@ class PrivateTreeRegressor(PrivateRegressor):
         return {"tally", "choose", "target_quantiles", "focus"}
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
-        return grow_means(curtain, start, budget, self.max_depth, self.n_records, lambda _: 1)[0]
+        grid = public_grid(curtain.schema)
+        curtain.grid(grid)
+        size = Size.of(curtain, start, budget, self.n_records)
+        return grow_means(curtain, start, budget, size, self.max_depth, lambda _: 1, grid)[0]
 
 
 def grow_means(
     curtain: Curtain,
     start: Node,
     budget: Fraction,
+    size: Size,
     max_depth: int,
-    n_records: float | None,
     n_trees: Callable[[float], int],
+    grid: Grid,
 ) -> tuple[Tree, ...]:
     """Trees that share the budget and all records, grown together; ``n_trees`` says how many from n * epsilon.
 
-    How deep, and what each level spends, is by the public hint or by a noisy number of records. That, and the middle
-    of the targets, are measured once.
+    How deep, and what each level spends, is by the ``size``, which has its part of the budget. The middle of the
+    targets is measured once.
     """
-    grid = public_grid(curtain.schema)
     splits = public_splits(grid)
-    curtain.grid(grid)
-    size = Size.of(curtain, start, budget, n_records)
     left = size.left - budget * FOCUS_SHARE
     worth = size.n * float(left)
     n = n_trees(worth)

@@ -23,17 +23,23 @@ from privet.tree.additive import Additive
 from privet.tree.forest import Forest
 from privet.tree.tree import Reach, Tree, TreeNode
 
-SPLIT, LABEL, COUNTS, VALUE, STEP = "split", "label", "counts", "value", "step"
+SPLIT, LABEL, COUNTS, VALUE, STEP, START = "split", "label", "counts", "value", "step", "start"
 
 PAYS_FOR = {
     "choose a split": {SPLIT},
     "choose a split with its labels": {SPLIT, LABEL},
     "choose a label": {LABEL},
+    "quantile of the target": {START},
     "peek": {SPLIT, LABEL, COUNTS, VALUE},
 }
 """What an answer to a question decides about a node of its scope."""
 
-TALLY_PAYS_FOR = {"tally": {SPLIT, LABEL, COUNTS}, "target_tally": {SPLIT, VALUE}, "clipped_gradient_tally": {STEP}}
+TALLY_PAYS_FOR = {
+    "tally": {SPLIT, LABEL, COUNTS},
+    "target_tally": {SPLIT, VALUE},
+    "clipped_gradient_tally": {STEP},
+    "residual_tally": {STEP},
+}
 """The same of a tally, by what it adds up."""
 
 _STEPS = re.compile(r"/split(\d+):(\d+)((?:/split\d+:\d+)*)")
@@ -150,3 +156,9 @@ def _check_rounds(boosted: Additive, paid: _Paid) -> None:
     for own in boosted.rounds:
         if own.paid >= min(paid.times(STEP, own.scope), paid.times(SPLIT, own.scope)):
             raise ReceiptError(f"No answer at {own.scope or 'any scope'} paid for a round of boosting.")
+    lifted = boosted.calibration
+    if lifted is None:
+        return
+    last = max((own.paid for own in boosted.rounds if own.scope == lifted.scope), default=-1)
+    if not paid.times(START, lifted.scope) or paid.times(STEP, lifted.scope) < last + 2:
+        raise ReceiptError(f"No answers at {lifted.scope or 'any scope'} paid for the start and the calibration.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.schema import Categorical, Numeric, Schema
-from privet.tree.additive import Additive
+from privet.tree.additive import Additive, Calibration
 from privet.tree.forest import Forest
 from privet.tree.tree import Rule, Tree, TreeNode
 
@@ -26,9 +26,11 @@ def rules_text(released: Tree | Forest | Additive) -> str:
 
 def additive_text(boosted: Additive) -> str:
     """What features add to the scores, term by term; of several features the last has a column for each stretch."""
-    classes = boosted.schema.classes or ()
-    outputs = classes[1:] if boosted.n_outputs == 1 else classes
-    lines = [f"adds to the score of {', '.join(map(str, outputs))}"]
+    unit, lines = 1.0, [_header(boosted)]
+    if boosted.calibration is not None and boosted.schema.target is not None:
+        low, high = boosted.schema.target
+        unit = float(high) - float(low)
+        lines += _calibration_text(boosted.calibration, float(low), unit)
     shares = boosted.term_importances
     for term in boosted.terms:
         if not term.values.any():
@@ -40,9 +42,25 @@ def additive_text(boosted: Additive) -> str:
             lines.append(f"|   columns: {'; '.join(texts[-1])}")
         for place in np.ndindex(term.values.shape[: max(1, len(names) - 1)]):
             row = term.values[place].reshape(-1, boosted.n_outputs)
-            adds = "; ".join(", ".join(f"{value / GRADIENT_ONE:+.3f}" for value in own) for own in row)
+            adds = "; ".join(", ".join(f"{unit * value / GRADIENT_ONE:+.3f}" for value in own) for own in row)
             lines.append(f"|   {', '.join(text[i] for text, i in zip(texts, place))}: {adds}")
     return "\n".join(lines)
+
+
+def _header(boosted: Additive) -> str:
+    classes = boosted.schema.classes
+    if classes is None:
+        return f"adds to {boosted.schema.label or 'the target'}"
+    return f"adds to the score of {', '.join(map(str, classes[1:] if boosted.n_outputs == 1 else classes))}"
+
+
+def _calibration_text(calibration: Calibration, low: float, unit: float) -> list[str]:
+    """Where sums begin, and what they are lifted by in the end."""
+    cuts = [low + unit * cut / GRADIENT_ONE for cut in calibration.cuts]
+    names = [*(f"up to {cut:.3g}" for cut in cuts), f"above {cuts[-1]:.3g}" if cuts else "everything"]
+    lifts = (f"{name}: {unit * value / GRADIENT_ONE:+.3f}" for name, value in zip(names, calibration.values))
+    start = low + unit * calibration.start / GRADIENT_ONE
+    return [f"begins at {start:.3f}", f"is lifted in the end: {'; '.join(lifts)}"]
 
 
 def _stretch_texts(boosted: Additive, f: int, stretches: np.ndarray) -> list[str]:

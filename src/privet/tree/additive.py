@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import SchemaError
-from privet.privacy.fixed_point import GRADIENT_ONE
+from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.privacy.gradients import linked_chances
 from privet.questions.grid import Grid
 from privet.questions.split import MOST_CHILDREN, MOST_FACTORS, Table, factors_of
@@ -62,6 +62,42 @@ class Round:
     @property
     def features(self) -> tuple[int, ...]:
         return tuple(feature for feature, _ in self.factors)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What the scores of a numeric target begin with, and what they are lifted by at the end, by their own level.
+
+    A score above cut i-1 and at most cut i is lifted by ``values[i]``. Whole numbers of 1 / ``TARGET_ONE`` of the
+    target's range. The start was paid for by a quantile of the target at ``scope``, and the values by the last tally of
+    residuals that the receipt has there.
+    """
+
+    start: int
+    cuts: tuple[int, ...]
+    values: tuple[int, ...]
+    scope: str = ""
+
+    def lifted(self, scores: np.ndarray) -> np.ndarray:
+        """Scores in units of the range, which the rounds have added to the start."""
+        whole = np.rint(scores * TARGET_ONE) + self.start
+        places = np.searchsorted(self.cuts, whole, side="left")
+        return np.clip((whole + np.array(self.values)[places]) / TARGET_ONE, 0, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"start": self.start, "cuts": list(self.cuts), "values": list(self.values), "scope": self.scope}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Calibration:
+        cuts, values = (tuple(as_whole(own) for own in as_list(data[name])) for name in ("cuts", "values"))
+        start = as_whole(data["start"])
+        if not all(one < other for one, other in pairwise(cuts)) or len(values) != len(cuts) + 1:
+            raise ValueError("a calibration has a value for each level, and levels increase")
+        if not all(abs(value) < LARGEST_VALUE for value in (start, *cuts, *values)) or len(cuts) >= MOST_CHILDREN:
+            raise ValueError("too large a value")
+        if not isinstance(data["scope"], str):
+            raise ValueError("a calibration names the answers that paid for it")
+        return cls(start, cuts, values, data["scope"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,23 +158,25 @@ class Term:
 class Additive:
     """Scores as sums of ``rounds`` over public cells, whose ``cuts`` are given for each feature, None for categories.
 
-    Each class has a score, against the rest; two classes have one, the second one's.
+    Each class has a score, against the rest; two classes have one, the second one's. A numeric target has one, a part
+    of its range, and a ``calibration``.
     """
 
     schema: Schema
     cuts: tuple[tuple[float, ...] | None, ...]
     rounds: tuple[Round, ...]
+    calibration: Calibration | None = None
 
     @classmethod
-    def on(cls, schema: Schema, grid: Grid, rounds: list[Round]) -> Additive:
+    def on(cls, schema: Schema, grid: Grid, rounds: list[Round], calibration: Calibration | None = None) -> Additive:
         """The rounds of a fit on this grid."""
         cuts = (None if cells.cuts is None else tuple(float(cut) for cut in cells.cuts) for cells in grid.features)
-        return cls(schema, tuple(cuts), tuple(rounds))
+        return cls(schema, tuple(cuts), tuple(rounds), calibration)
 
     @property
     def n_outputs(self) -> int:
         n_classes = len(self.schema.classes or ())
-        return 1 if n_classes == 2 else n_classes
+        return n_classes if n_classes > 2 else 1
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -171,7 +209,19 @@ class Additive:
 
     def probabilities(self, columns: Mapping[int, np.ndarray], n_rows: int) -> np.ndarray:
         """The chance of each class, in the schema's order."""
-        return _chances(self.scores(columns, n_rows))
+        return self._predictions(self.scores(columns, n_rows))
+
+    def values(self, columns: Mapping[int, np.ndarray], n_rows: int) -> np.ndarray:
+        """What is predicted of a numeric target."""
+        return self._predictions(self.scores(columns, n_rows))[:, 0]
+
+    def _predictions(self, scores: np.ndarray) -> np.ndarray:
+        """A column for each class, or one for the target."""
+        if self.calibration is None:
+            return _chances(scores)
+        assert self.schema.target is not None
+        low, high = self.schema.target
+        return np.clip(low + self.calibration.lifted(scores) * (high - low), low, high)
 
     @property
     def term_importances(self) -> dict[tuple[str, ...], float]:
@@ -193,7 +243,7 @@ class Additive:
         return shares
 
     def dependence(self, feature: int, column: np.ndarray) -> np.ndarray:
-        """The chance of each class at each value of one feature, where all others add what they add on average."""
+        """What is predicted at each value of one feature, where all others add what they add on average."""
         cells, total = self.cells(feature, column), np.zeros((len(column), self.n_outputs))
         for term in self.terms:
             if feature in term.features:
@@ -201,13 +251,14 @@ class Additive:
                 total += term.means_of((feature,))[stretch[cells]]
             else:
                 total += term.mean
-        return _chances(total / GRADIENT_ONE)
+        return self._predictions(total / GRADIENT_ONE)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        plain = {
             "cuts": [None if own is None else list(own) for own in self.cuts],
             "rounds": [self._plain(own) for own in self.rounds],
         }
+        return plain if self.calibration is None else plain | {"calibration": self.calibration.to_dict()}
 
     def _plain(self, own: Round) -> dict[str, Any]:
         return {
@@ -233,7 +284,9 @@ class Additive:
             cuts = tuple(_read_cuts(own, f) for own, f in zip(as_list(data["cuts"]), features, strict=True))
             if len(as_list(data["rounds"])) > MOST_ROUNDS:
                 raise ValueError("too many rounds")
-            return cls(schema, cuts, tuple(_read_round(own, cuts, schema) for own in data["rounds"]))
+            rounds = tuple(_read_round(own, cuts, schema) for own in data["rounds"])
+            calibration = None if schema.target is None else Calibration.from_dict(data["calibration"])
+            return cls(schema, cuts, rounds, calibration)
         except (KeyError, TypeError, ValueError, OverflowError):
             raise SchemaError("This is not a whole ensemble: a round is missing or does not fit the schema.") from None
 
@@ -286,7 +339,7 @@ def _read_round(plain: Any, cuts: tuple[tuple[float, ...] | None, ...], schema: 
         raise ValueError("one number for each part")
     if not all(abs(value) < LARGEST_VALUE for value in values):
         raise ValueError("too large a value")
-    output, n_classes = as_whole(plain["output"]), len(schema.classes or ())
+    output, n_classes = as_whole(plain["output"]), len(schema.classes or (0,))
     if not (output == 1 if n_classes == 2 else 0 <= output < n_classes):
         raise ValueError("an output is the number of a class")
     if not isinstance(plain["scope"], str) or not as_whole(plain["paid"]) >= 0:

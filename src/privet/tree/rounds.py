@@ -122,6 +122,11 @@ def plan_rounds(n_records: float, budget: Fraction, currency: str, n_classes: in
     outputs = [1] if n_classes <= 2 else list(range(n_classes))
     strength = max(signal(n_records, budget, currency), 0.0) / len(outputs)
     n = min(max(int(recipe.rounds * strength**recipe.power), FEWEST_ROUNDS if len(outputs) == 1 else 2), MOST_ROUNDS)
+    return turns(recipe, n, outputs, budget)
+
+
+def turns(recipe: Recipe, n: int, outputs: list[int], budget: Fraction) -> tuple[Turn, ...]:
+    """``n`` rounds of each output, later ones with more of the budget."""
     weights = [n + recipe.growth * t for t in range(n)]
     unit = budget / (sum(weights) * len(outputs))
     return tuple(
@@ -137,9 +142,9 @@ class Tables:
     Features are drawn into products by what earlier rounds released, which is public, too.
     """
 
-    def __init__(self, grid: Grid, currency: str, n_records: float, n_classes: int, seed: int = 0) -> None:
+    def __init__(self, grid: Grid, recipe: Recipe, n_records: float, n_classes: int, seed: int = 0) -> None:
         self._grid, self._n, self._n_classes = grid, max(n_records, 1.0), n_classes
-        self._recipe, self._rng = RECIPES[currency], np.random.default_rng(seed)
+        self._recipe, self._rng = recipe, np.random.default_rng(seed)
         self._gains = np.zeros((max(n_classes, 1), len(grid.features)))
 
     def candidates(self, turn: Turn, ratio: float) -> Candidates:

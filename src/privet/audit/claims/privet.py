@@ -71,6 +71,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "PrivateForestClassifier-boosting": ("PrivateForestClassifier", {"method": "boosting"}),
     "PrivateForestClassifier-delta": ("PrivateForestClassifier", {"method": "boosting", "delta": 1e-2}),
     "PrivateForestClassifier-parts": ("PrivateForestClassifier", {"method": "trees", "n_trees": 2, "max_depth": 2}),
+    "PrivateForestRegressor-boosting": ("PrivateForestRegressor", {"method": "boosting"}),
+    "PrivateForestRegressor-delta": ("PrivateForestRegressor", {"method": "boosting", "delta": 1e-2}),
     "PrivateForestRegressor-small": ("PrivateForestRegressor", {"n_trees": 2, "max_depth": 1}),
     "PrivateTreeClassifier-counts": ("PrivateTreeClassifier", {"leaves": "counts"}),
     "TopDownClassifier-small": ("TopDownClassifier", {"max_nodes": 1, "leaf_share": 0.9}),
