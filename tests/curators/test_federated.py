@@ -10,18 +10,21 @@ from scipy.stats import chi2
 pytest.importorskip("cryptography")
 
 from consortium.federated.owners import GRID, NO_NOISE, SCHEMA, TABLES, table, tables, together
-from privet import Ledger, Numeric, Schema
+from privet import Categorical, HistogramTreeClassifier, Ledger, Numeric, Schema
 from privet.consortium.federated.channel import Overheard, in_process
 from privet.consortium.federated.curator import federated_curator
 from privet.consortium.federated.wire import unpack
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError
-from privet.privacy.event import add_up, spending
+from privet.privacy.event import Event, add_up, spending
 from privet.privacy.laws import log_geometric_shares, log_skellam
 from privet.privacy.receipt import Receipt
 from privet.privacy.scores import CorrectCount, Gini
 from privet.privacy.zcdp import rho_within
 from privet.questions.candidates import Candidates
+from privet.questions.grid import Grid
 from privet.questions.multiway import attributes
+from privet.questions.scorer import Scorer, Summand
+from privet.questions.split import Split
 from privet.questions.tally import Tally
 from privet.tree.public_splits import public_splits
 
@@ -287,3 +290,31 @@ def test_bytes_do_not_depend_on_the_records():
     assert {said for each in sizes for _, said in each} == {sizes[0][0][1]}
     asked = {asked for each in sizes for asked, _ in each}
     assert max(asked) - min(asked) < 20
+
+
+@pytest.mark.parametrize("terms", TERMS)
+def test_a_model_is_scored_on_records_that_owners_hold_out(terms):
+    """The scores of all owners' held-out records together, as one curator of them would have given them."""
+    owners = tables()
+    y = np.concatenate([own for _, own in owners])
+    model = HistogramTreeClassifier(epsilon=10, max_depth=1)
+    curator = asking(owners, ledger=Ledger(10), limit=10, **terms)
+    model.fit_curator(curator, holdout=0.5)
+    assert curator.ledger.spent == model.privacy_.spent == 10
+    assert model.verify()
+    assert abs(model.evaluation_.n - len(y) / 2) < 8 * len(y) ** 0.5 + 200
+    # Owners add more noise than one curator would: the intervals know.
+    plain = Event.example(Fraction(98, 10)).variance
+    assert model.evaluation_.variance >= plain * (1 - 1e-9)
+
+
+def test_scores_without_noise_are_those_of_all_records():
+    grid = Grid(SCHEMA, [[] if isinstance(own, Numeric) else None for own in SCHEMA.features.values()])
+    categorical = next(f for f, own in enumerate(SCHEMA.features.values()) if isinstance(own, Categorical))
+    n_cells = grid.features[categorical].n_cells
+    split = Split(categorical, bytes(range(n_cells)))
+    values = np.arange(3 * n_cells).reshape(n_cells, 3) % 5
+    scorer = Scorer(grid, [Summand(split, values)], None, "shares", [0.5], order=(1, 0, 2), by=split)
+    one, other = both(lambda desk, root: desk.evaluate({root: scorer}, NO_NOISE)[root])
+    np.testing.assert_array_equal(one, other)
+    assert one.sum() == sum(len(own) for _, own in tables())

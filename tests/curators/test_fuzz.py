@@ -22,9 +22,18 @@ from privet.errors import PrivetError
 from privet.privacy.repeatable_noise import TiedBytes
 from privet.privacy.scores import CorrectCount, Gini
 from privet.questions.candidates import Candidates
-from privet.questions.codec import candidates_words, grid_words, schema_digest, splits_words, tables_words, tally_words
+from privet.questions.codec import (
+    candidates_words,
+    grid_words,
+    schema_digest,
+    scorer_words,
+    splits_words,
+    tables_words,
+    tally_words,
+)
 from privet.questions.grid import Grid, public_grid
 from privet.questions.products import Products
+from privet.questions.scorer import Branches, Scorer, Summand
 from privet.questions.split import Product, Split
 from privet.questions.tally import Step, Tally
 from privet.tree.public_splits import public_splits
@@ -90,6 +99,7 @@ def messages_of(schema):
             "mechanism": "exponential",
             **paid,
         },
+        {"do": "evaluate", "asked": [[0, scorer_words(scorer_with(schema, grid, half))]], **paid},
         {"do": "owner_sum", "asked": tables_words([(0, tables)]), "statistic": "least_impurity", **paid},
         {
             "do": "choose_each",
@@ -107,6 +117,15 @@ def messages_of(schema):
         },
     ]
     return told, asked
+
+
+def scorer_with(schema, grid, half):
+    """A released model of one term and one tree."""
+    n = len(schema.classes or (0,))
+    link = "error" if schema.target else "shares"
+    tree = Branches((half,), [0, -1, -1], [1, 0, 0], [0], np.arange(3 * n).reshape(3, n))
+    term = Summand(Split(1, bytes(range(grid.features[1].n_cells))), np.ones((grid.features[1].n_cells, n)))
+    return Scorer(grid, [term], tree, link, [0.0, 0.5], order=range(n), by=half)
 
 
 def outcome(call, *words):

@@ -46,6 +46,22 @@ def sign(score):
     return 1 if isinstance(score, s.CorrectCount) else -1
 
 
+@pytest.mark.parametrize("most", [1, 2, 256])
+def test_a_record_adds_to_every_model_at_most_what_a_prediction_is_worth(most):
+    """All tables of up to four records in three cells, whatever a record in each cell is worth."""
+    score = s.Worth(most)
+    worths = list(itertools.product({0, most // 2, most}, repeat=3))
+    largest = 0
+    for counts in itertools.product(range(4), repeat=3):
+        before = np.array([score.of(np.array(counts) * worth) for worth in np.array(worths)])
+        for cell in range(3):
+            more = np.array(counts) + (np.arange(3) == cell)
+            change = np.array([score.of(more * worth) for worth in np.array(worths)]) - before
+            assert change.min() >= 0  # all in one direction, so the range is the largest change
+            largest = max(largest, int(change.max()))
+    assert largest == score.sensitivity == proven(score.lemma)
+
+
 # -- scores of class counts ----------------------------------------------------------------------------------
 
 
@@ -446,7 +462,15 @@ def test_a_lemmas_name_gives_its_scores_constant_back(score):
     assert proven(score.lemma) == score.sensitivity > 0
 
 
-ASKABLE = [*CLASS_SCORES, s.SquaredError(7), s.Quantile(1, 3), s.MEDIAN, s.GradientNorm(0), s.GradientNorm(12)]
+ASKABLE = [
+    s.Worth(256),
+    *CLASS_SCORES,
+    s.SquaredError(7),
+    s.Quantile(1, 3),
+    s.MEDIAN,
+    s.GradientNorm(0),
+    s.GradientNorm(12),
+]
 ASKABLE += [s.ResidualNorm(1), s.ResidualNorm(s.TARGET_ONE)]
 
 

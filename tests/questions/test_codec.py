@@ -9,10 +9,11 @@ import pytest
 from privet import Categorical, LeakError, Numeric, Schema
 from privet.questions import codec as words
 from privet.questions.candidates import Candidates
-from privet.questions.grid import public_grid
+from privet.questions.grid import Grid, public_grid
 from privet.questions.levels import Levels
 from privet.questions.multiway import attributes
 from privet.questions.products import Products
+from privet.questions.scorer import Branches, Scorer, Summand
 from privet.questions.split import Choice, Product, Split, each_cell
 from privet.questions.tally import Tally
 from privet.tree.public_splits import public_splits
@@ -192,3 +193,29 @@ def test_an_error_inside_a_verb_is_no_refusal():
 def test_digests_are_those_of_what_is_said_whatever_the_order():
     assert words.words_digest({"a": 1, "b": 2}) == words.words_digest({"b": 2, "a": 1})
     assert words.schema_digest(SCHEMA) != words.schema_digest(Schema({"a": Numeric(0, 1)}, classes=[0, 1]))
+
+
+def test_scorers_survive():
+    values = np.array([[1], [-2], [3]])
+    trees = Branches((TABLES[0],), [0, -1, -1, -1], [1, 0, 0, 0], [0], [[0], [5], [6], [2**40]])
+    grid = Grid(SCHEMA, [[3.0], None, []])  # three cells of the age, the missing one included
+    by = Split(1, bytes([0, 1, 1, 0]), 3)
+    scorer = Scorer(grid, [Summand(TABLES[0], values)], trees, "score", [0.0, 2.5], turn=1, by=by)
+    again = words.scorer_of(carried(words.scorer_words(scorer)), SCHEMA)
+    assert carried(words.scorer_words(again)) == carried(words.scorer_words(scorer))
+    cells = np.array([[age, colour] for age in range(3) for colour in range(4)])
+    truth = np.zeros(len(cells), dtype=int)
+    assert again.shape == scorer.shape == (3, 3, 2)
+    np.testing.assert_array_equal(again.places(cells, truth), scorer.places(cells, truth))
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [("terms", [[[0, "00"], "AAA="]]), ("trees", {}), ("link", 3), ("cuts", "AAAAAAAA8H8="), ("order", [0, 0]),
+     ("order", []), ("by", [0]), ("unit", None), ("turn", -1), ("grid", [])],
+)  # fmt: skip
+def test_a_scorer_that_makes_no_sense_is_refused(field, said):
+    grid = Grid(SCHEMA, [[3.0], None, []])
+    whole = words.scorer_words(Scorer(grid, [], None, "score", [0.0], turn=1))
+    with pytest.raises(LeakError):
+        words.scorer_of({**whole, field: said}, SCHEMA)

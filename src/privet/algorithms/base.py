@@ -16,14 +16,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from privet.algorithms.held_out import NEEDS, By, Holdout, check_evaluation, evaluate_on, scored_by_fit
 from privet.algorithms.parameters import check_choice, check_parameters
+from privet.algorithms.receipts import receipt_of
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
-from privet.curators.open_nodes import OpenRoot, all_reserved, all_spent
 from privet.errors import BudgetError, PrivetError, ReceiptError, SchemaError
 from privet.explain.coverage import check, sealed
 from privet.privacy.amounts import Amount, checked_delta, exact
-from privet.privacy.event import Event, add_up_slack, converted
 from privet.privacy.ledger import Ledger
 from privet.privacy.receipt import Receipt
 from privet.privacy.zcdp import rho_within
@@ -35,6 +35,7 @@ from privet.tree.tree import Tree
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+    from privet.evaluate.evaluation import Evaluation
     from privet.privacy.mechanisms import Mechanisms
     from privet.tables.draft import Task
 
@@ -88,11 +89,13 @@ class PrivateEstimator(BaseEstimator):
         """What this asks of a curator that can do all of ``able`` (``Curator.capabilities``)."""
         return set()
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, *, holdout: float | None = None, by: By = None) -> Self:
         """Learn from a table and its labels, spending ``epsilon`` of the surrounding ledger, if there is one.
 
-        ``groups`` says whose record is whose, where the schema names a person that is no column of ``X``. Wrong input
-        is refused before anything is spent.
+        ``groups`` says whose record is whose, where the schema names a person that is no column of ``X``. ``holdout``,
+        such as 0.2, is the share of the records that is not learned from and scores the model instead, for nothing more
+        (``evaluation_``); ``by`` a feature whose groups are scored apart. Wrong input is refused before anything is
+        spent.
         """
         from privet.curators.memory import MemoryCurator
         from privet.tables.misfit import tell_misfits
@@ -103,15 +106,16 @@ class PrivateEstimator(BaseEstimator):
         ledger = Ledger.current() or self._ledger(budget)
         schema = self._resolved_schema(X, y)
         self._check_schema(schema)
+        held_out = Holdout.of(holdout, by, schema)
         curator = MemoryCurator(X, y, schema, groups=groups, ledger=ledger, mechanisms=noise)
         tell_misfits(X, y, schema)
         named = schema is not self.schema and open_frame(X) is not None
-        self._fit(curator, budget)
+        self._fit(curator, budget, held_out)
         self._fitted_names = schema.names if named else None
         return self
 
-    def fit_curator(self, curator: Curator) -> Self:
-        """Learn from the records of any curator, spending ``epsilon`` of its ledger."""
+    def fit_curator(self, curator: Curator, *, holdout: float | None = None, by: By = None) -> Self:
+        """Learn from the records of any curator, spending ``epsilon`` of its ledger; ``holdout``, ``by`` as in fit."""
         budget = self._budget()
         if not isinstance(curator, Curator):
             raise PrivetError("fit_curator takes a curator, such as MemoryCurator(X, y, schema); fit takes a table.")
@@ -121,7 +125,7 @@ class PrivateEstimator(BaseEstimator):
             raise BudgetError("random_state has no effect here: a curator draws its own noise. Leave it out.")
         if Ledger.current() not in (None, curator.ledger):
             raise BudgetError("This curator has another ledger than the one that is open. Make the curator inside it.")
-        self._fit(curator, budget)
+        self._fit(curator, budget, Holdout.of(holdout, by, curator.schema))
         return self
 
     def _budget(self) -> Fraction:
@@ -178,7 +182,7 @@ class PrivateEstimator(BaseEstimator):
                 "of that, in Ledger(math.inf), or take variant='sound'."
             )
 
-    def _fit(self, curator: Curator, budget: Fraction) -> None:
+    def _fit(self, curator: Curator, budget: Fraction, held_out: Holdout | None = None) -> None:
         ledger = curator.ledger
         self._check_schema(curator.schema)
         self._check_total(ledger, budget)
@@ -190,22 +194,27 @@ class PrivateEstimator(BaseEstimator):
         desk, released = curator.open(), ""
         desk.reservation = ledger.reserve(*self._most(ledger, budget), type(self).__name__)
         try:
-            for question in sorted(self._needs(desk.capabilities) - desk.capabilities):
+            needs = self._needs(desk.capabilities) | (NEEDS if held_out else set())
+            for question in sorted(needs - desk.capabilities):
                 desk.cannot(question)  # now, before others were answered
             curtain = desk.curtain
+            scoring = held_out.part(desk) if held_out else None
             tree = self._grow(curtain, curtain.root(self._limit(budget)), budget)
             if tree is None or isinstance(tree, tuple):
                 raise TypeError(
                     f"{type(self).__name__}._grow must return a Tree or a Forest, not a {type(tree).__name__}: "
                     "frontier.finish() has one tree for each root, so finish()[0] or Forest(schema, finish())."
                 )
-            self.privacy_ = sealed(self._receipt(desk, budget), tree)
+            hint = getattr(self, "n_records", None)
+            scored = held_out.score(desk, scoring, tree, budget, hint) if held_out and scoring else None
+            self.privacy_ = sealed(self._receipt(desk, budget), tree, scored_by_fit(scored))
             released = self.privacy_.released
         finally:
             desk.close()
             desk.reservation.settle(released)
         self.schema_ = curator.schema
         setattr(self, self._released, tree)
+        self.evaluation_ = scored
         self._set_fitted()
 
     def _most(self, ledger: Ledger, budget: Fraction) -> tuple[Amount, str]:
@@ -215,47 +224,9 @@ class PrivateEstimator(BaseEstimator):
         return rho_within(budget, checked_delta(self.delta), ledger.whole_orders), "rho"
 
     def _receipt(self, curator: Desk, budget: Fraction) -> Receipt:
-        """What was charged at a desk: all roots that were opened, so that a receipt leaves nothing out."""
-        roots, events = curator.roots, tuple(curator.events)
-        if any(root.scope.currency == "rho" for root in roots):
-            return self._receipt_in_rho(curator, roots, budget, events)
-        spent = all_spent(roots)
-        return Receipt(
-            claimed=budget,
-            spent=spent,
-            # A delta that the fit was given and did not use: that it did not may follow from an answer (``Receipt``).
-            delta=add_up_slack(events) + (0 if self.delta is None else checked_delta(self.delta)),
-            void=curator.void + (("exact values were read",) if spent == math.inf else ()),
-            trust=curator.trust,
-            unit=str(curator.unit),
-            weight=curator.unit.weight,
-            events=events,
-            shortfall=self._shortfall if spent > budget else "",
-        )
-
-    def _receipt_in_rho(
-        self, curator: Desk, roots: Sequence[OpenRoot], budget: Fraction, events: tuple[Event, ...]
-    ) -> Receipt:
-        """Of a fit with a delta: all in one currency, and what was reserved is converted once."""
-        pure = tuple(f"{root.path}/" for root in roots if root.scope.currency == "epsilon")
-        events = tuple(event.in_rho() if f"{event.scope}/".startswith(pure) else event for event in events)
-        delta = checked_delta(self.delta or 0)
-        # The root in epsilon that every fit begins with reserves nothing if the algorithm opens others in its place.
-        opened = all_reserved([root for root in roots if root.scope.currency == "rho" or root.scope.spent])
-        # Which roots were opened may follow from answers. What was set aside when the fit began does not.
-        reserved = max(opened, curator.rho_within(budget, delta))
-        return Receipt(
-            claimed=budget,
-            spent=converted(reserved, delta, events),
-            delta=delta,
-            at_delta=delta,
-            reserved=reserved,
-            void=curator.void,
-            trust=curator.trust,
-            unit=str(curator.unit),
-            weight=curator.unit.weight,
-            events=events,
-        )
+        """What was charged at a desk."""
+        delta = Fraction(0) if self.delta is None else checked_delta(self.delta)
+        return receipt_of(curator, budget, delta, self._shortfall)
 
     def _mechanisms(self) -> Mechanisms:
         from privet.privacy.mechanisms import mechanisms
@@ -364,8 +335,15 @@ class PrivateEstimator(BaseEstimator):
         if self.privacy_.claimed not in (exact(self.epsilon), math.inf):
             raise ReceiptError("This receipt is of a fit with another epsilon than the model says.")
         drawn = self._draws_rules or getattr(self, "structure", None) == "random"
-        check(getattr(self, self._released), self.privacy_, drawn=drawn)
+        check(getattr(self, self._released), self.privacy_, drawn=drawn, scored=scored_by_fit(self.evaluation_))
+        if self.evaluation_ is not None:
+            check_evaluation(getattr(self, self._released), self.evaluation_)
         return True
+
+    def evaluate(self, X: Any, y: Any, *, epsilon: float, by: By = None, random_state: Any = None) -> Evaluation:
+        """How the model does on other records, such as a test set, told for ``epsilon`` of these (``held_out.py``)."""
+        check_is_fitted(self, self._released)
+        return evaluate_on(getattr(self, self._released), X, y, epsilon, by, random_state)
 
     def export_text(self) -> str:
         """The rules as indented text, tree by tree."""

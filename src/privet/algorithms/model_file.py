@@ -13,6 +13,7 @@ from typing import Any
 from privet.algorithms.registry import MODELS, model_class
 from privet.disk import write_whole
 from privet.errors import PrivetError, SchemaError
+from privet.evaluate.evaluation import Evaluation
 from privet.privacy.receipt import Receipt
 from privet.schema import Schema
 from privet.strict_json import loads_strict
@@ -40,6 +41,7 @@ def to_dict(model: Any) -> dict[str, Any]:
         "schema": model.schema_.to_dict(),
         model._released.rstrip("_"): getattr(model, model._released).to_dict(),
         "receipt": model.privacy_.to_dict(),
+        **({} if model.evaluation_ is None else {"evaluation": model.evaluation_.to_dict()}),
     }
 
 
@@ -95,6 +97,7 @@ def from_dict(data: Any) -> Any:
         if not all(low <= value <= high for value in values):
             raise SchemaError("This model predicts numbers outside the target's public range.")
     model.privacy_ = Receipt.from_dict(receipt)
+    model.evaluation_ = Evaluation.from_dict(data["evaluation"]) if "evaluation" in data else None
     model._set_fitted()
     return model
 

@@ -25,19 +25,21 @@ from privet.privacy.event import SELECTIONS, Event
 from privet.privacy.ledger import Ledger
 from privet.privacy.reservation import Reservation
 from privet.privacy.scope import Scope
-from privet.privacy.scores import GradientNorm, Quantile, ResidualNorm, Score
+from privet.privacy.scores import GradientNorm, Quantile, ResidualNorm, Score, Worth
 from privet.privacy.unit import Unit
 from privet.privacy.zcdp import rho_within
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Budget, Curtain, Node, draw_curtain, positive
 from privet.questions.grid import Grid
+from privet.questions.scorer import Scorer
 from privet.questions.split import Choice, Split, check_splits, check_tables
 from privet.questions.tally import Step, Tally
-from privet.questions.word import exactly, fraction, number, text, whole
+from privet.questions.word import all_of, exactly, fraction, number, text, whole
 from privet.schema import Schema
 
 TARGET_QUESTIONS = ("target_quantiles", "residual_quantiles")
-QUESTIONS = ("tally", "choose", "choose_each", "owner_sum", "quantiles", *TARGET_QUESTIONS, "peek")
+SCORING = ("evaluate", "prefer")
+QUESTIONS = ("tally", "choose", "choose_each", "owner_sum", "quantiles", *TARGET_QUESTIONS, "peek", *SCORING)
 STRUCTURE = ("parts", "copies", "samples", "focus", "advance", "noise")
 MOST_NODES = 2**20
 """Of one call: parts, copies or samples."""
@@ -79,6 +81,7 @@ class Desk:
         self.unit = Unit.of(schema)
         self.capabilities = capabilities_of(type(room))
         self.n_owners: int = getattr(room, "n_owners", 1)
+        self.noise_factor: float = getattr(room, "noise_factor", 1.0)  # of the variance that was paid for
         self.events: list[Event] = []
         self.reservation: Reservation | None = None  # what the ledger's file has set aside for this fit
         self._room = room
@@ -227,7 +230,7 @@ class Desk:
         if "hidden" not in self.capabilities:
             self.cannot("hidden")
         places = [self._nodes.place(node) for node in list(nodes)]
-        self._fits(exactly(Candidates, options, "Candidates"))
+        prices.check_options(exactly(Candidates, options, "Candidates"), self)
         return dict(zip(nodes, self._room.draw_hidden([place.held for place in places], options)))
 
     # -- private questions: checked, priced, charged, and then answered ------------------------------------------------
@@ -255,6 +258,24 @@ class Desk:
 
     def _summed(self, asked: Asked, question: str, lemma: str, tables: int) -> Event:
         return asked.summed(question, self._room.noises[asked.place.scope.currency], lemma, tables)
+
+    @_answered_in_turn
+    def evaluate(self, scorers: Mapping[Node, Scorer], budget: Budget) -> dict[Node, np.ndarray]:
+        asked = self._nodes.paid(scorers, Scorer, budget)
+        prices.check_scorers(tuple(each.word for each in asked), self.schema)
+        events = [self._summed(each, "evaluate", MEASURES["records"], 1) for each in asked]
+        return self._answer(asked, events, self._room.evaluate)
+
+    @_answered_in_turn
+    def prefer(self, node: Node, scorers: Sequence[Scorer], budget: Fraction) -> int:
+        own: tuple[Scorer, ...] = prices.check_scorers(all_of(Scorer, scorers, "Scorers"), self.schema)
+        score = Worth(own[0].most_worth)
+        each = Asked(node, self._nodes.place(node), None, positive(budget))
+        mechanism = "permute_and_flip" if each.place.scope.currency == "epsilon" else "exponential"
+        event = each.chosen("choose a model", mechanism, score)
+        self._charge([each], [event])
+        winner: int = self._room.prefer(each.place.held, own, score, event)
+        return winner
 
     @_answered_in_turn
     def owner_sum(
@@ -308,21 +329,10 @@ class Desk:
         """Raise LeakError for a choice that could not be answered or that no lemma covers: before it is charged."""
         prices.check_memory_of_choices([each.word for each in asked])
         for options in {id(each.word): each.word for each in asked}.values():
-            self._fits(options)
+            prices.check_options(options, self)
             prices.check_score(score, options, self.schema)
             if type(score) is GradientNorm or type(score) is ResidualNorm:
                 self._has_scores(score.output if type(score) is GradientNorm else 0)
-
-    def _fits(self, options: Candidates) -> None:
-        """Raise LeakError unless there is something to choose, of the classes and the grid that there are."""
-        if len(options) == 0:
-            raise LeakError("A choice needs at least one candidate.")
-        if options.n_classes != len(self.schema.classes or ()):
-            raise LeakError("Candidates must have as many classes as the schema.")
-        if options.splits is not None or not options.labelled:  # labels alone need no histogram
-            grid = self.cells
-            if options.splits is not None and options.splits.grid != grid:
-                raise LeakError("The candidates' splits are not those of the curator's grid.")
 
     def _choose_hidden(
         self, candidates: Mapping[Node, Candidates], score: Any, budget: Budget, mechanism: str
@@ -350,10 +360,7 @@ class Desk:
         levels = [fraction(p, "A probability") for p in list(probs)]
         if not numbers or not levels:
             raise LeakError("Ask for at least one feature and one probability.")
-        for f in numbers:
-            cuts = grid.features[f].cuts
-            if cuts is None or not len(cuts):
-                raise LeakError(f"Column {grid.features[f].name!r} has no cut points, so it has no quantiles.")
+        prices.check_cut(numbers, grid)
         score = prices.quantile_score(levels, max(grid.features[f].n_cells for f in numbers))
         each = Asked(node, place, None, positive(budget) / len(numbers))
         event = each.quantile("quantile" if type(score) is Quantile else "joint quantiles", score)

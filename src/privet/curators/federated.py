@@ -33,6 +33,7 @@ from privet.questions.codec import (
     candidates_words,
     choice_of,
     entries,
+    scorer_words,
     splits_words,
     tables_words,
     tally_words,
@@ -41,6 +42,7 @@ from privet.questions.codec import (
 from privet.questions.grid import Grid
 from privet.questions.multiway import Multiway
 from privet.questions.products import Products
+from privet.questions.scorer import Scorer
 from privet.questions.split import Choice, Split
 from privet.questions.splits import Splits
 from privet.questions.tally import Tally
@@ -59,6 +61,8 @@ class AgreedTerms(Protocol):
     def parties(self) -> Sequence[str]: ...
     @property
     def noise(self) -> str: ...
+    @property
+    def of(self) -> int | None: ...
     @property
     def trust(self) -> str: ...
 
@@ -114,6 +118,8 @@ class FederatedRoom(RemoteRoom):
         super().__init__(schema, numbers)
         self._coordinator = coordinator
         self.n_owners = len(coordinator.terms.parties)
+        # Every owner draws the whole noise, or as large a share as is enough if some are missing or collude.
+        self.noise_factor = self.n_owners / (coordinator.terms.of or 1)
         if coordinator.terms.noise == "shared":
             self.noises = SHARES
         self._range = schema.target
@@ -140,6 +146,11 @@ class FederatedRoom(RemoteRoom):
         words = tally_words((node.number, tally) for node, tally in asked)
         question = {"do": "tally", "asked": words, **_paid(asked, events)}
         return self._sum(question, [self._shape(tally) for _, tally in asked], events)
+
+    def evaluate(self, asked: Sequence[tuple[Numbered, Scorer]], events: Sequence[Event]) -> list[np.ndarray]:
+        words = [[node.number, scorer_words(scorer)] for node, scorer in asked]
+        question = {"do": "evaluate", "asked": words, **_paid(asked, events)}
+        return self._sum(question, [scorer.shape for _, scorer in asked], events)
 
     def owner_sum(
         self, asked: Sequence[tuple[Numbered, tuple[Split, ...]]], events: Sequence[Event], statistic: str

@@ -31,12 +31,17 @@ from privet.privacy.samplers import draw_parts
 from privet.privacy.scope import Scope
 from privet.questions.grid import Grid
 from privet.questions.levels import Levels
+from privet.questions.scorer import Scorer
 from privet.questions.split import Split, Table
 from privet.questions.tally import Step
 from privet.schema import Schema
 
 KEPT = 2**29
 """The most bytes of histograms that are kept for later questions; with more, they are counted anew."""
+
+
+AT_ONCE = 2**18
+"""So many records are scored by a released model at a time: each takes some numbers for each class."""
 
 
 class MemoryCurator(Curator):
@@ -261,6 +266,16 @@ class MemoryRoom(CountingRoom):
                         block.cells, offsets, grid.n_cells, *classes, rows, starts, counts, self._weights
                     )
         return counts
+
+    # -- what a released model says of records -------------------------------------------------------------------------
+
+    def scored(self, held: Held, scorer: Scorer) -> np.ndarray:
+        records, rows = self._records_of, self._rows_of(held)
+        cells = records.cells(scorer.grid, scorer.features)
+        truth = records.labels if records.targets is None else records.targets
+        pieces = (rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE))
+        places = [scorer.places(cells[some], truth[some]) for some in pieces] or [np.zeros(0, dtype=np.int64)]
+        return self._counts(np.concatenate(places), held, math.prod(scorer.shape)).reshape(scorer.shape)
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 

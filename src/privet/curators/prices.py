@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from privet.errors import LeakError
 from privet.privacy.event import Event
@@ -36,7 +36,9 @@ from privet.privacy.unit import ROW, Unit
 from privet.privacy.zcdp import ratio_for
 from privet.questions.candidates import MOST_CANDIDATES, Candidates
 from privet.questions.curtain import Node
+from privet.questions.grid import Grid
 from privet.questions.products import Products
+from privet.questions.scorer import Scorer
 from privet.questions.split import Table
 from privet.schema import Schema
 
@@ -149,6 +151,43 @@ def check_statistic(statistic: str) -> None:
     """Raise LeakError for a statistic that has no proof."""
     if statistic not in STATISTICS:
         raise LeakError(f"A sum over owners is one of {', '.join(STATISTICS)}, not {statistic!r}.")
+
+
+class KnowsCells(Protocol):
+    """A desk: its schema, and its present grid, which it raises for where there is none yet."""
+
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def cells(self) -> Grid: ...
+
+
+def check_options(options: Candidates, desk: KnowsCells) -> None:
+    """Raise LeakError unless there is something to choose, of the classes and the grid that there are."""
+    if len(options) == 0:
+        raise LeakError("A choice needs at least one candidate.")
+    if options.n_classes != len(desk.schema.classes or ()):
+        raise LeakError("Candidates must have as many classes as the schema.")
+    if options.splits is not None or not options.labelled:  # labels alone need no histogram
+        grid = desk.cells
+        if options.splits is not None and options.splits.grid != grid:
+            raise LeakError("The candidates' splits are not those of the curator's grid.")
+
+
+def check_cut(features: Sequence[int], grid: Grid) -> None:
+    """Raise LeakError for features that have no quantiles."""
+    for cells in (grid.features[f] for f in features):
+        if cells.cuts is None or not len(cells.cuts):
+            raise LeakError(f"Column {cells.name!r} has no cut points, so it has no quantiles.")
+
+
+def check_scorers(scorers: tuple[Scorer, ...], schema: Schema) -> tuple[Scorer, ...]:
+    """At least one, all of models of this schema; otherwise LeakError."""
+    if not scorers:
+        raise LeakError("Ask about at least one model.")
+    if any(scorer.grid.schema != schema for scorer in scorers):
+        raise LeakError("A scorer must have the schema's features and classes.")
+    return scorers
 
 
 def score_named(score: Any) -> Score:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -122,6 +122,11 @@ class Records:
         if grid == self._own_grid:
             return self._own
         return self._cut(grid, self._own if self._kept is None else None)
+
+    def cells(self, grid: Grid, features: Sequence[int]) -> np.ndarray:
+        """The cells of some features of a grid of the schema, a column for each."""
+        known = self._own if self._kept is None else None
+        return self._fill(grid, np.array(features, dtype=np.int64), np.uint16, known).cells
 
     def _cut(self, grid: Grid, known: Binned | None) -> Binned:
         sizes = np.diff(grid.offsets)

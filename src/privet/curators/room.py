@@ -29,6 +29,7 @@ from privet.questions.grid import Grid, numeric_cuts
 from privet.questions.levels import Levels
 from privet.questions.linear_maps import children_of, correct_counts, prior_points, tabled
 from privet.questions.products import Products
+from privet.questions.scorer import Scorer
 from privet.questions.split import Choice, Split, Table
 from privet.questions.tally import Step, Tally
 from privet.schema import Categorical, Numeric, Schema
@@ -152,6 +153,10 @@ class CountingRoom(Room, ABC):
         """How many targets are so far from their scores, up or down, in units of 1 / ``TARGET_ONE`` of the schema's
         range: int64, (points + 1,)."""
 
+    @abstractmethod
+    def scored(self, held: Any, scorer: Scorer) -> np.ndarray:
+        """How many of the node's records are in each cell of a scorer's table: int64, (groups, bins, classes)."""
+
     # -- sums ----------------------------------------------------------------------------------------------------------
 
     def tally(self, asked: Sequence[tuple[Any, Tally]], events: Sequence[Event]) -> list[np.ndarray]:
@@ -171,6 +176,9 @@ class CountingRoom(Room, ABC):
                 counts = tabled(histograms[places], self._cells(), asked[batch[places[0]]][1].tables)
                 exact.update((batch[p], self._measured(own, asked[batch[p]][1])) for p, own in zip(places, counts))
         return self._noisy([exact[i] for i in range(len(asked))], events)
+
+    def evaluate(self, asked: Sequence[tuple[Any, Scorer]], events: Sequence[Event]) -> list[np.ndarray]:
+        return self._noisy([self.scored(held, scorer) for held, scorer in asked], events)
 
     def _noisy(self, exact: Sequence[np.ndarray], events: Sequence[Event]) -> list[np.ndarray]:
         """Exact integers with the noise that was paid for, one call for all that share a scale: a level, as a rule."""
@@ -263,6 +271,12 @@ class CountingRoom(Room, ABC):
         output = score.output if isinstance(score, GradientNorm) else score.clamp
         sums = self.gradients(held, output, options.splits.tables)
         return score.of(options.splits.rows(sums))[options.indices]
+
+    def prefer(self, held: Any, scorers: Sequence[Scorer], score: Score, event: Event) -> int:
+        """The number of the scorer that is chosen, by what its predictions are worth."""
+        exact = [int(score.of((self.scored(held, scorer) * scorer.gains).ravel())) for scorer in scorers]
+        (winner,) = self._mechanisms.select(event.mechanism, [np.array(exact, dtype=np.int64)], [event.scale])
+        return int(winner)
 
     # -- quantiles: the exponential mechanism over public points -------------------------------------------------------
 

@@ -45,21 +45,25 @@ TALLY_PAYS_FOR = {
 _STEPS = re.compile(r"/split(\d+):(\d+)((?:/split\d+:\d+)*)")
 
 
-def digest(released: Tree | Forest | Additive) -> str:
-    """A hash of a released model and its schema, in hexadecimal: what the receipt holds, and parties sign."""
+def digest(released: Tree | Forest | Additive, scored: dict[str, Any] | None = None) -> str:
+    """A hash of a released model and its schema, in hexadecimal: what the receipt holds, and parties sign.
+
+    ``scored`` is the table of its scores, where the same receipt paid for one.
+    """
     plain = {"released": released.to_dict(), "schema": released.schema.to_dict()}
+    plain |= {} if scored is None else {"evaluation": scored}
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def sealed(receipt: Receipt, released: Any) -> Receipt:
+def sealed(receipt: Receipt, released: Any, scored: dict[str, Any] | None = None) -> Receipt:
     """The receipt with the model's digest. Of a hidden model there is none: whoever guesses a tree could compare."""
     if not isinstance(released, Tree | Forest | Additive):
         return receipt
-    return replace(receipt, released=digest(released))
+    return replace(receipt, released=digest(released, scored))
 
 
-def check(released: Any, receipt: Receipt, *, drawn: bool = False) -> None:
+def check(released: Any, receipt: Receipt, *, drawn: bool = False, scored: dict[str, Any] | None = None) -> None:
     """Raise ReceiptError unless the receipt's answers cover all that the model says, and its digest is the model's.
 
     ``drawn``: whether the model is of a kind whose rules may be drawn without asking. A hidden model cannot be looked
@@ -76,7 +80,16 @@ def check(released: Any, receipt: Receipt, *, drawn: bool = False) -> None:
             raise ReceiptError("Two trees of this forest name the same answers: each was paid for by its own.")
         for tree in trees:
             _check_tree(tree, paid, drawn)
-    if receipt.released != digest(released):
+    check_scores(scored, receipt, released)
+
+
+def check_scores(scored: dict[str, Any] | None, receipt: Receipt, released: Tree | Forest | Additive) -> None:
+    """Raise ReceiptError unless one of the answers is the table of scores, if there is one, and the digest is right."""
+    if scored is not None:
+        paid = [event for event in receipt.events if event.question == "evaluate" and event.scope == scored["scope"]]
+        if not paid:
+            raise ReceiptError("No answer paid for the model's scores.")
+    if receipt.released != digest(released, scored):
         raise ReceiptError("This receipt is of another model: the digest that it holds is not this one's.")
 
 

@@ -75,6 +75,14 @@ class Event:
     def _ratio(self) -> Amount:
         return self.sensitivity / Fraction(self.scale) if self.scale > 0 else math.inf
 
+    @property
+    def variance(self) -> float:
+        """That of the noise in each number of the answer, if it is a sum with the whole noise and no more."""
+        if self.mechanism in ("gaussian", "skellam_shares"):
+            return self.scale**2
+        step = -math.expm1(-1 / self.scale) if self.scale > 0 else math.inf
+        return 2 * (1 - step) / step**2 if step < 1 else 0.0
+
     def in_rho(self) -> Event:
         """The same answer, charged in epsilon, as a ledger charges it that adds up zCDP."""
         charged = math.inf if self.charged == math.inf else rho_of(self.mechanism, Fraction(self.charged))

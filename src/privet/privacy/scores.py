@@ -202,6 +202,29 @@ class CorrectCount(Score):
 
 @final
 @dataclass(frozen=True, slots=True)
+class Worth(Score):
+    """What a released model's predictions are worth, added up over the records: sensitivity ``most``.
+
+    ``of`` is given, for each model, the records in each cell of its table times what a record there is worth, a whole
+    number from 0 to ``most``. A record is in one cell of each model's table, so one more adds between 0 and ``most`` to
+    every model's sum. Of classes a right prediction is worth 1 and a wrong one 0: these are the correct counts. The
+    models are released and do not change with the records that they are compared on.
+    """
+
+    most: int
+    name = "worth"
+    within = (1, 2**16)
+
+    @property
+    def sensitivity(self) -> int:
+        return self.most
+
+    def of(self, children: np.ndarray) -> np.ndarray:
+        return children.sum(axis=-1)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class SquaredError(Score):
     """Minus the children's sum of squared deviations of integer targets in [0, span]: sensitivity span^2.
 
@@ -356,6 +379,7 @@ SCORES: dict[str, type[Score]] = {
         Entropy,
         RootGini,
         CorrectCount,
+        Worth,
         SquaredError,
         Quantile,
         GradientNorm,

@@ -23,6 +23,7 @@ from privet.questions.grid import MOST_CELLS, Grid
 from privet.questions.levels import Levels
 from privet.questions.multiway import Multiway
 from privet.questions.products import Products
+from privet.questions.scorer import Branches, Scorer, Summand
 from privet.questions.split import MOST_FACTORS, Choice, Product, Split, Table
 from privet.questions.splits import Splits
 from privet.questions.tally import Tally
@@ -248,6 +249,71 @@ def choice_of(words: Words) -> Choice:
     table = None if said is None else table_of(said)
     labels = None if said_labels is None else tuple(entries(said_labels))
     return Choice(None, labels, table) if isinstance(table, Product) else Choice(table, labels)
+
+
+def scorer_words(scorer: Scorer) -> Words:
+    """Everything that a scorer says, its grid included."""
+    trees = scorer.branches
+    return {
+        "grid": grid_words(scorer.grid),
+        "terms": [[table_words(term.table), _array(term.values, "<i8")] for term in scorer.terms],
+        "trees": None
+        if trees is None
+        else {
+            "splits": [split_words(split) for split in trees.splits],
+            **{name: _array(getattr(trees, name), "<i8") for name in ("split", "first", "roots", "values")},
+        },
+        "link": scorer.link,
+        "cuts": _array(scorer.cuts, "<f8"),
+        "unit": scorer.unit,
+        "base": scorer.base,
+        "order": list(scorer.order),
+        "turn": scorer.turn,
+        "by": None if scorer.by is None else [*split_words(scorer.by), scorer.by.least],
+    }
+
+
+def scorer_of(words: Words, schema: Schema) -> Scorer:
+    grid, terms, trees, link, cuts, unit, base, order, turn, by = fields(
+        words, "grid", "terms", "trees", "link", "cuts", "unit", "base", "order", "turn", "by"
+    )
+    outputs = len(entries(order))
+    groups = None if by is None else entries(by, 3)
+    return Scorer(
+        grid_of(grid, schema),
+        [
+            Summand(table_of(table), _rows(values, outputs))
+            for table, values in (entries(own, 2) for own in entries(terms))
+        ],
+        None if trees is None else _branches_of(trees, outputs),
+        text(link, "A link"),
+        _numbers(cuts, "<f8"),
+        unit=unit,
+        base=base,
+        order=order,
+        turn=turn,
+        by=None if groups is None else split_of(groups[:2], groups[2]),
+    )
+
+
+def _term_of(words: Words, outputs: int) -> Summand:
+    table, values = entries(words, 2)
+    return Summand(table_of(table), _rows(values, outputs))
+
+
+def _branches_of(words: Words, outputs: int) -> Branches:
+    splits, split, first, roots, values = fields(words, "splits", "split", "first", "roots", "values")
+    own = [split_of(each) for each in entries(splits)]
+    numbered, begins, starts = (_numbers(each, "<i8") for each in (split, first, roots))
+    return Branches(own, numbered, begins, starts, _rows(values, outputs))
+
+
+def _rows(words: Words, width: int) -> np.ndarray:
+    """Whole numbers in rows of this width."""
+    flat = _numbers(words, "<i8")
+    if not width or len(flat) % width:
+        raise LeakError("A list of numbers is not whole.")
+    return flat.reshape(-1, width)
 
 
 def _array(values: np.ndarray, kind: str) -> str:

@@ -22,6 +22,7 @@ import numpy as np
 from privet.errors import LeakError
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid
+from privet.questions.scorer import Scorer
 from privet.questions.split import Choice, Split
 from privet.questions.tally import Step, Tally
 from privet.questions.word import fraction
@@ -160,6 +161,24 @@ class Curtain:
         numbers once they are noisy: noise of the same size, for the promise to a person.
         """
         return self._of_persons(_desk(self).tally(tallies, budget))
+
+    def evaluate(self, scorers: Mapping[Node, Scorer], budget: Budget) -> dict[Node, np.ndarray]:
+        """How a released model does on each node's records: noisy counts of (group, bin of its score, true class).
+
+        Costs ``budget`` on each node's scope: two-sided geometric noise, or discrete Gaussian noise where the budget is
+        in rho. The model is released, so which cell a record is in depends on the record alone: it is in one cell of
+        the table, and the L1 and the L2 sensitivity are 1, however many cells there are.
+        """
+        return _desk(self).evaluate(scorers, budget)
+
+    def prefer(self, node: Node, scorers: Sequence[Scorer], budget: Fraction) -> int:
+        """The number of the released model that does best on a node's records, chosen privately.
+
+        Costs ``budget`` on the node's scope: permute-and-flip, or the exponential mechanism where the budget is in rho,
+        on what the models' predictions are worth (``privacy.scores.Worth``): their correct counts, or closeness to the
+        targets. One more record adds to every model's sum at least 0 and at most what a prediction can be worth.
+        """
+        return _desk(self).prefer(node, scorers, budget)
 
     def choose(
         self,

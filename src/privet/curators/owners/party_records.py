@@ -33,6 +33,7 @@ from privet.questions.codec import (
     entries,
     node_number,
     obeyed,
+    scorer_of,
     splits_of,
     tables_of,
     tallies_of,
@@ -46,7 +47,7 @@ from privet.questions.splits import Splits
 from privet.questions.word import number, text
 from privet.schema import Schema
 
-SUMS = ("tally", "owner_sum")
+SUMS = ("tally", "owner_sum", "evaluate")
 """The questions whose answers are added up."""
 
 QUESTIONS = (*SUMS, "choose_each")
@@ -131,6 +132,7 @@ class PartyRecords(RecordsAtOwner):
         answers: dict[str, Callable[..., tuple[Words, np.ndarray]]] = {
             "tally": self._tally,
             "owner_sum": self._owner_sum,
+            "evaluate": self._evaluate,
             "choose_each": self._choose_each,
         }
         return obeyed(answers, do, what)
@@ -139,6 +141,16 @@ class PartyRecords(RecordsAtOwner):
         tallies = tallies_of(asked)
         self._check_size(tally.tables for tally in tallies.values())
         return None, _flat(self.desk.tally(self._by_node(tallies), self._paid(tallies, budgets, currencies)).values())
+
+    def _evaluate(self, asked: Words, budgets: Words, currencies: Words) -> tuple[Words, np.ndarray]:
+        pairs = [entries(each, 2) for each in entries(asked)]
+        scorers = {node_number(node): scorer_of(words, self.schema) for node, words in pairs}
+        if len(scorers) < len(pairs):
+            raise LeakError("A question names each node once.")
+        if sum(math.prod(scorer.shape) for scorer in scorers.values()) > MOST_SUMS:
+            raise LeakError(f"A party answers with at most {MOST_SUMS:,} numbers at once.")
+        paid = self._paid(scorers, budgets, currencies)
+        return None, _flat(self.desk.evaluate(self._by_node(scorers), paid).values())
 
     def _owner_sum(self, asked: Words, statistic: Words, budgets: Words, currencies: Words) -> tuple[Words, np.ndarray]:
         tables = tables_of(asked)

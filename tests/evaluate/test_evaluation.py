@@ -1,0 +1,146 @@
+"""What an evaluation says, from a table that is known."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from privet import PrivetError
+from privet.evaluate.evaluation import Evaluation
+
+RNG = np.random.default_rng(3)
+MARKS = np.array([0.1, 0.3, 0.6, 0.9])
+BINS = RNG.integers(0, 4, 2000)
+Y = (RNG.random(2000) < MARKS[BINS]).astype(int)
+GROUP = RNG.integers(0, 2, 2000)
+
+
+def table(groups=False):
+    counts = np.zeros((2 if groups else 1, 4, 2), dtype=np.int64)
+    np.add.at(counts, (GROUP if groups else 0, BINS, Y), 1)
+    return counts
+
+
+TWO = Evaluation(("n", "y"), table(), MARKS, np.zeros(4), np.array([0, 0, 1, 1]), 0.0)
+GROUPED = replace(TWO, counts=table(groups=True), by="s", groups=("a", "b"))
+ENDS = 8 * 2.0 ** -np.arange(0, 6, 0.25)
+CUTS = np.concatenate([-ENDS, ENDS[::-1]])
+ERRORS = np.clip(RNG.laplace(0.3, 1.5, 20000), -7.9, 7.9)
+NUMBER = Evaluation(
+    None,
+    np.bincount(np.searchsorted(CUTS, ERRORS), minlength=len(CUTS) + 1)[None, :, None],
+    CUTS,
+    np.zeros(0),
+    np.zeros(0, dtype=np.int64),
+    0.0,
+)
+
+
+def test_two_classes_have_all_that_scikit_learn_says_of_the_bins():
+    chances = MARKS[BINS]
+    predicted = (chances > 0.5).astype(int)
+    assert TWO.accuracy.value == pytest.approx(metrics.accuracy_score(Y, predicted))
+    assert TWO.confusion.tolist() == metrics.confusion_matrix(Y, predicted).tolist()
+    assert TWO.auc.value == pytest.approx(metrics.roc_auc_score(Y, chances))
+    assert TWO.log_loss.value == pytest.approx(metrics.log_loss(Y, chances))
+    assert TWO.recall("y").value == pytest.approx(metrics.recall_score(Y, predicted))
+    assert TWO.precision("y").value == pytest.approx(metrics.precision_score(Y, predicted))
+    for said, found, n in TWO.calibration:
+        assert found.value == pytest.approx(Y[chances == said].mean())
+        assert n == (chances == said).sum()
+    assert list(TWO.summary) == ["accuracy", "AUC", "log loss"]
+
+
+def test_groups_are_evaluations_of_their_own():
+    assert GROUPED.accuracy.value == TWO.accuracy.value
+    for g, name in enumerate("ab"):
+        own = GROUPED.group(name)
+        right = ((MARKS[BINS] > 0.5) == Y)[g == GROUP]
+        assert own.accuracy.value == pytest.approx(right.mean())
+        assert own.n == (g == GROUP).sum()
+    assert "s a: accuracy" in str(GROUPED)
+    with pytest.raises(PrivetError, match="no group"):
+        GROUPED.group("c")
+    with pytest.raises(PrivetError, match="no group"):
+        TWO.group("all")
+
+
+def test_the_noise_of_groups_adds_up():
+    assert replace(GROUPED, variance=50.0).accuracy.low < replace(TWO, variance=50.0).accuracy.low
+
+
+def test_errors_have_means_and_quantiles():
+    assert NUMBER.mean_error.value == pytest.approx(ERRORS.mean(), abs=0.02)
+    assert NUMBER.mean_absolute_error.value == pytest.approx(np.abs(ERRORS).mean(), rel=0.01)
+    assert NUMBER.mean_squared_error.value == pytest.approx((ERRORS**2).mean(), rel=0.02)
+    assert NUMBER.absolute_error(0.5).value == pytest.approx(np.median(np.abs(ERRORS)), rel=0.01)
+    assert NUMBER.absolute_error(0.5).low < NUMBER.absolute_error(0.5).value < NUMBER.absolute_error(0.5).high
+    assert "mean squared error" in str(NUMBER)
+    for q in (0, 1, -1, 2):
+        with pytest.raises(PrivetError, match="between 0 and 1"):
+            NUMBER.absolute_error(q)
+
+
+def test_labels_alone_have_no_area_in_the_summary():
+    assert list(replace(TWO, marks=np.array([0.0, 0.0, 1.0, 1.0])).summary) == ["accuracy"]
+
+
+def test_a_weight_makes_persons_of_shares():
+    heavy = replace(TWO, counts=12 * TWO.counts, weight=12)
+    assert heavy.n == TWO.n
+    assert heavy.accuracy == TWO.accuracy
+    assert "persons" in str(heavy)
+
+
+def test_what_does_not_fit_the_task_is_refused():
+    for asked in ("mean_error", "mean_absolute_error", "mean_squared_error"):
+        with pytest.raises(PrivetError, match="classes"):
+            getattr(TWO, asked)
+    for asked in ("accuracy", "auc", "confusion", "calibration"):
+        with pytest.raises(PrivetError, match="numbers"):
+            getattr(NUMBER, asked)
+    three = Evaluation(("a", "b", "c"), np.ones((1, 3, 3), dtype=int), np.ones(3), np.zeros(3), np.arange(3), 1.0)
+    assert list(three.summary) == ["accuracy"]
+    for asked in ("auc", "log_loss"):
+        with pytest.raises(PrivetError, match="two classes"):
+            getattr(three, asked)
+    with pytest.raises(PrivetError, match="no class"):
+        three.recall("d")
+
+
+@pytest.mark.parametrize("evaluation", [TWO, GROUPED, NUMBER], ids=["two", "groups", "number"])
+def test_files_keep_everything(evaluation):
+    plain = json.loads(json.dumps(evaluation.to_dict()))
+    assert str(Evaluation.from_dict(plain)) == str(evaluation)
+    assert Evaluation.from_dict(plain).to_dict() == evaluation.to_dict()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"counts": [1, 2]},
+        {"counts": None},
+        {"shape": [1, 4]},
+        {"shape": [1, 2, 4]},
+        {"shape": [-1, 4, 2]},
+        {"marks": [0.1]},
+        {"marks": ["a", 0.1, 0.2, 0.3]},
+        {"predicts": [0, 0, 1, 7]},
+        {"predicts": [0, 0, 1, -1]},
+        {"variance": -1},
+        {"variance": "x"},
+        {"weight": 0},
+        {"groups": []},
+        {"classes": ["n"]},
+        {"by": 3},
+        {"receipt": {}},
+    ],
+)
+def test_a_file_that_says_nonsense_is_refused(changed):
+    with pytest.raises(PrivetError):
+        Evaluation.from_dict({**TWO.to_dict(), **changed})
+    for nothing in (None, [], {}, "evaluation"):
+        with pytest.raises(PrivetError):
+            Evaluation.from_dict(nothing)
