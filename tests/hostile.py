@@ -40,7 +40,7 @@ def changed_by(message, some):
         places = list(_places(message))
         if not places:
             return value
-        _change(*places[int(where * len(places))], how, value, name)
+        _change(*places[int(where * len(places))], how, copy.deepcopy(value), name)
     return message
 
 

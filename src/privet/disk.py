@@ -65,6 +65,14 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
+def owner_only(path: str, flags: int) -> int:
+    """An opener for ``open``: a file that nobody but its owner can read, also if others could before."""
+    file = os.open(path, flags, 0o600)
+    if os.name == "posix":
+        os.fchmod(file, 0o600)
+    return file
+
+
 def lock_file(path: Path) -> int | None:
     """Keep other processes from a file until what is returned is closed; None where there are no locks.
 

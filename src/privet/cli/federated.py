@@ -14,7 +14,7 @@ from privet.cli.models import settings
 from privet.cli.options import Config, Days, Epsilon, Force, KeyFolder, KeyName, Output, Settings
 from privet.cli.programs import errors_in, make_keys, need, stop_when_told
 from privet.cli.screen import say
-from privet.disk import write_whole
+from privet.disk import owner_only, write_whole
 
 federated = typer.Typer(
     no_args_is_help=True,
@@ -128,7 +128,7 @@ def coordinator(
     with ExitStack() as stack:
         channel: Channel = stack.enter_context(closing(Switchboard(known, say)))
         if wire is not None:
-            channel = Overheard(channel, wire_log(stack.enter_context(open(wire, "a", encoding="utf-8"))))
+            channel = Overheard(channel, wire_log(stack.enter_context(open(wire, "a", encoding="utf-8", opener=owner_only))))
         signed = train(known, learner, channel=channel, journal=journal, progress=say)
     signed.verify({name: certified(certificate) for name, certificate in known.parties.items()})
     learner.save(target)

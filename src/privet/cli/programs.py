@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.cli.screen import say
+from privet.disk import owner_only
 from privet.errors import PrivetError
 
 
@@ -38,8 +39,11 @@ def make_keys(*args: Any, **options: Any) -> None:
 @contextmanager
 def errors_in(path: Path) -> Iterator[None]:
     """Tracebacks of errors, and reasons of refusals, go to this file. They may quote records: others cannot read it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(owner_only(str(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND))
+    except OSError as error:
+        raise PrivetError(f"Errors cannot be kept in {path}: {error.strerror}.") from error
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     logger = logging.getLogger("privet")

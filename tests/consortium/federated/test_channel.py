@@ -43,7 +43,7 @@ def test_who_listens_sees_every_message_both_ways_also_garbage():
     assert bytes.fromhex(line["answered"]["garbage"]).startswith(b"a")
 
 
-def test_who_does_not_answer_is_not_overheard():
+def test_who_does_not_answer_is_overheard_too():
     class Silent:
         parties = ("a",)
 
@@ -51,5 +51,8 @@ def test_who_does_not_answer_is_not_overheard():
             return {}
 
     heard = []
+    file = io.StringIO()
     assert Overheard(Silent(), lambda *said: heard.append(said)).ask({"a": b"x"}) == {}
-    assert not heard
+    assert heard == [("a", b"x", None)]
+    Overheard(Silent(), wire_log(file)).ask({"a": pack({"do": "join"})})
+    assert json.loads(file.getvalue())["answered"] is None

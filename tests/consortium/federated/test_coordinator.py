@@ -49,6 +49,8 @@ def honest(name, words):
         key = bytes(31) + name.encode()
         signature = IDENTITIES[name].sign(join_statement(Terms.of_words(words["terms"]), key, []))
         return pack({"key": key.hex(), "heard": [], "signature": signature.hex(), "reproducible": False})
+    if words["do"] == "meet":
+        return pack({"met": True})
     if words["do"] == "missed":
         return pack({"behind": words["number"] + 1})
     if words["do"] == "ask" and words["question"]["do"] == "choose_each":

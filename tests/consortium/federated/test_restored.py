@@ -11,6 +11,7 @@ from consortium.federated.owners import GRID, SCHEMA, TABLES, asking, closed, re
 from consortium.federated.wired import both_ways  # noqa: F401
 from privet import Ledger
 from privet.consortium.federated.channel import InProcess
+from privet.consortium.federated.coordinator import Coordinator
 from privet.consortium.federated.identity import Identity
 from privet.consortium.federated.masking import unmasked
 from privet.consortium.federated.party import Party
@@ -156,10 +157,11 @@ def test_a_party_that_has_forgotten_a_whole_run_joins_none_with_who_remembers(tm
     first.tally({first.root(TENTH): Tally(TABLES)}, TENTH)
     owners.restore()
     with closed(owners.parties.values()):
-        second = owners.curator()
         run = first.coordinator.terms.run[:8]
+        spent = {name: party._spent_elsewhere("") for name, party in owners.parties.items()}
         with pytest.raises(FederatedError, match=rf"a refuses: b has met a in a run that a joined .*{run}.*older copy"):
-            second.tally({second.root(TENTH): Tally(TABLES)}, TENTH)
+            owners.curator()
+        assert {name: party._spent_elsewhere("") for name, party in owners.parties.items()} == spent  # nobody has paid
 
 
 def test_a_party_that_has_forgotten_the_end_of_a_run_joins_none_with_who_remembers(tmp_path):
@@ -172,18 +174,22 @@ def test_a_party_that_has_forgotten_the_end_of_a_run_joins_none_with_who_remembe
     first.coordinator.sign(receipt_of(first))
     owners.restore()
     with closed(owners.parties.values()):
-        second = owners.curator()
         with pytest.raises(FederatedError, match=r"a refuses: b has met a in a run that a closed"):
-            second.tally({second.root(TENTH): Tally(TABLES)}, TENTH)
+            owners.curator()
 
 
-def test_a_coordinator_cannot_leave_out_what_the_others_remember(tmp_path):
+def test_a_coordinator_cannot_leave_out_what_the_others_remember(tmp_path, monkeypatch):
+    """Not even one that does not let them meet before the first question."""
     owners = Owners(tmp_path)
     owners.back_up()
     first = owners.curator()
     first.tally({first.root(TENTH): Tally(TABLES)}, TENTH)
     owners.restore()
     with closed(owners.parties.values()):
+        monkeypatch.setattr(Coordinator, "_ask_to_meet", lambda self: pack({}))
+        second = owners.curator()
+        with pytest.raises(FederatedError, match="a refuses: b has met a"):
+            second.tally({second.root(TENTH): Tally(TABLES)}, TENTH)
         second = owners.curator()
         for name, (key, signature, _) in second.coordinator._keys.items():
             second.coordinator._keys[name] = [key, signature, []]
@@ -224,7 +230,7 @@ def test_a_closed_run_is_answered_as_before_without_its_key(tmp_path, dropouts):
         assert not any(key in each or key.hex().encode() in each or b"own_share" in each for each in kept)
         for message, reply in owners.sent:
             said, _ = unpack(owners.parties["a"].handle(message))
-            if unpack(message)[0]["do"] in ("confirm", "unmask"):
+            if unpack(message)[0]["do"] in ("meet", "confirm", "unmask"):
                 assert "is closed" in said["refused"]
             else:
                 assert said == unpack(reply)[0]

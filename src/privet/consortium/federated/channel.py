@@ -48,12 +48,12 @@ def in_process(tables: Sequence[tuple[Any, Any]], schema: Schema, **options: Any
     return InProcess([Party(identity, *own, schema, known, **options) for identity, own in zip(identities, tables)])
 
 
-def wire_log(file: TextIO) -> Callable[[str, bytes, bytes], None]:
+def wire_log(file: TextIO) -> Callable[[str, bytes, bytes | None], None]:
     """Writes every message, both ways, as a line of JSON: for whoever wants to see what leaves."""
 
-    def log(name: str, asked: bytes, answered: bytes) -> None:
-        lines = {"party": name, "asked": _readable(asked), "answered": _readable(answered)}
-        file.write(json.dumps(lines) + "\n")
+    def log(name: str, asked: bytes, answered: bytes | None) -> None:
+        reply = None if answered is None else _readable(answered)
+        file.write(json.dumps({"party": name, "asked": _readable(asked), "answered": reply}) + "\n")
         file.flush()
 
     return log
@@ -68,9 +68,9 @@ def _readable(message: bytes) -> dict[str, Any]:
 
 
 class Overheard:
-    """A channel whose messages somebody listens to: ``log(name, asked, answered)``."""
+    """A channel whose messages somebody listens to: ``log(name, asked, answered)``, with None for no answer."""
 
-    def __init__(self, channel: Channel, log: Callable[[str, bytes, bytes], None]) -> None:
+    def __init__(self, channel: Channel, log: Callable[[str, bytes, bytes | None], None]) -> None:
         self._channel, self._log = channel, log
 
     @property
@@ -79,6 +79,6 @@ class Overheard:
 
     def ask(self, messages: Mapping[str, bytes]) -> dict[str, bytes]:
         replies = self._channel.ask(messages)
-        for name, reply in replies.items():
-            self._log(name, messages[name], reply)
+        for name, message in messages.items():
+            self._log(name, message, replies.get(name))
         return replies

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privet.consortium.federated.allowance import Need
 from privet.consortium.federated.identity import Known, check_signature
 from privet.consortium.federated.journal import Journal
 from privet.consortium.federated.masking import KEY_BYTES, SEED_BYTES, SHARE_BYTES, TAG_BYTES, join_seeds, unmasked
@@ -52,7 +53,8 @@ Check = Callable[[str, dict[str, Any], bytes], object]
 class Coordinator:
     """One run with the parties of a channel.
 
-    With ``known``, their public keys, signatures are checked here, too, and not by the parties alone.
+    With ``known``, their public keys, signatures are checked here, too, and not by the parties alone. With ``need``, no
+    party joins that has less left.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Coordinator:
         noise: str,
         known: Known | None = None,
         journal: Journal | None = None,
+        need: Need | None = None,
         progress: Callable[[str], None] = lambda said: None,
     ) -> None:
         self._channel = channel
@@ -84,7 +87,9 @@ class Coordinator:
         self._garbled: dict[str, str] = {}
         self._heard: list[str] = []
         self._history = self.terms.digest
+        self._need = need
         self._keys = self._join()
+        self._journal.once("met", self._ask_to_meet)
 
     def _join(self) -> dict[str, list[Any]]:
         """Everybody's signed key for this run; each party checks the others' by itself."""
@@ -96,7 +101,7 @@ class Coordinator:
 
     def _ask_to_join(self) -> bytes:
         self._progress(f"asking {len(self.terms.parties)} parties to join")
-        message = pack({"do": "join", "protocol": PROTOCOL, "terms": self.terms.words})
+        message = pack({"do": "join", "protocol": PROTOCOL, "terms": self.terms.words, **self._needs})
 
         def check(name: str, said: dict[str, Any], _: bytes) -> None:
             key = hex_bytes(said.get("key"), KEY_BYTES)
@@ -104,14 +109,28 @@ class Coordinator:
             word(said, "reproducible", bool)
 
         replies = self._exchange(dict.fromkeys(self.terms.parties, message), check)
+        self._all_there(replies)
+        keys = {name: [said["key"], said["signature"], said["heard"]] for name, (said, _) in replies.items()}
+        reproducible = any(said["reproducible"] for said, _ in replies.values())
+        return pack({"keys": keys, "reproducible": reproducible, "protocol": PROTOCOL})
+
+    def _ask_to_meet(self) -> bytes:
+        """Everybody sees where the others have met it before, and can leave while nobody has paid."""
+        message = pack({"do": "meet", "run": self.terms.run, "keys": self._keys})
+        met = self._exchange(dict.fromkeys(self.terms.parties, message), lambda name, said, _: word(said, "met", bool))
+        self._all_there(met)
+        return pack({"met": sorted(met)})
+
+    def _all_there(self, replies: Iterable[str]) -> None:
         if missing := self._missing(replies, self.terms.parties):
             raise FederatedError(
                 f"{_names(missing)} did not join. Start again when all parties are there, or without."
                 f"{self._garbage(missing)}"
             )
-        keys = {name: [said["key"], said["signature"], said["heard"]] for name, (said, _) in replies.items()}
-        reproducible = any(said["reproducible"] for said, _ in replies.values())
-        return pack({"keys": keys, "reproducible": reproducible, "protocol": PROTOCOL})
+
+    @property
+    def _needs(self) -> dict[str, Any]:
+        return {} if self._need is None else {"needs": self._need.words}
 
     def tell(self, **what: Any) -> None:
         """Something to do that has no answer: it goes along with the next question."""

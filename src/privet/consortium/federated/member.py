@@ -60,13 +60,13 @@ class Member:
     def do(self, words: dict[str, Any], message: bytes) -> None:
         """Do what came along with a question, this message; with the first one come the others' keys."""
         if self.next == 0:
-            self._meet(signed_keys(words))
+            self.meet(signed_keys(words))
         for told in word(words, "told", list):
             self.records.tell(told)
         self.history = history_after(self.history, message)
         self.next += 1
 
-    def _meet(self, keys: dict[str, list[Any]]) -> None:
+    def meet(self, keys: dict[str, list[Any]]) -> None:
         """Take the others' keys for this run, each signed by its party under the same terms."""
         if sorted(keys) != list(self.terms.parties):
             raise FederatedError("The keys are not those of the parties.")

@@ -29,6 +29,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from privet.consortium.federated.allowance import Allowance, Need
 from privet.consortium.federated.identity import Identity, Known
 from privet.consortium.federated.masking import Stream
 from privet.consortium.federated.member import Member, signed_keys
@@ -42,7 +43,6 @@ from privet.errors import BudgetError, CapabilityError, FederatedError, LeakErro
 from privet.privacy.amounts import Amount, show
 from privet.privacy.ledger import Ledger
 from privet.privacy.repeatable_noise import TiedBytes
-from privet.privacy.zcdp import rho_of
 from privet.questions.codec import schema_digest
 from privet.schema import Schema
 
@@ -77,8 +77,7 @@ class Party:
     ) -> None:
         self.name = identity.name
         self.schema = schema
-        self.limit = limit
-        self.delta = delta
+        self.allowance = Allowance(identity.name, limit, delta)
         self._identity = identity
         self._known = known
         self._data = X, y
@@ -132,6 +131,7 @@ class Party:
         words, _ = unpack(message)
         answers = {
             "join": self._join,
+            "meet": self._meet,
             "ask": self._ask,
             "missed": self._missed,
             "confirm": self._confirm,
@@ -150,6 +150,8 @@ class Party:
             raise FederatedError("The coordinator has another version of Privet than this party. Install the same one.")
         terms = Terms.of_words(words.get("terms"))
         self._accept(terms)
+        if (need := Need.of_words(words)) is not None:
+            self.allowance.check(need, self._spent_elsewhere(terms.run))
         diary = self._diary(terms.run, new=True)
         if diary.terms is None:
             place = 1 + max(each.place for each in self._all().values())
@@ -164,6 +166,13 @@ class Party:
         signature = self._identity.sign(join_statement(member.terms, member.public_key, heard)).hex()
         said = {"key": member.public_key.hex(), "heard": heard, "signature": signature}
         return pack({**said, "reproducible": self._seed is not None})
+
+    def _meet(self, words: dict[str, Any], message: bytes) -> bytes:
+        """Look at the others' keys, and at where they were met, before the first question: so nobody pays in vain."""
+        run, keys = word(words, "run", str), signed_keys(words)
+        self._remember(self._terms(run), keys)
+        self._open(run).meet(keys)
+        return pack({"met": True})
 
     def _heard(self, terms: Terms) -> list[list[Any]]:
         """The last run in which each of the others was met, and whether it has closed it: [run, closed, names].
@@ -225,16 +234,15 @@ class Party:
             self._remember(member.terms, signed_keys(words))
         entry = member.answer(words, message)
         diary.write(number, entry)
-        of_limit = "" if self.limit == math.inf else f" of {show(self.limit)}"
         self._log(
-            f"run {member.terms.run[:8]}, question {number}: {member.said(question)}; spent epsilon "
-            f"{show(member.ledger.spent)}{of_limit}"
+            f"run {run[:8]}, question {number}: {member.said(question)}; spent epsilon {show(member.ledger.spent)} in "
+            f"this run, {self.allowance.state(self._spent_elsewhere(but=''))}"
         )
         return entry.reply
 
     def _allow(self, question: str, member: Member) -> None:
         if member.ledger.root.limit <= 0:
-            raise BudgetError(f"{self.name} has nothing left of its limit of epsilon {show(self.limit)}.")
+            raise BudgetError(f"{self.name} has nothing left of its limit of epsilon {show(self.allowance.limit)}.")
         if question not in self._allowed:
             allowed = ", ".join(sorted(self._allowed))
             raise FederatedError(f"{self.name} does not answer {question!r}, only {allowed}.")
@@ -349,31 +357,22 @@ class Party:
             raise FederatedError(f"{self.name} has signed the receipt of this run, which is closed.")
         key = diary.key
         self._accept(terms)  # again: the party's file may have changed since
-        ledger = Ledger(math.inf, self.delta, whole_orders=True)  # what was answered before was within the limit
+        ledger = Ledger(math.inf, self.allowance.delta, whole_orders=True)  # what was answered before was within the limit
         seed = None if self._seed is None else [self._seed, int.from_bytes(sha256(self.name.encode()).digest()[:4])]
         tied = TiedBytes(self._identity.secret(b"noise|" + key))
         records = PartyRecords(*self._data, self.schema, ledger, terms.of, seed, Stream(key, b"privet parts"), tied)
         member = Member(terms, key, self._identity, self._known, records)
         for entry in diary.entries():
             member.again(entry)
-        ledger.lower(self.limit)
-        if self.limit < math.inf:
+        ledger.lower(self.allowance.limit)
+        if self.allowance.limit < math.inf:
             ledger.withhold(self._spent_elsewhere(run))
         self._member = member
         return member
 
     def _spent_elsewhere(self, but: str) -> Fraction:
-        """What all other runs have spent, in the currency of this party's limit: of each, what its last entry says."""
-        diaries = [diary for run, diary in self._all().items() if run != but]
-        return sum((self._in_own_currency(last) for diary in diaries if (last := diary.last)), Fraction(0))
-
-    def _in_own_currency(self, entry: Entry) -> Fraction:
-        spent = Fraction(entry.noted["spent"])
-        if entry.noted["currency"] == "epsilon":
-            return spent if self.delta is None else rho_of("geometric", spent)
-        if self.delta is None:
-            raise BudgetError(f"{self.name} has spent with a delta before: its limit needs one, too.")
-        return spent
+        """What all other runs have spent, in the currency of this party's limit."""
+        return self.allowance.spent(diary for run, diary in self._all().items() if run != but)
 
 
 def _lock(state: Path) -> int | None:

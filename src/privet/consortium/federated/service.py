@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from privet.consortium.federated.allowance import Need
 from privet.consortium.federated.config import CoordinatorConfig, PartyConfig
 from privet.consortium.federated.coordinator import Coordinator
 from privet.consortium.federated.identity import Identity, certified
@@ -16,7 +17,10 @@ from privet.consortium.federated.journal import Journal
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt
 from privet.curators.federated import FederatedCurator
+from privet.curators.memory import MemoryCurator
+from privet.disk import owner_only
 from privet.errors import FederatedError
+from privet.privacy.amounts import checked_delta, exact
 from privet.privacy.ledger import Ledger
 from privet.questions.codec import schema_digest
 from privet.schema import Schema
@@ -37,12 +41,19 @@ def open_party(config: PartyConfig, progress: Progress = lambda said: None) -> P
     schema = Schema.from_toml(config.schema)
     X, y = read_file(config.data, schema)
     tell_misfits(X, y, schema)  # on this party's own terminal alone
-    config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    MemoryCurator(X, y, schema, ledger=Ledger(math.inf))  # says what is wrong with records now, to their owner alone
+    try:
+        config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise FederatedError(f"What was answered cannot be kept in {config.state}: {error.strerror}.") from error
 
     def log(said: str) -> None:
         progress(said)
-        with open(config.state / LOG, "a", encoding="utf-8") as file:
-            file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {said}\n")
+        try:
+            with open(config.state / LOG, "a", encoding="utf-8", opener=owner_only) as file:
+                file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {said}\n")
+        except OSError as error:  # a full disk: nothing can be kept, so nothing is answered, and the screen says why
+            progress(f"cannot write {config.state / LOG}: {error.strerror}")
 
     identity = Identity.read(config.name, config.key, config.certificate)
     known = {name: certified(certificate) for name, certificate in config.parties.items()}
@@ -86,6 +97,7 @@ def train(
     With a journal a run that was broken off is taken up where it stopped: what was answered is not asked again.
     """
     schema = Schema.from_toml(config.schema)
+    delta = getattr(model, "delta", None)
     coordinator = Coordinator(
         channel,
         schema_digest(schema),
@@ -94,9 +106,10 @@ def train(
         noise=config.noise,
         known={name: certified(certificate) for name, certificate in config.parties.items()},
         journal=Journal(journal),
+        need=Need(exact(model.epsilon), None if delta is None else checked_delta(delta)),
         progress=progress,
     )
-    ledger = Ledger(math.inf, getattr(model, "delta", None), whole_orders=True)
+    ledger = Ledger(math.inf, delta, whole_orders=True)
     model.fit_curator(FederatedCurator(schema, coordinator, ledger=ledger))
     progress("asking all parties to sign the receipt")
     receipt = model.privacy_.to_json()
