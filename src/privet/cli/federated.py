@@ -128,7 +128,9 @@ def coordinator(
     with ExitStack() as stack:
         channel: Channel = stack.enter_context(closing(Switchboard(known, say)))
         if wire is not None:
-            channel = Overheard(channel, wire_log(stack.enter_context(open(wire, "a", encoding="utf-8", opener=owner_only))))
+            channel = Overheard(
+                channel, wire_log(stack.enter_context(open(wire, "a", encoding="utf-8", opener=owner_only)))
+            )
         signed = train(known, learner, channel=channel, journal=journal, progress=say)
     signed.verify({name: certified(certificate) for name, certificate in known.parties.items()})
     learner.save(target)

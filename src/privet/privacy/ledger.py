@@ -179,7 +179,9 @@ class Ledger:
     def remaining(self) -> Amount:
         """The largest epsilon that can still be spent: by a fit of this ledger's delta, if it has one."""
         left = self._left
-        if not self.delta or left <= 0 or left == math.inf:
+        if left <= 0:
+            return Fraction(0)  # a limit may have been lowered below what was spent
+        if not self.delta or left == math.inf:
             return left
         return max(self._in_epsilon(left) - Fraction(2, 10**DIGITS), Fraction(0))
 

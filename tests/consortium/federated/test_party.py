@@ -273,7 +273,14 @@ def test_a_question_that_makes_no_sense_is_refused_in_words(twist, reason):
 def test_every_question_is_logged_with_its_price():
     logs = []
     fit(in_process(tables(3), SCHEMA, limit=Fraction(1), log=logs.append), HALF)
-    assert sum("question 0: tally of 1 node(s) for epsilon 0.5; spent epsilon 0.5 in this run, 0.5 of 1 in all, 0.5 left" in said for said in logs) == 3
+    assert (
+        sum(
+            "question 0: tally of 1 node(s) for epsilon 0.5; spent epsilon 0.5 in this run, 0.5 of 1 in all, 0.5 left"
+            in said
+            for said in logs
+        )
+        == 3
+    )
 
 
 def test_one_process_at_a_time_has_a_party_s_state(tmp_path):

@@ -8,8 +8,9 @@ from consortium.federated.owners import SCHEMA, table
 from privet import Schema
 from privet.consortium.federated.config import PartyConfig
 from privet.consortium.federated.service import open_party
+from privet.consortium.federated.wire import pack, unpack
 from privet.consortium.net.certificates import make_certificate
-from privet.errors import BudgetError, FederatedError
+from privet.errors import BudgetError, FederatedError, PrivetError
 
 
 @pytest.fixture
@@ -48,3 +49,40 @@ def test_a_second_process_with_the_same_state_is_refused(config_of):
         open_party(config)
     first.close()
     open_party(config).close()
+
+
+def test_wrong_labels_are_found_at_the_start_by_their_owner(config_of, tmp_path):
+    X, y = table(20)
+    columns = {name: X[:, i].tolist() for i, name in enumerate(SCHEMA.names)}
+    pq.write_table(pa.table({**columns, "answer": ["maybe", *y.tolist()[1:]]}), tmp_path / "d.parquet")
+    with pytest.raises(PrivetError, match="label"):
+        open_party(config_of(general="general"))
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_state_folder_that_cannot_be_written_is_an_error_in_words(config_of, tmp_path):
+    (tmp_path / "state").write_text("a file in its place")
+    with pytest.raises(FederatedError, match=r"cannot be kept in .*state: File exists"):
+        open_party(config_of(general="general"))
+
+
+def test_a_disk_that_fails_later_keeps_the_party_from_answering_and_not_from_running(config_of, tmp_path):
+    said = []
+    party = open_party(config_of(general="general"), said.append)
+    (tmp_path / "state" / "questions.log").mkdir()
+    refused, _ = unpack(party.handle(pack({"do": "join"})))
+    assert "another version" in refused["refused"]
+    assert any("cannot write" in each and "Is a directory" in each for each in said)
+    party.close()
+
+
+def test_the_log_is_its_owners_alone(config_of, tmp_path):
+    log = tmp_path / "state" / "questions.log"
+    log.parent.mkdir()
+    log.write_text("of an earlier version, for all to read\n")
+    log.chmod(0o644)
+    party = open_party(config_of(general="general"))
+    party.handle(b"nonsense")
+    assert "refused" in log.read_text()
+    assert log.stat().st_mode & 0o777 == 0o600
+    party.close()

@@ -44,7 +44,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Allowance:
-    """``limit`` is an epsilon: pure, or with ``delta`` where the noise may be Skellam's. Then rho is what is added up."""
+    """``limit`` is an epsilon: pure, or with ``delta`` where the noise may be Skellam's, and rho what is added up."""
 
     name: str
     limit: Amount

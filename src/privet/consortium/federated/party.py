@@ -357,7 +357,8 @@ class Party:
             raise FederatedError(f"{self.name} has signed the receipt of this run, which is closed.")
         key = diary.key
         self._accept(terms)  # again: the party's file may have changed since
-        ledger = Ledger(math.inf, self.allowance.delta, whole_orders=True)  # what was answered before was within the limit
+        # What was answered before was within the limit.
+        ledger = Ledger(math.inf, self.allowance.delta, whole_orders=True)
         seed = None if self._seed is None else [self._seed, int.from_bytes(sha256(self.name.encode()).digest()[:4])]
         tied = TiedBytes(self._identity.secret(b"noise|" + key))
         records = PartyRecords(*self._data, self.schema, ledger, terms.of, seed, Stream(key, b"privet parts"), tied)
