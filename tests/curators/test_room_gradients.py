@@ -262,7 +262,7 @@ def test_a_gradient_does_not_depend_on_where_its_record_stands(schema):
         desk = desk_of(records, schema)
         root = desk.root(UNLIMITED)
         advanced(desk, root, moves, output)
-        return desk._room._pairs(desk.held(root).root, output)
+        return np.stack(desk._room._pairs(desk.held(root).root, output), axis=1)
 
     together = pairs(table)
     for i, record in enumerate(table):

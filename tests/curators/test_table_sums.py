@@ -51,7 +51,8 @@ def records(n=40, seed=0):
 
 
 BINNED = records()
-VALUES = np.random.default_rng(1).integers(-(2**20), 2**20, size=(40, 2))
+VALUES = np.random.default_rng(1).integers(-(2**29), 2**29, size=(40, 2), dtype=np.int32)
+COLUMNS = tuple(VALUES.T.copy())
 
 
 def one_by_one(table, rows):
@@ -68,7 +69,7 @@ def one_by_one(table, rows):
 @given(st.lists(tables(), min_size=1, max_size=6), st.sampled_from([None, [], [3, 4, 39]]))
 def test_sums_of_many_tables_are_those_of_each(several, some):
     rows = None if some is None else np.array(some, dtype=np.int32)
-    found = sums.table_sums(BINNED, GRID, several, VALUES, rows)
+    found = sums.table_sums(BINNED, GRID, several, COLUMNS, rows)
     assert found.tolist() == np.concatenate([one_by_one(table, rows) for table in several]).tolist()
     for table in several:
         parts = sums.parts_of(BINNED, table, rows)
@@ -84,12 +85,12 @@ def test_what_follows_from_a_block_is_not_counted_again(monkeypatch):
     expected = [one_by_one(table, None).tolist() for table in others]
     counted = []
     proper = sums._product_sums
-    monkeypatch.setattr(sums, "_product_sums", lambda *args: counted.append(args[1]) or proper(*args))
-    found = sums.table_sums(BINNED, GRID, [block, *others], VALUES, None)[block.n_children :]
+    monkeypatch.setattr(sums, "_product_sums", lambda *args: counted.extend(args[1]) or proper(*args))
+    found = sums.table_sums(BINNED, GRID, [block, *others], COLUMNS, None)[block.n_children :]
     ends = np.cumsum([table.n_children for table in others])[:-1]
     assert [own.tolist() for own in np.split(found, ends)] == expected
     assert counted == [block]
-    sums.table_sums(BINNED, GRID, [*others, block], VALUES, None)
+    sums.table_sums(BINNED, GRID, [*others, block], COLUMNS, None)
     assert counted == [block, *others[:2], block]  # the last of the others follows from the one before it
 
 
@@ -101,5 +102,5 @@ def test_both_engines_give_the_same(engine, monkeypatch):
 
     monkeypatch.setattr(kernels, "_engine", import_module(f"privet.curators.kernels.{engine}"))
     table = Product([Split(f, bytes(i % 2 for i in range(n)), 2) for f, n in enumerate(SIZES)])
-    found = sums.table_sums(BINNED, GRID, [Split(0, bytes(7)), table], VALUES, None)
+    found = sums.table_sums(BINNED, GRID, [Split(0, bytes(7)), table], COLUMNS, None)
     assert found[1:].tolist() == one_by_one(table, None).tolist()

@@ -7,37 +7,43 @@ import numpy as np
 import pytest
 
 from privet.privacy import gradients as g
-from privet.privacy.fixed_point import GRADIENT_ONE
+from privet.privacy.fixed_point import GRADIENT_BITS, GRADIENT_ONE
 from privet.privacy.scores import GradientNorm
 from privet.privacy.sensitivity import gradient_tally_sensitivity, proven
 
-EVERY = np.concatenate([np.arange(-13 * GRADIENT_ONE, 13 * GRADIENT_ONE + 1, 7), [0, -(2**58), 2**58]])
+CHANCES = np.arange(GRADIENT_ONE + 1)
 
 
 @pytest.mark.parametrize("of_class", [True, False])
 def test_no_pair_is_longer_than_the_lemmas_say_and_some_are_as_long(of_class):
-    """Every entry of the table of chances is reached by some of these scores; far ones have the last."""
-    pairs = g.gradient_pairs(EVERY, np.full(len(EVERY), of_class))
+    """All chances that there are: whole numbers from 0 to ONE."""
+    pairs = g.gradient_pairs(CHANCES, of_class)
     assert np.abs(pairs).sum(axis=1).max() == g.GRADIENT_L1 == gradient_tally_sensitivity(1)
     assert (pairs**2).sum(axis=1).max() == g.GRADIENT_L2_SQUARE
     assert np.abs(pairs[:, 0]).max() == g.GRADIENT_HALF
     assert (pairs[:, 1] >= 0).all()
     assert (pairs[:, 0] <= 0).all() if of_class else (pairs[:, 0] >= 0).all()
+    # Before they are clipped they are twice as long: the search would have caught it.
+    assert np.abs(CHANCES - of_class * GRADIENT_ONE).max() == 2 * g.GRADIENT_HALF
 
 
-def test_the_table_of_chances_has_whole_numbers_from_0_to_1_that_never_fall():
-    assert (g.CHANCES[0], g.CHANCES[g.REACH], g.CHANCES[-1]) == (0, GRADIENT_ONE // 2, GRADIENT_ONE)
-    assert (np.diff(g.CHANCES) >= 0).all()
-    assert not g.CHANCES.flags.writeable
+def test_every_pair_that_records_are_given_is_in_the_table_which_is_within_the_lemmas():
+    table = g.GRADIENT_PAIRS.astype(np.int64)
+    assert table.shape == (2, 2 * g.REACH + 1, 2)
+    assert np.abs(table).sum(axis=-1).max() == g.GRADIENT_L1
+    assert (table**2).sum(axis=-1).max() == g.GRADIENT_L2_SQUARE
+    assert not g.GRADIENT_PAIRS.flags.writeable
 
 
 @pytest.mark.parametrize("of_class", [True, False])
-def test_a_pair_is_that_of_the_logistic_loss_clipped(of_class):
-    scores = np.linspace(-14, 14, 2001)
-    pairs = g.gradient_pairs(np.rint(scores * GRADIENT_ONE).astype(np.int64), np.full(len(scores), of_class))
+def test_the_table_has_the_gradients_of_the_logistic_loss_clipped(of_class):
+    scores = np.arange(-g.REACH, g.REACH + 1) / (1 << GRADIENT_BITS - g.SCORE_BITS)
+    assert (scores[0], scores[-1]) == (-12, 12)
+    pairs = g.GRADIENT_PAIRS[int(of_class)] / GRADIENT_ONE
     p = 1 / (1 + np.exp(-scores))
-    assert np.abs(pairs[:, 0] / GRADIENT_ONE - np.clip(p - of_class, -0.5, 0.5)).max() < 0.0003
-    assert np.abs(4 * pairs[:, 1] / GRADIENT_ONE - p * (1 - p)).max() < 0.0003
+    assert np.abs(pairs[:, 0] - np.clip(p - of_class, -0.5, 0.5)).max() < 1e-5
+    assert np.abs(4 * pairs[:, 1] - p * (1 - p)).max() < 1e-4
+    assert (np.diff(pairs[:, 0]) >= 0).all()  # of a convex loss
 
 
 def test_the_lemmas_of_gradient_sums_cannot_be_lowered():
@@ -63,8 +69,8 @@ def widest_range(score, added):
 
 
 def test_no_record_moves_two_candidates_further_apart_than_the_constant():
-    scores = np.array([-9, -1, 0, 2, 9]) * GRADIENT_ONE
-    added = [g.gradient_pairs(scores, np.full(5, own))[:, 0] for own in (True, False)]
+    chances = np.array([0, 1, 20_000, GRADIENT_ONE // 2, GRADIENT_ONE])
+    added = [g.gradient_pairs(chances, own)[:, 0] for own in (True, False)]
     assert widest_range(GradientNorm(0), np.concatenate(added)) == GradientNorm(0).sensitivity == GRADIENT_ONE
     # What is not clipped would move them twice as far: the search would have caught it.
     assert widest_range(GradientNorm(0), [-GRADIENT_ONE, GRADIENT_ONE]) == 2 * GRADIENT_ONE

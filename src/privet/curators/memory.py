@@ -23,7 +23,7 @@ from privet.curators.records import Binned, Records
 from privet.curators.room import CountingRoom
 from privet.curators.table_sums import parts_of, table_sums
 from privet.privacy.fixed_point import TARGET_ONE
-from privet.privacy.gradients import gradient_pairs
+from privet.privacy.gradients import GRADIENT_PAIRS, SCORE_BITS
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
 from privet.privacy.residuals import residual_pairs
@@ -88,9 +88,10 @@ class MemoryCurator(Curator):
 
 @dataclass(eq=False)
 class Root:
-    """What belongs to all nodes of one root: the boosted scores of the records, once there are any."""
+    """What belongs to all nodes of one root: the records' boosted scores, and gradients at them, once there are any."""
 
     scores: np.ndarray | None = None
+    pairs: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(eq=False)
@@ -187,6 +188,7 @@ class MemoryRoom(CountingRoom):
             every = self._scores_of(held.root)
             scores = every[:, 0 if every.shape[1] == 1 else step.output]
             added = np.array(step.values, dtype=np.int64)[self._parts_of(step.split, held)]
+            held.root.pairs.clear()
             if held.rows is None:
                 scores += added
             else:
@@ -280,19 +282,20 @@ class MemoryRoom(CountingRoom):
     # -- gradients -----------------------------------------------------------------------------------------------------
 
     def gradients(self, held: Held, output: int, tables: Sequence[Table]) -> np.ndarray:
-        return self._table_sums(held, tables, np.ascontiguousarray(self._pairs(held.root, output)[:, :1]))
+        return self._table_sums(held, tables, self._pairs(held.root, output)[:1])
 
     def gradients_and_hessians(self, held: Held, output: int, tables: Sequence[Table | Levels]) -> np.ndarray:
         return self._table_sums(held, tables, self._pairs(held.root, output))
 
-    def _table_sums(self, held: Held, tables: Sequence[Table | Levels], values: np.ndarray) -> np.ndarray:
+    def _table_sums(self, held: Held, tables: Sequence[Table | Levels], values: Sequence[np.ndarray]) -> np.ndarray:
         """Exact sums of values over the parts of tables, one table below the other."""
         of_features = [table for table in tables if not isinstance(table, Levels)]
         if len(of_features) == len(tables):
             return table_sums(self._cut(), self._cells(), of_features, values, held.rows)
         start = np.zeros(1, dtype=np.int64)
         each = [(self._parts_of(table, held)[:, None], table.n_children) for table in tables]
-        return np.concatenate([kernels.sums(parts, start, n, values, held.rows)[0] for parts, n in each])
+        sums = [[kernels.column_sums(parts, start, n, own, held.rows) for own in values] for parts, n in each]
+        return np.concatenate([np.stack(columns, axis=1) for columns in sums])
 
     def _parts_of(self, table: Table | Levels, held: Held) -> np.ndarray:
         """The part of a table that each record is in; what it says of records that are not the node's means nothing."""
@@ -300,16 +303,22 @@ class MemoryRoom(CountingRoom):
             return np.searchsorted(table.cuts, self._scores_of(held.root)[:, 0], side="left").astype(np.uint8)
         return parts_of(self._cut(), table, held.rows)
 
-    def _pairs(self, root: Root, output: int) -> np.ndarray:
+    def _pairs(self, root: Root, output: int) -> tuple[np.ndarray, np.ndarray]:
         """Every record's gradient and Hessian of one class, at its present score; of a target, of a clamp."""
-        pairs = self._plain_pairs(root, output)
-        return pairs if self._weights is None else pairs * self._weights[:, None]
+        if output not in root.pairs:
+            first, second = self._plain_pairs(root, output)
+            if self._weights is not None:
+                weights = self._weights.astype(np.int32)  # 32 bits hold 64 times a pair
+                first, second = first * weights, second * weights
+            root.pairs[output] = first, second
+        return root.pairs[output]
 
-    def _plain_pairs(self, root: Root, output: int) -> np.ndarray:
+    def _plain_pairs(self, root: Root, output: int) -> tuple[np.ndarray, np.ndarray]:
         if self.schema.classes is None:
-            return residual_pairs(self._residuals_of(root), output)
+            pairs = residual_pairs(self._residuals_of(root), output).astype(np.int32)
+            return np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
         scores = self._scores_of(root)[:, 0 if self._width == 2 else output]
-        return gradient_pairs(scores, self._labels == output)
+        return kernels.look_up(scores, self._labels == output, GRADIENT_PAIRS, SCORE_BITS)
 
     def residual_counts(self, held: Held, points: np.ndarray) -> np.ndarray:
         every = np.abs(self._residuals_of(held.root))

@@ -32,19 +32,8 @@ REACH = 12 << (GRADIENT_BITS - SCORE_BITS)
 """Beyond scores of +-12 a chance is 0 or 1, to the last digit that it has here."""
 
 
-def _chances() -> np.ndarray:
-    scores = np.arange(-REACH, REACH + 1) / (1 << (GRADIENT_BITS - SCORE_BITS))
-    table = np.rint(GRADIENT_ONE / (1 + np.exp(-scores))).astype(np.int32)
-    table.flags.writeable = False
-    return table
-
-
-CHANCES = _chances()
-"""p in whole numbers from 0 to ``GRADIENT_ONE``, for every score from -12 to 12 that is told apart."""
-
-
-def gradient_pairs(scores: np.ndarray, of_class: np.ndarray) -> np.ndarray:
-    """Each record's clipped gradient and a quarter of its Hessian, both whole numbers of 1 / ``GRADIENT_ONE``.
+def gradient_pairs(p: np.ndarray, of_class: bool) -> np.ndarray:
+    """A record's clipped gradient and a quarter of its Hessian, both whole numbers of 1 / ``GRADIENT_ONE``.
 
     The chance p is rounded once, to a whole number from 0 to ONE. The gradient is max(p - ONE, -ONE/2) for the records
     ``of_class`` and min(p, ONE/2) for the others: a whole number of size at most ONE/2. The Hessian p (ONE - p) / ONE
@@ -52,9 +41,23 @@ def gradient_pairs(scores: np.ndarray, of_class: np.ndarray) -> np.ndarray:
     the pair is at most 9/16 ONE and the square of its L2 norm at most 65/256 ONE^2; p = ONE/2 reaches both. Both depend
     on the record and on released numbers only.
     """
-    p = CHANCES[np.clip(((scores + (1 << SCORE_BITS - 1)) >> SCORE_BITS) + REACH, 0, 2 * REACH)].astype(np.int64)
     gradients = np.where(of_class, np.maximum(p - GRADIENT_ONE, -GRADIENT_HALF), np.minimum(p, GRADIENT_HALF))
-    return np.stack([gradients, p * (GRADIENT_ONE - p) >> GRADIENT_BITS + HESSIAN_BITS], axis=1)
+    return np.stack([gradients, p * (GRADIENT_ONE - p) >> GRADIENT_BITS + HESSIAN_BITS], axis=-1)
+
+
+def _pairs() -> np.ndarray:
+    scores = np.arange(-REACH, REACH + 1) / (1 << GRADIENT_BITS - SCORE_BITS)
+    chances = np.rint(GRADIENT_ONE / (1 + np.exp(-scores))).astype(np.int64)
+    table = np.stack([gradient_pairs(chances, of_class) for of_class in (False, True)]).astype(np.int32)
+    table.flags.writeable = False
+    return table
+
+
+GRADIENT_PAIRS = _pairs()
+"""``gradient_pairs`` of records that are not of a class, and of those that are, for every score that is told apart.
+
+Scores are told apart in units of 2^``SCORE_BITS``, from -``REACH`` of them to ``REACH``.
+"""
 
 
 def linked_chances(scores: np.ndarray) -> np.ndarray:

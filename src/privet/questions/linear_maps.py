@@ -61,22 +61,25 @@ def merging(fine: Split, coarse: Split) -> np.ndarray | None:
     return into if (into[fine.parts] == coarse.parts).all() else None
 
 
-def merged(sums: np.ndarray, block: Product, table: Product) -> np.ndarray | None:
-    """Sums over a table's parts, of (parts, numbers), from those over a block's; None where they do not follow."""
+def refines(block: Product, table: Product) -> bool:
+    """Whether each part of a block lies in one part of a table."""
     of_feature = {split.feature: split for split in block.factors}
-    if not all(split.feature in of_feature for split in table.factors):
-        return None
-    found_maps = ((split.feature, merging(of_feature[split.feature], split)) for split in table.factors)
-    into = {feature: own for feature, own in found_maps if own is not None}
-    if len(into) < len(table.factors):
-        return None
+    return all(
+        split.feature in of_feature and merging(of_feature[split.feature], split) is not None for split in table.factors
+    )
+
+
+def merged(sums: np.ndarray, block: Product, table: Product) -> np.ndarray:
+    """Sums over a table's parts, of (parts, numbers), from those over the parts of a block that refines it."""
+    of_feature = {split.feature: split for split in block.factors}
+    into = {split.feature: merging(of_feature[split.feature], split) for split in table.factors}
     shape = tuple(split.n_children for split in block.factors)
     left_out = tuple(k for k, split in enumerate(block.factors) if split.feature not in into)
     found = sums.reshape(*shape, sums.shape[1]).sum(axis=left_out)
     for k, split in enumerate(table.factors):
         if split is not of_feature[split.feature]:
             coarser = np.zeros((*found.shape[:k], split.n_children, *found.shape[k + 1 :]), dtype=np.int64)
-            np.add.at(np.moveaxis(coarser, k, 0), into[split.feature], np.moveaxis(found, k, 0))
+            np.add.at(np.moveaxis(coarser, k, 0), into[split.feature], np.moveaxis(found, k, 0))  # type: ignore[arg-type]
             found = coarser
     return found.reshape(table.n_children, sums.shape[1])
 

@@ -200,13 +200,13 @@ def _partition(rng: np.random.Generator, f: int, cells: Cells, most: int) -> Spl
     if cells.n_cells <= most:
         return Split(f, bytes(range(cells.n_cells)))
     if cells.cuts is None:
-        return _numbered(f, rng.integers(most, size=cells.n_cells))
+        groups = np.unique(rng.integers(most, size=cells.n_cells), return_inverse=True)[1]  # numbered without gaps
+        return Split(f, groups.astype(np.uint8).tobytes())
     n = len(cells.cuts) + 1
-    part = np.zeros(cells.n_cells, dtype=np.int64)
-    part[rng.choice(np.arange(1, n), min(most - 1 - cells.special, n - 1), replace=False)] = 1
-    part = np.cumsum(part)
-    part[n:] = part[n - 1] + 1
-    return _numbered(f, part)
+    starts = np.zeros(cells.n_cells, dtype=np.uint8)
+    starts[1 + rng.choice(n - 1, min(most - 1 - cells.special, n - 1), replace=False)] = 1
+    starts[n:] = 1
+    return Split(f, np.cumsum(starts, dtype=np.uint8).tobytes())
 
 
 def _coarser(rng: np.random.Generator, split: Split, most: int) -> Split:
@@ -215,8 +215,3 @@ def _coarser(rng: np.random.Generator, split: Split, most: int) -> Split:
         return split
     joints = np.sort(rng.choice(np.arange(1, split.n_children), most - 1, replace=False))
     return Split(split.feature, np.searchsorted(joints, split.parts, side="right").astype(np.uint8).tobytes())
-
-
-def _numbered(f: int, part: np.ndarray) -> Split:
-    """The split with its parts numbered without gaps."""
-    return Split(f, np.unique(part, return_inverse=True)[1].astype(np.uint8).tobytes())

@@ -397,3 +397,55 @@ def test_without_numba_numpy_counts_and_says_so():
     assert out[0] == "numpy_engine"
     assert err.count("\n") == 1
     assert "NumPy" in err
+
+
+# Boosting: pairs by score, and sums of 32-bit columns
+
+
+def test_pairs_are_looked_up_by_rounded_scores(engine):
+    records = [(score, own) for score in (*range(-40, 41), -(2**40), 2**40) for own in (False, True)]
+    table = np.arange(2 * 5 * 2, dtype=np.int32).reshape(2, 5, 2)
+    scores = np.array([score for score, _ in records], np.int64)
+    mine = np.array([own for _, own in records], bool)
+    first, second = kernels.look_up(scores, mine, table, 3)
+    places = [min(max((score + 4) // 8 + 2, 0), 4) for score, _ in records]
+    expected = [table[int(own), place].tolist() for place, (_, own) in zip(places, records)]
+    assert [list(pair) for pair in zip(first.tolist(), second.tolist())] == expected
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+@pytest.mark.parametrize("rows", [None, [], [2, 5, 5, 39]])
+def test_column_sums_are_those_of_each_cell_and_do_not_overflow(engine, kind, rows):
+    rng = np.random.default_rng(0)
+    cells = rng.integers(4, size=(40, 3)).astype(kind)
+    values = rng.choice([2**31 - 1, -(2**31) + 1, 5], size=40).astype(np.int32)
+    expected = np.ones(14, np.int64)
+    for i in range(40) if rows is None else rows:
+        for f, offset in enumerate((0, 4, 9)):
+            expected[offset + cells[i, f]] += values[i]
+    own = None if rows is None else np.array(rows, np.int32)
+    found = kernels.column_sums(cells, np.array([0, 4, 9]), 14, values, own, np.ones(14, np.int64))
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("rows", [None, [], [2, 5, 39]])
+def test_product_sums_are_those_of_product_cells(engine, rows):
+    rng = np.random.default_rng(0)
+    cells = rng.integers(6, size=(40, 5)).astype(np.uint8)
+    values = rng.choice([2**31 - 1, -(2**31) + 1, 5], size=40).astype(np.int32)
+    columns, n_parts = [[0, 4], [1, 2, 3], [0, 1, 2, 4]], [[3, 2], [2, 2, 3], [4, 4, 4, 4]]
+    maps = [[rng.integers(n, size=6).astype(np.uint8) for n in own] for own in n_parts]
+    own = None if rows is None else np.array(rows, np.int32)
+    found = kernels.product_sums(cells, columns, maps, n_parts, values, own)
+    parts = [kernels.product_cells([cells[:, f] for f in c], m, n) for c, m, n in zip(columns, maps, n_parts)]
+    for sums, part, sizes in zip(found, parts, n_parts):
+        expected = np.zeros(np.prod(sizes), np.int64)
+        kept = slice(None) if own is None else own
+        np.add.at(expected, part[kept], values[kept].astype(np.int64))
+        assert sums.tolist() == expected.tolist()
+
+
+def test_a_product_of_too_many_parts_is_refused():
+    cells = np.zeros((1, 5), np.uint8)
+    with pytest.raises(ValueError, match="up to 4 features"):
+        kernels.product_sums(cells, [[0, 1]], [[np.zeros(1, np.uint8)] * 2], [[17, 17]], np.zeros(1, np.int32))

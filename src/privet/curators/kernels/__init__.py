@@ -33,11 +33,14 @@ __all__ = [
     "MISSING",
     "MOST_PARTS",
     "MOST_WEIGHT",
+    "column_sums",
     "cut_column",
     "cut_matrix",
     "histograms",
+    "look_up",
     "partition_level",
     "product_cells",
+    "product_sums",
     "sums",
 ]
 
@@ -49,6 +52,9 @@ MOST_WEIGHT = 64
 """The most identical copies that one record may stand for."""
 MOST_PARTS = 256
 """The most parts of a product of features."""
+
+MOST_FACTORS = 4
+"""The most features of one."""
 
 # In cells counted, which take NumPy some 4 ns each. Loading Numba from its cache takes as long as this
 # many: moving now costs at most about twice what the better choice, known in advance, would have.
@@ -131,6 +137,64 @@ def sums(
         out = np.zeros((len(starts) - 1, n_cells, values.shape[1]), np.int64)
     _pick(SUM * int(starts[-1]) * cells.shape[1] * values.shape[1]).sums(cells, offsets, values, rows, starts, out)
     return out
+
+
+def look_up(
+    scores: NDArray[np.int64], mine: NDArray[np.bool_], table: NDArray[np.int32], shift: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The two numbers that ``table[mine, score]`` holds for each record, as two columns.
+
+    Scores are rounded to whole multiples of 2^``shift``; the middle of the table's second axis, of odd length, is for
+    0, and scores beyond its ends have the last entry.
+    """
+    return _pick(SUM * len(scores)).look_up(scores, mine, table, shift)
+
+
+def column_sums(
+    cells: NDArray,
+    offsets: NDArray,
+    n_cells: int,
+    values: NDArray[np.int32],
+    rows: NDArray | None = None,
+    out: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
+    """Sum one column of 32-bit numbers per cell: int64 ``(n_cells,)``; with ``out`` the sums are added to it.
+
+    As :func:`sums` of one node, but in small integers, whose sums stay in the first-level cache.
+    """
+    if out is None:
+        out = np.zeros(n_cells, np.int64)
+    rows, starts = _level(cells, rows, None)
+    _pick(SUM * int(starts[-1]) * cells.shape[1]).column_sums(cells, offsets, values, rows, out)
+    return out
+
+
+def product_sums(
+    cells: NDArray[np.uint8],
+    columns: Sequence[Sequence[int]],
+    part_maps: Sequence[Sequence[NDArray[np.uint8]]],
+    n_parts: Sequence[Sequence[int]],
+    values: NDArray[np.int32],
+    rows: NDArray | None = None,
+) -> list[NDArray[np.int64]]:
+    """Sum one column of 32-bit numbers by the parts of several products, each of two to four columns of ``cells``.
+
+    As :func:`column_sums` of their :func:`product_cells`, in one pass over the rows for all of them.
+    """
+    features = np.zeros((len(columns), MOST_FACTORS), np.int64)
+    maps = np.zeros((len(columns), MOST_FACTORS, 256), np.uint8)
+    for p, (own, tables, sizes) in enumerate(zip(columns, part_maps, n_parts)):
+        if not 1 <= len(own) <= MOST_FACTORS or math.prod(sizes) > MOST_PARTS:
+            raise ValueError(f"a product has up to {MOST_FACTORS} features and {MOST_PARTS} parts")
+        _check_parts(tables, sizes)
+        for j, (feature, table) in enumerate(zip(own, tables)):
+            features[p, j] = feature
+            maps[p, j, : len(table)] = table * math.prod(sizes[j + 1 :])
+    out = np.zeros((len(columns), MOST_PARTS), np.int64)
+    rows, starts = _level(cells, rows, None)
+    work = SUM * int(starts[-1]) * len(columns)
+    _pick(work).product_sums(cells, features, maps, values, rows, out)
+    return [own[: math.prod(sizes)] for own, sizes in zip(out, n_parts)]
 
 
 def partition_level(

@@ -264,6 +264,64 @@ def total(cells, values, rows, whole, bounds, offsets, f_start, f_stop, out):
 
 
 @kernel
+def look_up(scores, mine, table, shift, start, stop, first, second):
+    """Write what ``table`` has for each of the rows' scores, in units of 2^shift, to the two columns."""
+    last, reach = int64(table.shape[1] - 1), int64(table.shape[1] // 2)
+    half = int64(1) << int64(shift - 1)
+    for i in range(uint64(start), uint64(stop)):
+        place = ((scores[i] + half) >> int64(shift)) + reach
+        place = place if place > 0 else int64(0)
+        own = table[uint64(mine[i]), uint64(place if place < last else last)]
+        first[i], second[i] = own[uint64(0)], own[uint64(1)]
+
+
+@kernel
+def add_up(cells, values, rows, whole, start, stop, stretch, offsets, accumulator, out):
+    """Add each row's value to ``out`` at its cells, in 32 bits as long as a stretch of rows cannot overflow them."""
+    features = uint64(len(offsets))
+    for begin in range(uint64(start), uint64(stop), uint64(stretch)):
+        accumulator[:] = 0
+        for k in range(begin, min(uint64(begin + uint64(stretch)), uint64(stop))):
+            i = k if whole else uint64(rows[k])
+            value = values[i]
+            for f in range(features):
+                accumulator[uint64(uint64(offsets[f]) + uint64(cells[i, f]))] += value
+        for c in range(uint64(len(out))):
+            out[c] += accumulator[c]
+
+
+@kernel
+def add_up_products(cells, values, rows, whole, start, stop, stretch, features, maps, accumulator, out):
+    """Add each row's value to ``out`` at its part of each product of four features.
+
+    ``maps[product, factor, cell]`` is the factor's share of the part's number: their sum is the part. Rows go in blocks
+    that stay in the first-level cache while one product after the other is summed.
+    """
+    n_products, block = uint64(len(features)), uint64(512)
+    for begin in range(uint64(start), uint64(stop), uint64(stretch)):
+        end = min(uint64(begin + uint64(stretch)), uint64(stop))
+        accumulator[:] = 0
+        for a in range(begin, end, block):
+            b = min(uint64(a + block), end)
+            for p in range(n_products):
+                f0, f1, f2, f3 = features[p, 0], features[p, 1], features[p, 2], features[p, 3]
+                m0, m1, m2, m3 = maps[p, 0], maps[p, 1], maps[p, 2], maps[p, 3]
+                mine = accumulator[p]
+                for k in range(a, b):
+                    i = k if whole else uint64(rows[k])
+                    part = uint64(
+                        uint64(m0[uint64(cells[i, uint64(f0)])])
+                        + uint64(m1[uint64(cells[i, uint64(f1)])])
+                        + uint64(m2[uint64(cells[i, uint64(f2)])])
+                        + uint64(m3[uint64(cells[i, uint64(f3)])])
+                    )
+                    mine[part] += values[i]
+        for p in range(n_products):
+            for c in range(uint64(out.shape[1])):
+                out[p, c] += accumulator[p, c]
+
+
+@kernel
 def refine(column, table, n_parts, rows, whole, start, stop, parts):
     """Split the parts of rows ``start`` to ``stop`` of the list by one more column; False on a cell without part."""
     good = True
@@ -352,6 +410,13 @@ def _signatures():
         ],
     )
     yield total, [(_read(c, 2, "A"), _read(i8, 2), *level, *features, _write(i8, 3)) for c in (u8, uint16)]
+    span = (i8, i8)
+    yield look_up, [
+        (_read(i8, 1, "A"), _read(types.boolean), _read(i4, 3), i8, *span, _write(i4), _write(i4))
+    ]  # fmt: skip
+    summed = (_read(i4), *level[:2], *span, i8)
+    yield add_up, [(_read(c, 2, "A"), *summed, _read(i8), _write(i4), _write(i8)) for c in (u8, uint16)]
+    yield add_up_products, [(_read(u8, 2, "A"), *summed, _read(i8, 2), _read(u8, 3), _write(i4, 2), _write(i8, 2))]
     yield refine, [(_read(c, 1, "A"), _read(u8), i8, *level[:2], i8, i8, _write(u8)) for c in (u8, uint16)]
     blocks = (_read(u8, 2, "A"), _read(uint16, 2, "A"))
     yield route, [(*blocks, _read(i8), _read(u8), _read(i8), _read(i8), *level, _write(u8), _write(i8))]

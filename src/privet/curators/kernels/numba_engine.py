@@ -116,6 +116,60 @@ def sums(
     )
 
 
+def look_up(scores: NDArray, mine: NDArray, table: NDArray, shift: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    first, second = np.empty(len(scores), np.int32), np.empty(len(scores), np.int32)
+    _run(
+        lambda a, b: compiled.look_up(scores, mine, table, shift, a, b, first, second),
+        _ranges(len(scores), 4 * len(scores)),
+    )
+    return first, second
+
+
+def column_sums(cells: NDArray, offsets: NDArray, values: NDArray, rows: NDArray | None, out: NDArray) -> None:
+    offsets, stretch = np.asarray(offsets, np.int64), _stretch(values)
+    _add_under_lock(
+        lambda a, b, own: compiled.add_up(
+            cells, values, *_rows(rows), a, b, stretch, offsets, np.empty(len(out), np.int32), own
+        ),
+        len(values) if rows is None else len(rows),
+        cells.shape[1],
+        out,
+    )
+
+
+def product_sums(
+    cells: NDArray, features: NDArray, maps: NDArray, values: NDArray, rows: NDArray | None, out: NDArray
+) -> None:
+    stretch = _stretch(values)
+    _add_under_lock(
+        lambda a, b, own: compiled.add_up_products(
+            cells, values, *_rows(rows), a, b, stretch, features, maps, np.empty(out.shape, np.int32), own
+        ),
+        len(values) if rows is None else len(rows),
+        2 * len(features),
+        out,
+    )
+
+
+def _stretch(values: NDArray) -> int:
+    """How many of the values can be added up in 32 bits."""
+    largest = max(int(values.max(initial=0)), -int(values.min(initial=0)), 1)
+    return max(1, (2**31 - 1) // largest)
+
+
+def _add_under_lock(add: Callable[[int, int, NDArray], None], n: int, work: int, out: NDArray) -> None:
+    """Share ``n`` rows among threads, each with sums of its own."""
+    lock = Lock()
+
+    def work_on(a: int, b: int) -> None:
+        own = np.zeros_like(out)
+        add(a, b, own)
+        with lock:
+            np.add(out, own, out=out)
+
+    _run(work_on, _ranges(n, n * work))
+
+
 def _accumulate(add: Callable[[NDArray, int, int, NDArray], None], m: int, starts: NDArray, out: NDArray) -> None:
     """Run ``add(bounds, f, g, target)`` over the level and its ``m`` features, on threads.
 

@@ -60,6 +60,28 @@ def sums(
         np.add.at(out[node], flat, values[part][:, None, :])
 
 
+def look_up(scores: NDArray, mine: NDArray, table: NDArray, shift: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    reach = table.shape[1] // 2
+    places = np.clip(((scores + (1 << shift - 1)) >> shift) + reach, 0, 2 * reach)
+    found = table[mine.astype(np.intp), places]
+    return np.ascontiguousarray(found[:, 0]), np.ascontiguousarray(found[:, 1])
+
+
+def column_sums(cells: NDArray, offsets: NDArray, values: NDArray, rows: NDArray | None, out: NDArray) -> None:
+    starts = np.array([0, len(values) if rows is None else len(rows)])
+    sums(cells, offsets, values[:, None].astype(np.int64), rows, starts, out[None, :, None])
+
+
+def product_sums(
+    cells: NDArray, features: NDArray, maps: NDArray, values: NDArray, rows: NDArray | None, out: NDArray
+) -> None:
+    own = slice(None) if rows is None else rows
+    wide = values[own].astype(np.int64)
+    for p, mine in enumerate(features):
+        parts = sum(table[cells[own, f]].astype(np.intp) for f, table in zip(mine, maps[p]))
+        np.add.at(out[p], parts, wide)
+
+
 def product_cells(
     columns: Sequence[NDArray], part_maps: Sequence[NDArray], n_parts: Sequence[int], rows: NDArray | None
 ) -> NDArray[np.uint8]:
