@@ -21,6 +21,10 @@ class ReceiptError(PrivetError):
     """A receipt does not add up."""
 
 
+class NotReleasedError(PrivetError, AttributeError):
+    """A model does not have this, because what it follows from was not released; the message says what to ask for."""
+
+
 class CapabilityError(PrivetError):
     """This curator cannot answer this question; the message names one that can."""
 

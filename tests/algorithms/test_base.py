@@ -418,14 +418,14 @@ def test_an_inferred_schema_is_strict_about_names_only_for_tables_that_had_them(
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_log_proba", "apply"])
 def test_prediction_needs_a_fit(method):
     with pytest.raises(NotFittedError):
-        getattr(clone(MODEL), method)(X)
+        getattr(clone(MODEL).set_params(leaves="counts"), method)(X)
     for method in ("export_text",):
         with pytest.raises(NotFittedError):
             getattr(clone(MODEL), method)()
 
 
 def test_predictions_agree_with_the_leaves():
-    model = fitted()
+    model = fitted(leaves="counts")
     leaves = model.apply(X)
     assert {int(leaf) for leaf in leaves} <= set(model.tree_.leaves)
     labels = [model.tree_.nodes[leaf].answer for leaf in leaves]
@@ -453,7 +453,7 @@ def test_leaves_with_counts_give_shares_and_without_a_label_the_largest():
 def test_the_order_of_classes_in_a_schema_changes_no_score(classes):
     """scikit-learn's metrics take probabilities to be in sorted order."""
     schema = Schema(SCHEMA.features, classes=classes)
-    model = PrivateTreeClassifier(schema, epsilon=1000, n_records=300).fit(X, Y)
+    model = PrivateTreeClassifier(schema, epsilon=1000, n_records=300, leaves="counts").fit(X, Y)
     scores = {name: get_scorer(name)(model, X, Y) for name in ("accuracy", "roc_auc", "neg_log_loss")}
     assert scores == pytest.approx({"accuracy": 1, "roc_auc": 1, "neg_log_loss": 0}, abs=1e-6)
     assert model.classes_.tolist() == ["no", "yes"]

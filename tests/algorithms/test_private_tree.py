@@ -87,6 +87,9 @@ def test_a_receipt_never_exceeds_the_requested_epsilon_and_verifies(problem, eps
     assert again.verify()
     assert model.tree_.depth <= max_depth
     assert model.predict(X).shape == (len(X),)
+    if leaves == "labels" and len(schema.classes) > 1:
+        assert not hasattr(model, "predict_proba")
+        return
     proba = model.predict_proba(X)
     assert proba.shape == (len(X), len(schema.classes))
     assert (proba >= 0).all()
@@ -211,7 +214,8 @@ def test_no_record_and_one_record_train_and_predict(n, leaves):
             model = PrivateTreeClassifier(schema, leaves=leaves).fit(table, LABELS[:n])
             assert set(model.predict(TABLE)) <= set(schema.classes)
             assert model.predict(TABLE[:0]).tolist() == []
-            assert model.predict_proba(TABLE[:0]).shape == (0, len(schema.classes))
+            if leaves == "counts":
+                assert model.predict_proba(TABLE[:0]).shape == (0, len(schema.classes))
             assert model.privacy_.verify()
 
 

@@ -151,8 +151,9 @@ def test_codes_with_leading_zeros_stay_text(model):
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
-def test_probabilities_have_a_column_for_each_class(model, name):
-    assert run("predict", model, "people.parquet", "--proba", "-o", name).exit_code == 0
+def test_probabilities_have_a_column_for_each_class(folder, name):
+    assert fit("--leaves", "counts").exit_code == 0
+    assert run("predict", "model.json", "people.parquet", "--proba", "-o", name).exit_code == 0
     table = pc.read_csv(name) if name.endswith("csv") else pq.read_table(name)
     assert table.column_names == ["prediction", "probability_no", "probability_yes"]
     assert table.num_rows == 500
@@ -164,12 +165,18 @@ def test_counts_at_the_leaves_give_probabilities(folder):
     assert "noisy counts" in run("show", "model.json").stdout
 
 
+def test_a_model_of_labels_has_no_probabilities_and_says_what_to_fit(model):
+    refused = run("predict", model, "people.parquet", "--proba")
+    assert refused.exit_code == 2
+    assert "leaves='counts'" in refused.stderr
+
+
 def test_predictions_with_commas_are_quoted(folder):
     Path("odd.csv").write_text("x,y\n" + '1,"a,b"\n2,"say ""c"""\n' * 50)
     Path("odd.toml").write_text(
         "[label]\nname = 'y'\nclasses = ['a,b', 'say \"c\"']\n[features.x]\nlow = 1\nhigh = 2\ninteger = true\n"
     )
-    assert fit(data="odd.csv", schema="odd.toml", epsilon="50").exit_code == 0
+    assert fit("--leaves", "counts", data="odd.csv", schema="odd.toml", epsilon="50").exit_code == 0
     predicted = rows(run("predict", "model.json", "odd.csv", "--proba").stdout)
     assert {row["prediction"] for row in predicted} <= {"a,b", 'say "c"'}
     assert set(predicted[0]) == {"prediction", "probability_a,b", 'probability_say "c"'}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from privet.algorithms.explained import Explained
 from privet.algorithms.held_out import NEEDS, By, Holdout, check_evaluation, evaluate_on, scored_by_fit
 from privet.algorithms.parameters import check_choice, check_parameters
 from privet.algorithms.receipts import receipt_of
@@ -29,7 +30,6 @@ from privet.privacy.receipt import Receipt
 from privet.privacy.zcdp import rho_within
 from privet.questions.curtain import Curtain, Node
 from privet.schema import Numeric, Schema
-from privet.schema_file import nearest
 from privet.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ VARIANTS = ("sound", "published")
 
 
 @dataclass(eq=False, repr=False)
-class PrivateEstimator(BaseEstimator):
+class PrivateEstimator(Explained, BaseEstimator):
     """Base of all estimators. A subclass is a dataclass of its own parameters, all of them given by name.
 
     ``variant="sound"``, of a paper's, spends at most ``epsilon``. ``variant="published"`` is the printed algorithm,
@@ -244,6 +244,7 @@ class PrivateEstimator(BaseEstimator):
     def _set_fitted(self) -> None:
         """The attributes scikit-learn expects, all of them from the public schema."""
         self._fitted_names = None
+        self.__dict__.pop("provenance_", None)  # of an earlier fit
         self.feature_names_in_ = np.array(self.schema_.columns, dtype=object)
         self.n_features_in_ = len(self.schema_.columns)
 
@@ -290,42 +291,6 @@ class PrivateEstimator(BaseEstimator):
         }
         return columns, table.n_rows
 
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """How much of the gain comes from splits of each feature, by what was released alone: free."""
-        from privet.explain.importance import importances
-
-        check_is_fitted(self, self._released)
-        return importances(self._trees(), self.n_features_in_)
-
-    def partial_dependence(self, feature: str, values: Sequence[Any]) -> np.ndarray:
-        """The mean prediction (of classes: the probabilities, in their order) for each value of a feature: free.
-
-        The mean is over what the released weights say of the other features; no records are needed.
-        """
-        from privet.tables.column import encode, open_column
-
-        check_is_fitted(self, self._released)
-        if feature not in self.schema_.features:
-            raise SchemaError(f"There is no feature {feature!r}{nearest(feature, self.schema_.names)}.")
-        own = self.schema_.features[feature]
-        column = (
-            _numbers(values, feature, own)
-            if isinstance(own, Numeric)
-            else encode(open_column(np.asarray(values, dtype=object), feature), own.values, feature)
-        )
-        curve = self._dependence(self.schema_.names.index(feature), column)
-        return curve[:, 0] if self.schema_.classes is None else curve[:, np.argsort(np.array(self.schema_.classes))]
-
-    def _dependence(self, feature: int, column: np.ndarray) -> np.ndarray:
-        from privet.explain.importance import partial_dependence
-
-        return partial_dependence(self._trees(), feature, column)
-
-    def _trees(self) -> list[Tree]:
-        grown = getattr(self, self._released)
-        return [grown] if isinstance(grown, Tree) else list(grown.trees)
-
     # -- checking, reading and keeping --------------------------------------------------------------------------------
 
     def verify(self) -> bool:
@@ -345,19 +310,15 @@ class PrivateEstimator(BaseEstimator):
         check_is_fitted(self, self._released)
         return evaluate_on(getattr(self, self._released), X, y, epsilon, by, random_state)
 
-    def export_text(self) -> str:
-        """The rules as indented text, tree by tree."""
-        from privet.explain.text import rules_text
+    def save(self, path: Any, note: str = "") -> None:
+        """Write the fitted model as JSON: parameters, schema, trees and receipt, nothing that was not released.
 
-        check_is_fitted(self, self._released)
-        return rules_text(getattr(self, self._released))
-
-    def save(self, path: Any) -> None:
-        """Write the fitted model as JSON: parameters, schema, trees and receipt, nothing that was not released."""
+        The day, Privet's version and ``note``, free text on where the model comes from, are written too: all public.
+        """
         from privet.algorithms.model_file import save
 
         check_is_fitted(self, self._released)
-        save(self, path)
+        save(self, path, note)
 
 
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):
@@ -382,18 +343,43 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
         leaves = self.apply(X)
         return np.array(self.schema_.classes)[self.tree_.labels[leaves]]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Each class's share of the noisy counts of a row's leaf; without counts 1 for its label, 0 for the rest.
+    @property
+    def predict_proba(self) -> Callable[[Any], np.ndarray]:
+        """Each class's share of the noisy counts of a row's leaf, in the order of ``classes_``.
 
-        Columns are in the order of ``classes_``.
+        A model that released labels alone has no probabilities, and no such method: 0 and 1 in their place would be
+        taken for certainty. Whether it has is known before a fit where ``leaves`` is a parameter.
         """
+        if self._labels_only:
+            raise self._not_released("probabilities", "predict has the labels.")
+
+        def predict_proba(X: Any) -> np.ndarray:  # scikit-learn's scorers look at this name
+            return self._predict_proba(X)
+
+        return predict_proba
+
+    @property
+    def predict_log_proba(self) -> Callable[[Any], np.ndarray]:
+        """The logarithm of ``predict_proba``; minus infinity where a probability is 0."""
+        probabilities = self.predict_proba
+
+        def predict_log_proba(X: Any) -> np.ndarray:
+            with np.errstate(divide="ignore"):
+                return np.log(probabilities(X))
+
+        return predict_log_proba
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
         leaves = self.apply(X)
         return self.tree_.shares[:, np.argsort(np.array(self.schema_.classes))][leaves]
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The logarithm of ``predict_proba``; minus infinity where a probability is 0."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+    @property
+    def _labels_only(self) -> bool:
+        """Whether leaves have labels and no counts; by the tree, and before there is one by the parameters."""
+        trees = self._trees() if hasattr(self, self._released) else []
+        if not trees:
+            return getattr(self, "leaves", "counts") == "labels"
+        return len(trees) == 1 and self.n_classes_ > 1 and not trees[0].weighed
 
 
 class PrivateRegressor(RegressorMixin, PrivateEstimator):
@@ -411,13 +397,3 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
         """The value of each row's leaf."""
         leaves = self.apply(X)
         return self.tree_.values[leaves]
-
-
-def _numbers(values: Sequence[Any], name: str, feature: Numeric) -> np.ndarray:
-    try:
-        numbers = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise SchemaError(f"Values of {name!r} are numbers.") from None
-    if numbers.ndim != 1 or (np.isnan(numbers).any() and not feature.missing):
-        raise SchemaError(f"Values of {name!r} are a list of numbers, none of them missing.")
-    return numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,25 @@ class PrivateForest(PrivateEstimator):
 class ForestClassifier(PrivateForest, PrivateClassifier):
     """Base of the forests that vote: each tree gives the class probabilities of its leaf, and their mean decides."""
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    @property
+    def _labels_only(self) -> bool:
+        """A forest has shares of votes, at least; one that came out as a single tree of labels warns."""
+        return False
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
         """The mean over the trees of each class's share of the noisy counts of a row's leaf."""
+        shares = self._votes(X)
+        trees = self._trees()
+        if len(trees) == 1 < self.n_classes_ and not trees[0].weighed:
+            warnings.warn(
+                "This forest came out as one tree, which released labels and no counts: its probabilities are 0 and 1, "
+                "and say nothing about how sure it is. PrivateForestClassifier(method='boosting') has real ones.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return shares
+
+    def _votes(self, X: Any) -> np.ndarray:
         leaves = self.apply(X)
         order = np.argsort(np.array(self.schema_.classes))
         total = np.zeros((len(leaves), self.n_classes_))
@@ -31,7 +49,7 @@ class ForestClassifier(PrivateForest, PrivateClassifier):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class with the largest mean probability."""
-        shares = self.predict_proba(X)
+        shares = self._votes(X)
         return self.classes_[shares.argmax(axis=1)]
 
 

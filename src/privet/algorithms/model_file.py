@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+from privet.algorithms.provenance import Provenance
 from privet.algorithms.registry import MODELS, model_class
 from privet.disk import write_whole
 from privet.errors import PrivetError, SchemaError
@@ -42,6 +43,7 @@ def to_dict(model: Any) -> dict[str, Any]:
         model._released.rstrip("_"): getattr(model, model._released).to_dict(),
         "receipt": model.privacy_.to_dict(),
         **({} if model.evaluation_ is None else {"evaluation": model.evaluation_.to_dict()}),
+        **({"provenance": vars(model.provenance_)} if hasattr(model, "provenance_") else {}),
     }
 
 
@@ -99,6 +101,8 @@ def from_dict(data: Any) -> Any:
     model.privacy_ = Receipt.from_dict(receipt)
     model.evaluation_ = Evaluation.from_dict(data["evaluation"]) if "evaluation" in data else None
     model._set_fitted()
+    if "provenance" in data:
+        model.provenance_ = Provenance.read(data["provenance"])
     return model
 
 
@@ -109,9 +113,10 @@ def _read(grown: Any, released: str, schema: Schema) -> Tree | Forest | Additive
     return Additive.from_dict(grown, schema) if boosted else Forest.from_dict(grown, schema)
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write the model to a file, whole or not at all."""
+def save(model: Any, path: str | os.PathLike[str], note: str = "") -> None:
+    """Write the model to a file, whole or not at all; with the day, the version and a ``note`` on where it is from."""
     path = Path(path)
+    model.provenance_ = getattr(model, "provenance_", Provenance.today()).noted(note)
     try:
         text = json.dumps(to_dict(model), indent=1, allow_nan=False)
     except (TypeError, ValueError):

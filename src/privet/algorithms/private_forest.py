@@ -195,14 +195,11 @@ class PrivateForestClassifier(ForestClassifier):
 
     # -- prediction: post-processing of what was released, free -------------------------------------------------------
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """The chance of each class: by the boosted odds, or the mean of the trees' leaves.
-
-        Columns are in the order of ``classes_``. A single tree chooses labels: its probabilities are 0 and 1.
-        """
+    def _votes(self, X: Any) -> np.ndarray:
+        """The chance of each class: by the boosted odds, or the mean of the trees' leaves."""
         check_is_fitted(self, "forest_")
         if isinstance(self.forest_, Forest):
-            return super().predict_proba(X)
+            return super()._votes(X)
         columns, n_rows = self._columns(X)
         return self.forest_.probabilities(columns, n_rows)[:, np.argsort(np.array(self.schema_.classes))]
 

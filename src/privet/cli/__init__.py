@@ -148,6 +148,7 @@ def fit(
     settings: Settings = None,
     ledger_file: Annotated[Path | None, typer.Option("--ledger", dir_okay=False, help=FIT_LEDGER)] = None,
     cohorts: Annotated[list[str] | None, typer.Option("--cohort", help=FIT_COHORT)] = None,
+    note: Annotated[str, typer.Option(help="Where the model comes from, in words: goes into its file.")] = "",
     seed: Seed = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse a void receipt (exit 1) and data that do not fit (exit 2).")
@@ -199,7 +200,7 @@ def fit(
     (refuse_misfits if strict else tell_misfits)(X, y, public)  # not behind the spinner, which hides the terminal
     with working(f"Learning: {model}"), charged or nullcontext():
         learner.fit(X, y)
-    learner.save(target)
+    learner.save(target, note)
     if charged is not None:
         say(str(charged))
     say(summary(learner), style="bold")
@@ -263,7 +264,7 @@ def predict(
         if proba:
             if tree.schema_.classes is None:
                 raise PrivetError("this model predicts numbers: there are no classes to give probabilities of")
-            shares = tree.predict_proba(X)
+            shares = tree.predict_proba(X)  # refused where labels alone were released
             columns |= {f"probability_{name}": shares[:, k] for k, name in enumerate(tree.classes_)}
     if ids.keys() & columns.keys():
         raise PrivetError(f"the predictions have a column {id_column!r} of their own; rename it in {data}")
@@ -290,6 +291,7 @@ def show(
         print(json.dumps(to_dict(tree), indent=1))
     else:
         say(summary(tree), style="bold")
+        say(str(getattr(tree, "provenance_", "")))
         say(f"\nRules\n{tree.export_text()}\n\nReceipt\n{tree.privacy_}")
     check_model(tree)
     if not as_json:

@@ -1,7 +1,7 @@
 """Importances and partial dependence of released trees: post-processing, so they cost nothing and reveal nothing new.
 
-All they know of the records is what the trees say: noisy weights and values, counts or labels at the leaves. Where a
-tree has no weights (labels alone), half of what reaches a node is taken to go to each of two children.
+All they know of the records is what the trees say: noisy weights and values, or counts, at the leaves. Trees of labels
+alone do not say how many records go which way, so these functions are not for them (``Tree.weighed``).
 """
 
 from __future__ import annotations
@@ -58,11 +58,10 @@ def _summaries(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
     n_outputs = len(tree.schema.classes or (0,))
     outputs = np.zeros((len(tree.nodes), n_outputs))
     weights = np.zeros(len(tree.nodes))
-    depths = dict(tree.walk())
     for i in reversed(range(len(tree.nodes))):
         node = tree.nodes[i]
         if node.is_leaf:
-            weights[i], outputs[i] = _leaf(node, n_outputs, depths[i])
+            weights[i], outputs[i] = _leaf(node, n_outputs)
             continue
         below = list(node.children)
         weights[i] = weights[below].sum()
@@ -71,12 +70,11 @@ def _summaries(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
     return weights, outputs
 
 
-def _leaf(node: TreeNode, n_outputs: int, depth: int) -> tuple[float, np.ndarray]:
-    if node.value is not None:
+def _leaf(node: TreeNode, n_outputs: int) -> tuple[float, np.ndarray]:
+    if node.counts is None:
+        assert node.value is not None
         return node.weight or 0.0, np.array([node.value])
-    if node.counts is not None:
-        counts = np.maximum(np.array(node.counts, dtype=float), 0)
-        if counts.sum() > 0:
-            return float(counts.sum()), counts / counts.sum()
-        return 0.0, np.full(n_outputs, 1 / n_outputs)
-    return 0.5**depth, np.eye(n_outputs)[node.answer or 0]
+    counts = np.maximum(np.array(node.counts, dtype=float), 0)
+    if counts.sum() > 0:
+        return float(counts.sum()), counts / counts.sum()
+    return 0.0, np.full(n_outputs, 1 / n_outputs)

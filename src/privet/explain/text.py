@@ -11,7 +11,7 @@ from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.schema import Categorical, Numeric, Schema
 from privet.tree.additive import Additive, Calibration
 from privet.tree.forest import Forest
-from privet.tree.tree import Rule, Tree, TreeNode
+from privet.tree.tree import Reach, Rule, Tree, TreeNode
 
 
 def rules_text(released: Tree | Forest | Additive) -> str:
@@ -73,12 +73,13 @@ def _cells_text(boosted: Additive, f: int, cells: np.ndarray) -> str:
     name, cuts = boosted.schema.names[f], boosted.cuts[f]
     feature = boosted.schema.features[name]
     if isinstance(feature, Categorical):
-        return _category_text(name, feature, [int(cell) for cell in cells])
+        return _category_text(name, feature, [int(cell) for cell in cells], [True] * (len(feature.values) + 1))
     if cells[0] > len(cuts or ()):
         return f"{name} is missing"
     part = np.zeros(len(cuts or ()) + 1 + feature.missing, dtype=np.uint8)
     part[cells] = 1
-    return _number_text(name, feature, _joined(Rule(f, cuts, part.tobytes())), 1)
+    rule = _joined(Rule(f, cuts, part.tobytes()))
+    return _number_text(name, feature, rule, 1, [True] * len(rule.part))
 
 
 def _joined(rule: Rule) -> Rule:
@@ -96,14 +97,18 @@ def tree_text(tree: Tree) -> str:
         return leaf_text(tree.nodes[0], tree.schema)
     lines: list[str] = []
     conditions: dict[int, str] = {}
+    reach: dict[int, Reach | None] = {0: Reach(tree)}
     for i, depth in tree.walk():
         node = tree.nodes[i]
         if i:
             label = f": {leaf_text(node, tree.schema)}" if node.is_leaf else ""
             lines.append(f"{'|   ' * (depth - 1)}{conditions.pop(i)}{label}")
         if node.rule is not None:
+            here = reach.pop(i)
+            below = [None] * len(node.children) if here is None else here.below(node.rule, len(node.children))
             for part, child in enumerate(node.children):
-                conditions[child] = rule_text(node.rule, part, tree.schema)
+                conditions[child] = rule_text(node.rule, part, tree.schema, here)
+                reach[child] = below[part]
     return "\n".join(lines)
 
 
@@ -117,8 +122,8 @@ def leaf_text(node: TreeNode, schema: Schema) -> str:
     return str(classes[node.answer or 0])
 
 
-def rule_text(rule: Rule, part: int, schema: Schema) -> str:
-    """The condition under which a record goes to child ``part``.
+def rule_text(rule: Rule, part: int, schema: Schema, reach: Reach | None = None) -> str:
+    """The condition under which a record goes to child ``part``, of values that can ``reach`` the node at all.
 
     >>> from privet.schema import Numeric, Schema
     >>> rule_text(Rule(0, (30.0,), bytes([0, 1])), 1, Schema({"age": Numeric(0, 99)}, classes=["no", "yes"]))
@@ -126,14 +131,16 @@ def rule_text(rule: Rule, part: int, schema: Schema) -> str:
     """
     name = schema.names[rule.feature]
     feature = schema.features[name]
+    here = [True] * len(rule.part) if reach is None else reach.segments(rule)
     if isinstance(feature, Categorical):
-        return _category_text(name, feature, [c for c, p in enumerate(rule.part) if p == part])
-    return _number_text(name, feature, rule, part)
+        codes = [code for code, own in enumerate(rule.part) if own == part and here[code]]
+        return _category_text(name, feature, codes, here)
+    return _number_text(name, feature, rule, part, here)
 
 
-def _category_text(name: str, feature: Categorical, codes: Sequence[int]) -> str:
+def _category_text(name: str, feature: Categorical, codes: Sequence[int], here: Sequence[bool]) -> str:
     values = [str(feature.values[code]) for code in codes if code < len(feature.values)]
-    left_out = [str(value) for code, value in enumerate(feature.values) if code not in set(codes)]
+    left_out = [str(v) for code, v in enumerate(feature.values) if code not in set(codes) and here[code]]
     if len(feature.values) in codes and feature.other and len(left_out) < len(values):
         # The unlisted values belong here: saying what does not belong is shorter and complete.
         return f"{name} is not {_listed(left_out)}" if left_out else f"{name} is anything"
@@ -141,12 +148,12 @@ def _category_text(name: str, feature: Categorical, codes: Sequence[int]) -> str
     return f"{name} is {_listed(values + others)}" if codes else "never"
 
 
-def _number_text(name: str, feature: Numeric, rule: Rule, part: int) -> str:
+def _number_text(name: str, feature: Numeric, rule: Rule, part: int, here: Sequence[bool]) -> str:
     cuts = rule.cuts or ()
     bounds = [-math.inf, *cuts, math.inf]
     pieces = []
     for segment in range(len(cuts) + 1):
-        if rule.part[segment] != part:
+        if rule.part[segment] != part or not here[segment]:
             continue
         low, high = bounds[segment], bounds[segment + 1]
         if low == -math.inf and high == math.inf:
@@ -157,7 +164,7 @@ def _number_text(name: str, feature: Numeric, rule: Rule, part: int) -> str:
             pieces.append(f"{name} > {_cut_text(low)}")
         else:
             pieces.append(f"{_cut_text(low)} < {name} <= {_cut_text(high)}")
-    if feature.missing and rule.part[-1] == part:
+    if feature.missing and rule.part[-1] == part and here[-1]:
         pieces.append(f"{name} is missing")
     return " or ".join(pieces) or "never"
 

@@ -162,6 +162,11 @@ class Tree:
             shares[i] = self.nodes[i].shares(shares.shape[1])
         return shares
 
+    @property
+    def weighed(self) -> bool:
+        """Whether every leaf says about how many records it has: a leaf of a label alone does not."""
+        return all(self.nodes[i].counts is not None or self.nodes[i].weight is not None for i in self.leaves)
+
     def simplified(self) -> Tree:
         """The same function in fewer nodes: unreachable branches dropped, leaves with one label merged."""
         nodes: list[TreeNode] = []
@@ -258,6 +263,16 @@ class Reach:
             parts = np.concatenate([parts[segments], parts[len(rule.cuts) + 1 :]])
         still = self._open.get(rule.feature, True)
         return [self._with(rule.feature, (parts == part) & still) for part in range(n_children)]
+
+    def segments(self, rule: Rule) -> list[bool]:
+        """Which segments of a rule have values that reach its node."""
+        still = self._open.get(rule.feature)
+        if still is None or rule.cuts is None:
+            return [True] * len(rule.part) if still is None else still.tolist()
+        ends = self._ends[rule.feature]
+        own = np.searchsorted(rule.cuts, ends, side="left")
+        inside = np.bincount(own[still[: len(ends)]], minlength=len(rule.cuts) + 1) > 0
+        return [*inside.tolist(), *still[len(ends) :].tolist()]
 
     def _with(self, feature: int, inside: np.ndarray) -> Reach | None:
         if not inside.any():

@@ -1,0 +1,94 @@
+"""What a fitted model says about itself, from what was released alone: rules, importances, dependence. All free.
+
+How many records go which way is known only where counts or weights were released. A model of labels alone has no
+importances, no dependence and no probabilities: whatever was made up in their place would be read as knowledge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from privet.errors import NotReleasedError, SchemaError
+from privet.schema import Numeric, Schema
+from privet.schema_file import nearest
+from privet.tree.tree import Tree
+
+
+class Explained:
+    """Of a fitted model: ``schema_`` is there, and what was released in the attribute that ``_released`` names."""
+
+    schema_: Schema
+    n_features_in_: int
+    _released: ClassVar[str]
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """How much of the gain comes from splits of each feature, by what was released alone."""
+        from privet.explain.importance import importances
+
+        check_is_fitted(self, self._released)
+        return importances(self._weighed_trees("feature importances"), self.n_features_in_)
+
+    def partial_dependence(self, feature: str, values: Sequence[Any]) -> np.ndarray:
+        """The mean prediction (of classes: the probabilities, in their order) for each value of a feature: free.
+
+        The mean is over what the released weights say of the other features; no records are needed.
+        """
+        from privet.tables.column import encode, open_column
+
+        check_is_fitted(self, self._released)
+        if feature not in self.schema_.features:
+            raise SchemaError(f"There is no feature {feature!r}{nearest(feature, self.schema_.names)}.")
+        own = self.schema_.features[feature]
+        column = (
+            _numbers(values, feature, own)
+            if isinstance(own, Numeric)
+            else encode(open_column(np.asarray(values, dtype=object), feature), own.values, feature)
+        )
+        curve = self._dependence(self.schema_.names.index(feature), column)
+        return curve[:, 0] if self.schema_.classes is None else curve[:, np.argsort(np.array(self.schema_.classes))]
+
+    def _dependence(self, feature: int, column: np.ndarray) -> np.ndarray:
+        from privet.explain.importance import partial_dependence
+
+        return partial_dependence(self._weighed_trees("partial dependence"), feature, column)
+
+    def export_text(self) -> str:
+        """The rules as indented text, tree by tree."""
+        from privet.explain.text import rules_text
+
+        check_is_fitted(self, self._released)
+        return rules_text(getattr(self, self._released))
+
+    def _trees(self) -> list[Tree]:
+        grown = getattr(self, self._released)
+        return [grown] if isinstance(grown, Tree) else list(getattr(grown, "trees", ()))
+
+    def _weighed_trees(self, wanted: str) -> list[Tree]:
+        """All trees, if their leaves say how many records they have; raises otherwise."""
+        trees = self._trees()
+        if not all(tree.weighed for tree in trees):
+            raise self._not_released(wanted, "sklearn.inspection has both for records that may be seen.")
+        return trees
+
+    def _not_released(self, wanted: str, instead: str) -> NotReleasedError:
+        here = "Fit with leaves='counts'" if hasattr(self, "leaves") else "PrivateTreeClassifier(leaves='counts')"
+        return NotReleasedError(
+            f"This model has no {wanted}: it released a label for each leaf, and not how many records are there. "
+            f"{here} or PrivateForestClassifier(method='boosting') release what it takes, for some of the budget. "
+            f"{instead}"
+        )
+
+
+def _numbers(values: Sequence[Any], name: str, feature: Numeric) -> np.ndarray:
+    try:
+        numbers = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise SchemaError(f"Values of {name!r} are numbers.") from None
+    if numbers.ndim != 1 or (np.isnan(numbers).any() and not feature.missing):
+        raise SchemaError(f"Values of {name!r} are a list of numbers, none of them missing.")
+    return numbers
