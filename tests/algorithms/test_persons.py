@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,7 @@ from privet import (
     Ledger,
     Numeric,
     PrivateTreeClassifier,
+    ReceiptError,
     Schema,
     SchemaError,
     load,
@@ -130,6 +133,14 @@ def test_a_fit_covers_persons_and_says_so(tmp_path):
     assert again.verify()
     assert again.privacy_ == model.privacy_
     assert again.schema_.person == "who"
+
+
+def test_a_receipt_that_covers_somebody_else_than_the_schema_is_refused():
+    X, y = visits()
+    model = PrivateTreeClassifier(SCHEMA, epsilon=5).fit(X, y)
+    model.privacy_ = replace(model.privacy_, unit="one row", weight=1)
+    with pytest.raises(ReceiptError, match="somebody else"):
+        model.verify()
 
 
 def test_an_array_comes_with_groups():

@@ -41,3 +41,11 @@ def test_regressors_are_given_numbers_to_predict():
         low, high = draft.schema.target
         pair = mutated(rng, draft).pair()
         assert all(low <= y <= high for y in np.asarray(pair.other[1], dtype=float))
+
+
+def test_some_drafts_are_of_persons_with_several_records():
+    rng = np.random.default_rng(3)
+    drafts = [random_draft(rng) for _ in range(200)]
+    persons = [mutated(rng, draft) for draft in drafts if draft.schema.person is not None]
+    assert len(persons) > 20
+    assert any(abs(np.diff(draft.pair().sizes)[0]) > 1 for draft in persons)

@@ -106,3 +106,36 @@ def test_a_pair_of_arrays_is_the_same_after_its_code_ran():
 def test_what_cannot_be_compared_is_refused():
     with pytest.raises(PrivetError, match="compared"):
         Pair(([[object()]], [0]), ([[1], [2]], [0, 0]))
+
+
+PEOPLE = Schema({"a": Numeric(0, 9)}, classes=["n", "y"], person="who", records_per_person=2)
+
+
+def of_people(*rows):
+    return pandas.DataFrame(rows, columns=["a", "who"]), ["n"] * len(rows)
+
+
+def test_with_a_person_in_the_schema_neighbours_differ_by_a_person():
+    pair = Pair(of_people((1, "x"), (2, "z"), (2, "z")), of_people((1, "x")), PEOPLE)
+    assert (pair.larger, pair.record, pair.sizes) == ("one", (2, "z", "n"), (3, 1))
+    assert Pair.from_json(pair.to_json()).records("one") == pair.records("one")
+
+
+@pytest.mark.parametrize(
+    "larger",
+    [
+        [(1, "x")],  # nobody
+        [(1, "x"), (2, "z"), (3, "w")],  # two persons
+        [(1, "x"), (2, "x")],  # a record of somebody who was there
+        [(2, "z")],  # one for another
+    ],
+    ids=str,
+)
+def test_other_differences_are_no_neighbours_of_persons(larger):
+    with pytest.raises(PrivetError, match="differ by one person"):
+        Pair(of_people((1, "x")), of_people(*larger), PEOPLE)
+
+
+def test_arrays_have_no_persons():
+    with pytest.raises(PrivetError, match="data frames"):
+        Pair(([[1.0]], ["n"]), ([[1.0], [2.0]], ["n", "n"]), PEOPLE)

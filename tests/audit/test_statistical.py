@@ -8,6 +8,7 @@ import math
 from itertools import product
 
 import numpy as np
+import pandas
 import pytest
 
 from privet import Categorical, Ledger, PrivateTreeClassifier, Schema
@@ -367,3 +368,43 @@ def test_confidences_next_to_one_are_not_rounded_to_certainty():
     rng = np.random.default_rng()
     halves = Halves(*({"output": Seen.of(rng.integers(0, 2, 500))} for _ in range(4)))
     assert count(halves, 1e-30, 0.999999, 0.0, 1.0).epsilon == 0
+
+
+# -- persons -----------------------------------------------------------------------------------------------------------
+
+PEOPLE = Schema(SCHEMA.features, classes=["n", "y"], person="who", records_per_person=20)
+
+
+def visits(*persons):
+    """A person for each list of labels, whose visits end so."""
+    who = [i for i, labels in enumerate(persons) for _ in labels]
+    labels = [label for own in persons for label in own]
+    return pandas.DataFrame({"s": ["a"] * len(who), "who": who}), labels
+
+
+VISITS = Pair(visits("n", "nny", "y" * 9), visits("n", "nny"), PEOPLE)
+TREE = PrivateTreeClassifier(PEOPLE, epsilon=1.0, max_depth=1, n_records=10)
+
+
+class IgnoresPersons(PrivateTreeClassifier):
+    """Promises epsilon to persons and keeps it to rows."""
+
+    def fit(self, X, y, groups=None):
+        schema = self.schema
+        self.schema = Schema(schema.features, classes=schema.classes)
+        super().fit(X, y)
+        self.schema = schema
+        return self
+
+
+@pytest.mark.slow
+def test_a_person_with_all_their_visits_costs_epsilon_by_real_fits():
+    bound = statistical_bound(TREE, VISITS, runs=3_000, confidence=SURE, proven=1.0, n_jobs=1)
+    assert not bound.violated
+    assert bound.epsilon > 0.2  # the bound has power: it is no table on which nothing shows
+
+
+def test_a_person_column_that_is_ignored_is_caught_by_real_fits():
+    """Nine visits at epsilon 1 each."""
+    ignoring = IgnoresPersons(PEOPLE, epsilon=1.0, max_depth=1, n_records=10)
+    assert statistical_bound(ignoring, VISITS, runs=400, confidence=SURE, proven=1.0, n_jobs=1).violated

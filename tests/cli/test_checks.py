@@ -20,7 +20,7 @@ def test_every_line_is_an_inequality_that_holds(delta):
     )
     receipt = model.privacy_
     for i, event in enumerate(receipt.events):
-        passed, line = check_event(i, event, receipt.at_delta)
+        passed, line = check_event(i, event, receipt)
         assert passed
         cost, charged = re.search(r"= (\S+) <= (\S+)", line).groups()
         assert 0 < float(cost) <= float(charged) * (1 + 1e-5)  # as many digits as are shown

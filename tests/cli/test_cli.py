@@ -134,6 +134,23 @@ def test_from_a_draft_to_predictions(folder, data):
     assert len(re.findall("(?m)^ok  ", verified.stdout)) == n_events > 0
 
 
+def test_persons_from_a_draft_to_a_verified_model(folder):
+    table = pq.read_table("people.parquet")
+    with_ids = table.append_column("patient_id", [[f"p{i % 40}" for i in range(table.num_rows)]])
+    pq.write_table(with_ids, "visits.parquet")
+    pc.write_csv(with_ids, "visits.csv")
+    text = run("schema", "draft", "visits.parquet", "--label", "outcome").stdout
+    assert "[person]\n" in text
+    Path("visits.toml").write_text(re.sub("(?m)^inferred = true.*\n", "", text))
+    for data in ("visits.csv", "visits.parquet"):
+        fitted = fit("--strict", "--force", data=data, schema="visits.toml", epsilon="5")
+        assert fitted.exit_code == 0, fitted.output
+        assert "covers    one person, at most 20 records" in fitted.stdout
+        verified = run("verify", "model.json", "--strict")
+        assert "epsilon 5 for one person, at most 20 records" in verified.stdout
+    assert run("predict", "model.json", "people.csv").exit_code == 0  # whose records these are is not asked
+
+
 def test_a_draft_goes_to_stdout_alone(folder):
     drafted = run("schema", "draft", "people.csv", "--label", "outcome")
     assert drafted.exit_code == 0

@@ -1,6 +1,7 @@
 """Cut geometric noise: its law, and deltas that hold on every small case and hardly more."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -197,11 +198,17 @@ def test_deltas_add_up_along_paths_and_receipts_check_them():
             wrong.verify()
 
 
+def test_a_person_pays_the_delta_of_every_path_that_their_records_may_be_on():
+    one = event()
+    assert add_up_slack([one], 12) == 12 * one.delta
+    assert add_up_slack([replace(one, scope="/split0:0"), replace(one, scope="/split0:1")], 12) == 12 * one.delta
+
+
 def test_privet_verify_recomputes_how_noise_was_drawn():
-    passed, line = check_event(0, event())
+    passed, line = check_event(0, event(), receipt(event()))
     assert passed
     assert f"drawn as {event().drawn}" in line
-    passed, line = check_event(3, event(delta=Fraction(0)))
+    passed, line = check_event(3, event(delta=Fraction(0)), receipt(event()))
     assert not passed
     assert "Event 3" in line
 

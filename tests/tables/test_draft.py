@@ -198,3 +198,14 @@ def test_a_draft_needs_its_label_and_records(file, tmp_path):
     (tmp_path / "e.csv").write_text("a,y\n")
     with pytest.raises(SchemaError, match="no records"):
         draft_toml(tmp_path / "e.csv", "y")
+
+
+def test_identifiers_of_people_are_proposed_as_the_person_and_never_as_features(tmp_path):
+    rows = "\n".join(f"{i % 7},{i % 5},{100 + i},{'yes' if i % 2 else 'no'}" for i in range(60))
+    path = tmp_path / "visits.csv"
+    path.write_text(f"patient_id,age,user_uuid,ill\n{rows}\n")
+    text = draft_toml(path, "ill")
+    schema = Schema.from_toml(text)
+    assert (schema.person, schema.records_per_person, schema.names) == ("patient_id", 20, ("age",))
+    assert "# [features.user_uuid]" in text
+    assert "never a feature" in text

@@ -23,7 +23,7 @@ def receipt_of(desk: Desk, budget: Fraction, delta: Fraction, shortfall: str = "
         claimed=budget,
         spent=spent,
         # A delta that the fit was given and did not use: that it did not may follow from an answer (``Receipt``).
-        delta=add_up_slack(events) + delta,
+        delta=add_up_slack(events, desk.unit.weight) + delta,
         void=desk.void + (("exact values were read",) if spent == math.inf else ()),
         trust=desk.trust,
         unit=str(desk.unit),

@@ -23,7 +23,8 @@ class Draft:
     """Neighbours in the making: the records of the smaller table, the one that is added, and how rows are shuffled.
 
     ``numbers`` makes tables of plain numbers, for estimators that take nothing else: categories by their position, and
-    nothing missing or unlisted.
+    nothing missing or unlisted. Where the schema names a person, neighbours differ by one, who has the records ``more``
+    as well; the other records take turns among the other persons.
     """
 
     schema: Schema
@@ -31,15 +32,26 @@ class Draft:
     added: Record
     order: int = 0
     numbers: bool = False
+    more: tuple[Record, ...] = ()
 
     def pair(self) -> Pair:
         """The two tables. The row order of the larger one follows from ``order``: it must not matter."""
-        larger = [*self.records, self.added]
+        smaller, added = list(self.records), [self.added]
+        columns = None if self.numbers else self.schema.names
+        if self.schema.person is not None and columns is not None:
+            columns = (*columns, self.schema.person)
+            smaller = [_of(i % (1 + len(smaller) // 2), record) for i, record in enumerate(smaller)]
+            added = [_of(-1, record) for record in (self.added, *self.more)]
+        larger = [*smaller, *added]
         rng = np.random.default_rng(self.order)
         larger = [larger[i] for i in rng.permutation(len(larger))] if self.order else larger
-        columns = None if self.numbers else self.schema.names
-        one, other = (table(list(rows), columns, self.schema) for rows in (self.records, larger))
+        one, other = (table(rows, columns, self.schema) for rows in (smaller, larger))
         return Pair(one, other, self.schema)
+
+
+def _of(person: int, record: Record) -> Record:
+    """A record with whose it is, before its label."""
+    return (*record[:-1], person, record[-1])
 
 
 def random_schema(rng: np.random.Generator, numbers: bool = False, regression: bool = False) -> Schema:
@@ -63,10 +75,13 @@ def random_schema(rng: np.random.Generator, numbers: bool = False, regression: b
             features[name] = Numeric(1, 1, missing=missing)
         else:
             features[name] = Numeric(0, float(rng.choice([1.0, 1e6])), log=bool(rng.random() < 0.3), missing=missing)
+    persons: dict[str, Any] = {}
+    if not numbers and rng.random() < 0.25:
+        persons = {"person": "who", "records_per_person": int(rng.choice([1, 2, 3]))}
     if regression:
-        return Schema(features, target=(-1.0, float(rng.choice([-1, 1, 1e6], p=[0.05, 0.8, 0.15]))))
+        return Schema(features, target=(-1.0, float(rng.choice([-1, 1, 1e6], p=[0.05, 0.8, 0.15]))), **persons)
     n_classes = int(rng.choice([1, 2, 3], p=[0.05, 0.8, 0.15]))
-    return Schema(features, classes=list(range(n_classes)) if numbers else ["n", "y", "m"][:n_classes])
+    return Schema(features, classes=list(range(n_classes)) if numbers else ["n", "y", "m"][:n_classes], **persons)
 
 
 def random_draft(
@@ -88,7 +103,8 @@ def random_draft(
     added = _record(rng, schema, numbers)
     if records and rng.random() < 0.3:
         added = (*records[int(rng.integers(len(records)))][:-1], added[-1])
-    return Draft(schema, tuple(records), added, int(rng.integers(2) * rng.integers(2**31)), numbers)
+    more = () if schema.person is None else tuple(_record(rng, schema, numbers) for _ in range(rng.integers(4)))
+    return Draft(schema, tuple(records), added, int(rng.integers(2) * rng.integers(2**31)), numbers, more)
 
 
 def mutated(rng: np.random.Generator, draft: Draft) -> Draft:
@@ -96,6 +112,9 @@ def mutated(rng: np.random.Generator, draft: Draft) -> Draft:
     records, added = list(draft.records), draft.added
     at = int(rng.integers(len(records))) if records else -1
     change = rng.choice(["value", "added", "label", "again", "drop", "more", "order"])
+    if draft.schema.person is not None and rng.random() < 0.3:
+        own = [*draft.more, _record(rng, draft.schema, False)]
+        return replace(draft, more=tuple(own[int(rng.integers(2)) :][:4]))
     if change == "value" and records:
         records[at] = _with_new_value(rng, draft, records[at])
     elif change == "added":

@@ -22,7 +22,8 @@ Record = tuple[Any, ...]
 class Pair:
     """Two tables ``(X, y)`` that differ by exactly one record that one has and the other has not; the order is free.
 
-    ``X`` may be whatever the audited estimator takes: a data frame or an array.
+    ``X`` may be whatever the audited estimator takes: a data frame or an array. With a ``schema`` that names a person,
+    they are data frames with that column and differ by one person, with all their records; ``record`` is one of them.
 
     >>> pair = Pair(one=([[1, 5], [2, 6]], [0, 1]), other=([[2, 6]], [1]))
     >>> pair.record, pair.larger
@@ -44,7 +45,9 @@ class Pair:
         self._keep_checked_columns()
         one, other = Counter(self.records("one")), Counter(self.records("other"))
         more, less = one - other, other - one
-        if more.total() + less.total() != 1:
+        if self.schema is not None and self.schema.person is not None:
+            _check_person(more or less, other if more else one, both=bool(more and less))
+        elif more.total() + less.total() != 1:
             raise PrivetError(_how_far(more.total(), less.total()))
         larger = "one" if more else "other"
         object.__setattr__(self, "larger", larger)
@@ -54,13 +57,15 @@ class Pair:
         """Pass on what is compared and nothing else: an estimator would see columns that the tables do not share."""
         frames = {which: _frame(table_of(self, which)[0]) for which in ("one", "other")}
         named = {which: frame for which, frame in frames.items() if frame is not None}
+        if self.schema is not None and self.schema.person is not None and len(named) < 2:
+            raise PrivetError("A pair of tables of persons needs data frames: an array has no column for the person.")
         widths = {_width(table_of(self, which)[0]) for which in frames if which not in named} - {None}
         if len(widths) > 1:
             raise PrivetError("The two tables are not neighbours: they have different numbers of columns.")
         if self.schema is None and len(named) == 1:
             raise PrivetError("The two tables are not neighbours: the columns of only one of them have names.")
         for which, frame in named.items():
-            columns = list(self.schema.columns if self.schema is not None else named["one"].columns)
+            columns = list(_columns(self.schema) if self.schema is not None else named["one"].columns)
             missing = not set(columns) <= set(frame.columns)
             if missing or (self.schema is None and len(columns) < len(frame.columns)):
                 raise PrivetError("The two tables are not neighbours: their columns have different names.")
@@ -73,7 +78,7 @@ class Pair:
         frame = _frame(self.one[0])
         if frame is None:
             return None
-        return self.schema.columns if self.schema is not None else tuple(frame.columns)
+        return _columns(self.schema) if self.schema is not None else tuple(frame.columns)
 
     def records(self, which: str) -> list[Record]:
         """The rows of a table, each with its label at the end."""
@@ -221,6 +226,21 @@ def _plain(value: Any) -> Any:
     if not isinstance(value, str | bool | int | float):
         raise PrivetError("Records consist of text, numbers and truth values; other kinds cannot be compared.")
     return value
+
+
+def _columns(schema: Schema) -> tuple[str, ...]:
+    """The columns that count, the person's last."""
+    return schema.columns if schema.person is None else (*schema.columns, schema.person)
+
+
+def _check_person(more: Counter[Record], elsewhere: Counter[Record], both: bool) -> None:
+    """Raise unless these records, which one table has more, are all of one person who is not in the other table."""
+    people = {record[-2] for record in more}
+    if both or len(people) != 1 or not people.isdisjoint(record[-2] for record in elsewhere):
+        raise PrivetError(
+            "The two tables are not neighbours: with a person in the schema they differ by one person, all of whose "
+            "records one has and the other has not."
+        )
 
 
 def _how_far(more: int, less: int) -> str:

@@ -318,7 +318,7 @@ def verify(model: Model, strict: Strict = False) -> None:
     tree = read(model)  # whatever its receipt says: that is checked here, answer by answer
     receipt = tree.privacy_
     for i, event in enumerate(receipt.events):
-        passed, line = check_event(i, event, receipt.at_delta)
+        passed, line = check_event(i, event, receipt)
         say(line, style="" if passed else "red")
     check_model(tree)
     say(

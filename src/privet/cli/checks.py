@@ -13,8 +13,9 @@ from privet.privacy.event import Event, spending
 from privet.privacy.receipt import Receipt
 
 
-def check_event(number: int, event: Event, at_delta: Fraction = Fraction(0)) -> tuple[bool, str]:
-    """Whether one event holds on its own, and a line that says why. ``at_delta`` is its receipt's."""
+def check_event(number: int, event: Event, receipt: Receipt) -> tuple[bool, str]:
+    """Whether one event holds on its own, with its receipt's delta and unit, and a line that says why."""
+    at_delta = receipt.at_delta
     try:
         alone = Receipt(
             claimed=math.inf,
@@ -23,6 +24,8 @@ def check_event(number: int, event: Event, at_delta: Fraction = Fraction(0)) -> 
             void=(),
             trust="",
             events=(event,),
+            unit=receipt.unit,
+            weight=receipt.weight,
             at_delta=at_delta,
             reserved=Fraction(event.charged) if at_delta and event.charged < math.inf else Fraction(0),
         )

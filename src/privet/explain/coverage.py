@@ -19,6 +19,7 @@ from privet.errors import ReceiptError
 from privet.privacy.event import Event
 from privet.privacy.lemmas import Lemma
 from privet.privacy.receipt import Receipt
+from privet.privacy.unit import Unit
 from privet.tree.additive import Additive
 from privet.tree.forest import Forest
 from privet.tree.tree import Reach, Tree, TreeNode
@@ -71,6 +72,8 @@ def check(released: Any, receipt: Receipt, *, drawn: bool = False, scored: dict[
     """
     if not isinstance(released, Tree | Forest | Additive):
         return
+    if receipt.unit != str(Unit.of(released.schema)):
+        raise ReceiptError("The receipt covers somebody else than the model's schema says: one row, or one person.")
     paid = _Paid(receipt.events)
     if isinstance(released, Additive):
         _check_rounds(released, paid)

@@ -95,15 +95,19 @@ class Event:
         return cls("", "an example", "geometric", Fraction(1), scale, charged, "tally")
 
 
-def add_up_slack(events: Sequence[Event]) -> Fraction:
+def add_up_slack(events: Sequence[Event], weight: int = 1) -> Fraction:
     """The delta of a list of events: like their epsilons, sums along paths and the largest over disjoint parts.
 
     A chain of (epsilon, delta) answers, each chosen after the ones before, costs the sums of both if these are bounded
     for every transcript (Rogers, Roth, Ullman and Vadhan 2016), and a record is in the answers of one path only.
+
+    A person of this ``weight`` has at most so many records and is in the answers of as many paths. Each answer's delta
+    is priced for the person's whole weight in it, so the largest path's sum, times the weight, is no less than the
+    sum over all answers that the person is in.
     """
     if not any(event.delta for event in events):
         return Fraction(0)
-    return Fraction(add_up([replace(event, charged=event.delta) for event in events]))
+    return weight * Fraction(add_up([replace(event, charged=event.delta) for event in events]))
 
 
 _SAMPLE_UNIT = 2**64

@@ -124,7 +124,7 @@ class Receipt:
         spent = converted(self.reserved, self.at_delta, self.events) if self.at_delta else used
         if spent != self.spent:
             raise ReceiptError("The receipt's charges do not add up to what it says was spent.")
-        slack = add_up_slack(self.events)
+        slack = add_up_slack(self.events, self.weight)
         if not slack + self.at_delta <= self.delta < 1:
             raise ReceiptError("The deltas of the events add up to more than the receipt's.")
         if self.at_delta and any(f"/{SAMPLE}" in event.scope for event in self.events):

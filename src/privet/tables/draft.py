@@ -14,10 +14,11 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from privet.errors import SchemaError
-from privet.schema import Categorical, Numeric, Schema
+from privet.schema import DEFAULT_RECORDS_PER_PERSON, Categorical, Numeric, Schema
 from privet.schema_file import nearest
 from privet.schema_values import MOST_CATEGORIES, Value
 from privet.tables.column import has_missing, kind_of_column, numbers, open_column
+from privet.tables.identifiers import looks_like_people
 from privet.tables.table import (
     check_finite,
     csv_columns,
@@ -85,7 +86,8 @@ def draft_toml(path: str | Path, label: str, task: Task | None = None) -> str:
 
     Each field says ``inferred = true`` until the user deletes that line. Columns that could not be a
     feature as they are (empty, dates, text that differs in nearly every record) are left out, with a
-    comment that says why. A CSV value such as 001 stays text.
+    comment that says why. The first that looks like an identifier of people is proposed as the person,
+    and no such column is a feature. A CSV value such as 001 stays text.
     """
     import pyarrow as pa
 
@@ -96,10 +98,22 @@ def draft_toml(path: str | Path, label: str, task: Task | None = None) -> str:
         raise SchemaError(f"{path} has no column {label!r}{nearest(label, table.column_names)}")
     if not table.num_rows:
         raise SchemaError(f"{path} has no records, so there is nothing to draft from")
-    notes = {name: _look(table.column(name), name, as_text) for name in table.column_names if name != label}
-    blocks = [_HEAD, _label_block(table.column(label), label, task, as_text)]
-    blocks += [_feature_block(name, note) for name, note in notes.items()]
+    others = [name for name in table.column_names if name != label]
+    people = [name for name in others if looks_like_people(name, len(table.column(name).unique()))]
+    blocks = [_HEAD, _label_block(table.column(label), label, task, as_text), *map(_person_block, people[:1])]
+    for name in others:
+        note = _PEOPLE if name in people else _look(table.column(name), name, as_text)
+        blocks.append(_feature_block(name, note))
     return "\n".join(blocks)
+
+
+def _person_block(name: str) -> str:
+    remarks = (
+        "Looks like an identifier of people: the promise then covers a person with all their records.",
+        "Delete this table if each person has one row, or if the promise is to cover rows and not people.",
+        "records: how many records of one person count at most; a public choice, not read off the data.",
+    )
+    return _block("person", {"name": name, "records": DEFAULT_RECORDS_PER_PERSON}, remarks)
 
 
 _HEAD = """\
@@ -120,6 +134,9 @@ class _Note:
 
     field: Numeric | Categorical | None
     remarks: tuple[str, ...]
+
+
+_PEOPLE = _Note(None, ("Looks like an identifier of people: never a feature.",))
 
 
 def _infer_field(data: Any, where: str) -> Numeric | Categorical:
