@@ -4,9 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from typer.testing import CliRunner
 
+from privet import PrivateTreeClassifier, Schema
 from privet.cli import app
+from privet.tables.table import read_file
 
 SCHEMA = """
 [label]
@@ -74,6 +77,15 @@ def test_files_are_written_whole_and_never_by_accident(files):
 def test_a_delta_is_certified_by_its_rho(files):
     result = certified(files, "--delta", 1e-6, "--set", "method=boosting", "--json", "--runs", 10)
     assert "rho" in json.loads(result.stdout)["guarantee"]
+
+
+def test_a_released_model_s_score_is_shown_as_an_estimate(files):
+    learner = PrivateTreeClassifier(Schema.from_toml(files / "schema.toml"), epsilon=2)
+    X, y = read_file(files / "data.csv", learner.schema)
+    learner.fit(X, y, holdout=0.3).save(files / "scored.json")
+    clone(learner).fit(X, y).save(files / "plain.json")
+    assert "No certificate follows from it" in certified(files, "--beside", files / "scored.json").stdout
+    assert "no private score" in certified(files, "--beside", files / "plain.json").stdout
 
 
 @pytest.mark.parametrize(

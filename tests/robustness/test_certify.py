@@ -20,9 +20,9 @@ from exact_learners import (
     neighbours,
     random_attack,
 )
-from privet import Ledger, PrivateForestClassifier, PrivateTreeClassifier
+from privet import Ledger, PrivateForestClassifier, PrivateTreeClassifier, Schema
 from privet.errors import BudgetError, PrivetError
-from privet.privacy.laws import log_gaussian_tail, log_geometric_tail, log_permute_and_flip
+from privet.privacy.laws import log_exponential, log_gaussian_tail, log_geometric_tail, log_permute_and_flip
 from privet.robustness import Concentrated, Pure, certify
 from privet.robustness.attacks.backdoor import Backdoor
 
@@ -72,10 +72,31 @@ class NoisyCells(ExactLearner):
         return math.exp(self.tail(k, self.scale)) if k >= 1 else 1 - math.exp(self.tail(1 - k, self.scale))
 
 
+class ChooseThenCount(NoisyCells):
+    """As boosting does: an exponential choice of one feature, then Gaussian noise on the sums of its cells."""
+
+    def __init__(self, epsilon, scale):
+        super().__init__(log_gaussian_tail, scale)
+        self.epsilon = epsilon
+
+    def _law(self, counts):
+        table, law = np.array(counts).reshape(2, 2, 2), dict.fromkeys(TRUTHS, 0.0)
+        sides = [table.sum(axis=1 - axis) for axis in (0, 1)]
+        chosen = np.exp(log_exponential(np.array([side.max(axis=1).sum() for side in sides]), 1 / self.epsilon))
+        for axis, labels in product((0, 1), product((0, 1), repeat=2)):
+            positive = [self._positive(int(n - m)) for m, n in sides[axis]]
+            vector = tuple("ny"[labels[point[axis]]] for point in product((0, 1), repeat=2))
+            law[vector] += chosen[axis] * math.prod(p if own else 1 - p for p, own in zip(positive, labels))
+        return TRUTHS, np.array([law[vector] for vector in TRUTHS])
+
+    chances, accuracy = ExactLearner.chances, ExactLearner.accuracy
+
+
 LEARNERS = {
     "permute-and-flip": (OneRule(0.4), Pure(Fraction(2, 5))),
     "geometric noise": (NoisyCells(log_geometric_tail, 2.0), Pure(Fraction(1, 2))),
     "gaussian noise": (NoisyCells(log_gaussian_tail, 3.0), Concentrated(Fraction(1, 18))),
+    "choice and gaussian noise": (ChooseThenCount(0.5, 3.0), Concentrated(Fraction(1, 32) + Fraction(1, 18))),
 }
 
 
@@ -253,6 +274,16 @@ def test_a_stranger_s_learner_is_certified_on_the_caller_s_word():
     found = certify(LogisticRegression(), X, y, X, y, [1], guarantee=Pure(Fraction(1)), runs=20, random_state=3)
     assert "on the caller's word" in str(found)
     assert 0 < found.rows[0].accuracy < found.clean
+
+
+def test_persons_are_the_unit_where_the_schema_names_them():
+    X, y = table(CLEAN)
+    schema = Schema(SCHEMA.features, classes=SCHEMA.classes, person="who", records_per_person=2)
+    groups = np.arange(len(y)) // 4
+    tree = PrivateTreeClassifier(schema, epsilon=2, max_depth=1)
+    found = certify(tree, X, y, POINTS, ["n", "n", "y", "y"], ["10%"], groups=groups, runs=20)
+    assert (found.records, found.rows[0].level.units) == (10, 1)
+    assert found.unit == "one person, at most 2 records"
 
 
 def test_boosting_is_certified_by_its_rho():

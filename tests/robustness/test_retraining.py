@@ -5,7 +5,7 @@ import pytest
 
 import privet.robustness.retraining as module
 from exact_learners import KINDS, POINTS, SCHEMA
-from privet import PrivateTreeClassifier
+from privet import PrivateTreeClassifier, Schema
 from privet.robustness.probe import Probe
 from privet.robustness.retraining import retrain
 
@@ -32,6 +32,22 @@ def test_a_seed_gives_the_same_models_with_and_without_workers(monkeypatch):
     assert here.right.tolist() == there.right.tolist()
     (other, _), _ = retrain(TREE, X, Y, PROBES, runs=60, random_state=5)
     assert other.right.tolist() != here.right.tolist()
+
+
+def test_which_records_of_a_person_count_is_drawn_for_every_model(monkeypatch):
+    """Runs that share a draw would not be independent, and a certificate counts on that."""
+    made = []
+
+    class Noting(module.MemoryCurator):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            made.append(self.records.weights.tolist())
+
+    monkeypatch.setattr(module, "MemoryCurator", Noting)
+    schema = Schema(SCHEMA.features, classes=SCHEMA.classes, person="who", records_per_person=2)
+    tree = PrivateTreeClassifier(schema, epsilon=1, max_depth=1)
+    retrain(tree, X, Y, PROBES[:1], np.arange(len(Y)) // 5, runs=10)
+    assert len(made) == 10
 
 
 def test_progress_is_told():

@@ -56,6 +56,10 @@ def certify(
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="How many models are trained: more certify more.")] = 1000,
     confidence: Annotated[float, typer.Option(help="How surely all guarantees hold together.")] = 0.99,
+    beside: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="A released model: its private score is shown beside it."),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default all cores.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Reproducible noise, for research.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it, as .png, .svg or .pdf.")] = None,
@@ -119,10 +123,25 @@ def certify(
     else:
         say(shown.statement)
         _table(shown.table())
+        if beside is not None:
+            say("\n" + _score(beside))
     if stand_in:
         say("" if as_json else "\nThe census data stand in for yours: other records, so other numbers.")
     elif not public:
         warn(shown.warning + " Without such records, --stand-in shows the census data's.")
+
+
+def _score(path: Path) -> str:
+    """What a released model's own private score is, and what it is not."""
+    from privet.algorithms.model_file import load
+
+    evaluation = load(path).evaluation_
+    if evaluation is None:
+        return f"{path} has no private score: fit(X, y, holdout=0.2) in Python keeps records for one."
+    return (
+        f"{path} has a private score of its own: accuracy {evaluation.accuracy}, with 95% confidence. It is an "
+        "estimate of that one model's accuracy, now. No certificate follows from it."
+    )
 
 
 def _drawing(plot: Path, force: bool, inputs: list[Path]) -> Path:
@@ -137,6 +156,7 @@ def _records(data: Path | None, schema: Path | None, test: Path | None) -> tuple
     import numpy as np
 
     from privet.schema import Schema
+    from privet.tables.persons import read_persons
     from privet.tables.table import read_file
 
     if data is None:
@@ -157,8 +177,11 @@ def _records(data: Path | None, schema: Path | None, test: Path | None) -> tuple
         return X, y, X_test, _labels(y_test), known
     from privet.robustness.attacks.table_edits import rows_of
 
-    order = np.random.default_rng(SPLIT_SEED).permutation(len(y))
-    kept, held = np.split(order, [len(order) - int(TEST_SHARE * len(order))])
+    persons = read_persons(X, None, known)  # a person's records stay together
+    of = np.arange(len(y)) if persons is None else persons
+    draws = np.random.default_rng(SPLIT_SEED).permutation(int(of.max(initial=-1)) + 1)
+    held_out = np.isin(of, draws[: int(TEST_SHARE * len(draws))])
+    kept, held = np.flatnonzero(~held_out), np.flatnonzero(held_out)
     if not len(held):
         raise PrivetError("there are too few records to keep some for testing: give --test")
     return rows_of(X, kept), y[kept], rows_of(X, held), y[held], known

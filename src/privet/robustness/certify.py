@@ -22,6 +22,8 @@ from privet.robustness.guarantee import Guarantee, guarantee_of
 from privet.robustness.outcomes import Outcomes
 from privet.robustness.probe import Probe
 from privet.robustness.retraining import retrain
+from privet.schema import Schema
+from privet.tables.persons import read_persons
 
 RUNS = 1000
 CONFIDENCE = 0.99
@@ -35,6 +37,7 @@ def certify(
     y_test: Any,
     poison: Iterable[Any] = ("0.1%", "0.5%", "1%"),
     *,
+    groups: Any = None,
     backdoor: Backdoor | None = None,
     guarantee: Guarantee | None = None,
     runs: int = RUNS,
@@ -63,6 +66,9 @@ def certify(
     poison : list
         How much is poisoned: numbers of records, or shares such as ``"0.5%"``. Each is certified for records added or
         removed and for changed ones, which count twice.
+    groups : array, optional
+        The persons' ids, where the schema names a person that is no column of ``X``. With persons, shares and numbers
+        of ``poison`` are of persons.
     backdoor : Backdoor, optional
         Also bound how often the trigger turns test records of other classes into its target.
     guarantee : Guarantee, optional
@@ -94,10 +100,10 @@ def certify(
         )
     labels = np.asarray(y_test)
     probes = [Probe(X_test, labels)] + ([] if backdoor is None else [backdoor.probe(X_test, labels)])
-    n_units = units_of(estimator, X, y)
+    n_units = units_of(estimator, X, y, groups)
     asked = levels(poison, n_units)
     outcomes, model = retrain(
-        estimator, X, y, probes, runs=runs, random_state=random_state, n_jobs=n_jobs, progress=progress
+        estimator, X, y, probes, groups, runs=runs, random_state=random_state, n_jobs=n_jobs, progress=progress
     )
     holds = guarantee_of(model) if guarantee is None else guarantee
     alpha = (1 - confidence) / len(probes)
@@ -139,9 +145,11 @@ def row(level: PoisonLevel, guarantee: Guarantee, outcomes: list[Outcomes], alph
     )
 
 
-def units_of(estimator: Any, X: Any, y: Any) -> int:
-    """How many units, records or persons, there are to be poisoned."""
-    return len(y)
+def units_of(estimator: Any, X: Any, y: Any, groups: Any = None) -> int:
+    """How many units there are to be poisoned: records or, if the schema names a person, persons."""
+    schema = getattr(estimator, "schema", None)
+    persons = read_persons(X, groups, schema) if isinstance(schema, Schema) else None
+    return len(y) if persons is None else int(persons.max(initial=-1)) + 1
 
 
 def _cost(estimator: Any, runs: int) -> str:

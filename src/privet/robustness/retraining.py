@@ -38,6 +38,7 @@ def retrain(
     X: Any,
     y: Any,
     probes: Sequence[Probe],
+    groups: Any = None,
     *,
     runs: int,
     random_state: int | None = None,
@@ -46,7 +47,8 @@ def retrain(
 ) -> tuple[list[Outcomes], Any]:
     """What ``runs`` models give on each probe, and the last model.
 
-    ``random_state`` makes the noise reproducible, for research on public records.
+    ``groups`` are the persons' ids, where the schema names a person that is no column of ``X``. ``random_state`` makes
+    the noise reproducible, for research on public records.
     """
     _check(estimator, runs)
     seeds: list[int | None] = [None] * math.ceil(runs / _PART)
@@ -55,7 +57,7 @@ def retrain(
     sizes = [min(_PART, runs - start) for start in range(0, runs, _PART)]
     parts: list[tuple[list[Outcomes], Any]] = []
     with Progress(progress, "retraining", runs) as bar:
-        for part in _parts(estimator, X, y, probes, sizes, seeds, n_jobs):
+        for part in _parts((estimator, X, y, groups, probes), sizes, seeds, n_jobs):
             parts.append(part)
             bar.advance(part[0][0].runs)
     return [Outcomes.joined([outcomes[i] for outcomes, _ in parts]) for i in range(len(probes))], parts[-1][1]
@@ -85,28 +87,22 @@ def _check(estimator: Any, runs: int) -> None:
 
 
 def _parts(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    probes: Sequence[Probe],
-    sizes: list[int],
-    seeds: Sequence[int | None],
-    n_jobs: int | None,
+    task: tuple[Any, Any, Any, Any, Sequence[Probe]], sizes: list[int], seeds: Sequence[int | None], n_jobs: int | None
 ) -> Iterator[tuple[list[Outcomes], Any]]:
     """The first part here, to see how long it takes; the others wherever they are done first."""
     from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
     start = time.perf_counter()
-    yield _some(estimator, X, y, probes, sizes[0], seeds[0])
+    yield _some(*task, sizes[0], seeds[0])
     left = (time.perf_counter() - start) * (len(sizes) - 1)
     workers = 1 if Ledger.current() is not None or left < _WORTH_WORKERS else _workers(n_jobs)
     if workers == 1:
         for size, seed in zip(sizes[1:], seeds[1:]):
-            yield _some(estimator, X, y, probes, size, seed)
+            yield _some(*task, size, seed)
         return
     # Fresh processes (loky), never forks: a forked generator would repeat its parent's numbers.
     parallel = Parallel(n_jobs=workers, backend="loky", return_as="generator", batch_size=1)
-    yield from parallel(delayed(_some)(estimator, X, y, probes, size, seed) for size, seed in zip(sizes[1:], seeds[1:]))
+    yield from parallel(delayed(_some)(*task, size, seed) for size, seed in zip(sizes[1:], seeds[1:]))
 
 
 def _workers(n_jobs: int | None) -> int:
@@ -116,12 +112,12 @@ def _workers(n_jobs: int | None) -> int:
 
 
 def _some(
-    estimator: Any, X: Any, y: Any, probes: Sequence[Probe], runs: int, seed: int | None
+    estimator: Any, X: Any, y: Any, groups: Any, probes: Sequence[Probe], runs: int, seed: int | None
 ) -> tuple[list[Outcomes], Any]:
     """``runs`` models, one after the other."""
     right = [np.zeros((runs, len(probe.labels)), dtype=bool) for probe in probes]
     model = None
-    for i, model in enumerate(_models(estimator, X, y, runs, seed)):
+    for i, model in enumerate(_models(estimator, X, y, groups, runs, seed)):
         for own, probe in zip(right, probes):
             own[i] = probe.right(model.predict(probe.X))
     return [Outcomes.of(own) for own in right], model
@@ -133,7 +129,7 @@ def _public(estimator: PrivateEstimator) -> Schema:
     return estimator.schema
 
 
-def _models(estimator: Any, X: Any, y: Any, runs: int, seed: int | None) -> Iterator[Any]:
+def _models(estimator: Any, X: Any, y: Any, groups: Any, runs: int, seed: int | None) -> Iterator[Any]:
     if not isinstance(estimator, PrivateEstimator):
         seeds = [None] * runs if seed is None else np.random.SeedSequence(seed).generate_state(runs).tolist()
         for own in seeds:
@@ -143,6 +139,10 @@ def _models(estimator: Any, X: Any, y: Any, runs: int, seed: int | None) -> Iter
             yield model.fit(X, y)
         return
     ledger = Ledger.current() or Ledger(math.inf, delta=estimator.delta)
-    curator = MemoryCurator(X, y, _public(estimator), ledger=ledger, mechanisms=mechanisms(seed))
+    schema, noise = _public(estimator), mechanisms(seed)
+    curator = None
     for _ in range(runs):
+        # Which records of a person count is drawn when a curator reads them, so every model needs a draw of its own.
+        if curator is None or schema.person is not None:
+            curator = MemoryCurator(X, y, schema, groups=groups, ledger=ledger, mechanisms=noise)
         yield clone(estimator).fit_curator(curator)
