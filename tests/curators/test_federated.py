@@ -2,17 +2,21 @@
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
+import pandas
 import pytest
 from scipy.stats import chi2
 
 pytest.importorskip("cryptography")
 
 from consortium.federated.owners import GRID, NO_NOISE, SCHEMA, TABLES, table, tables, together
-from privet import Categorical, HistogramTreeClassifier, Ledger, Numeric, Schema
+from privet import Categorical, HistogramTreeClassifier, Ledger, MemoryCurator, Numeric, Schema, TopDownClassifier
+from privet.consortium.federated.allowance import Allowance
 from privet.consortium.federated.channel import Overheard, in_process
 from privet.consortium.federated.curator import federated_curator
+from privet.consortium.federated.run_state import Entry
 from privet.consortium.federated.wire import unpack
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError
 from privet.privacy.event import Event, add_up, spending
@@ -21,7 +25,7 @@ from privet.privacy.receipt import Receipt
 from privet.privacy.scores import CorrectCount, Gini
 from privet.privacy.zcdp import rho_within
 from privet.questions.candidates import Candidates
-from privet.questions.grid import Grid
+from privet.questions.grid import Grid, public_grid
 from privet.questions.multiway import attributes
 from privet.questions.scorer import Scorer, Summand
 from privet.questions.split import Split
@@ -318,3 +322,59 @@ def test_scores_without_noise_are_those_of_all_records():
     one, other = both(lambda desk, root: desk.evaluate({root: scorer}, NO_NOISE)[root])
     np.testing.assert_array_equal(one, other)
     assert one.sum() == sum(len(own) for _, own in tables())
+
+
+# -- persons -----------------------------------------------------------------------------------------------------------
+
+PEOPLE = Schema(SCHEMA.features, classes=SCHEMA.classes, person="who", records_per_person=4)
+
+
+def people(n_owners=3, n=48):
+    """Tables of owners who each hold whole persons: 23 with 1 or 2 records, and one with 13."""
+    found = []
+    for seed in range(n_owners):
+        X, y = table(n, seed)
+        frame = pandas.DataFrame(X, columns=list(SCHEMA.names)).astype({"age": int, "size": float})
+        found.append((frame.assign(who=[f"{seed}.{i % 24 if i < 36 else 23}" for i in range(n)]), y))
+    return found
+
+
+@pytest.mark.parametrize("terms", TERMS[1::2])
+def test_sums_over_persons_are_those_of_one_curator_of_all(terms):
+    owners = people()
+    frames, labels = zip(*owners)
+    whole = MemoryCurator(pandas.concat(frames), np.concatenate(labels), PEOPLE, ledger=Ledger(math.inf))
+    answers = []
+    for desk in (federated(owners, PEOPLE, **terms), whole.open()):
+        curtain = desk.curtain
+        curtain.grid(public_grid(PEOPLE))
+        root = curtain.root()
+        assert desk.unit.weight == 12
+        answers.append(curtain.tally({root: Tally()}, NO_NOISE)[root])
+    assert answers[0].sum() == pytest.approx(3 * 24, abs=2)
+    assert np.abs(answers[0] - answers[1]).max() <= 1  # of 13 records 4 count, which are drawn
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_a_model_of_several_owners_covers_persons(delta):
+    model = HistogramTreeClassifier(epsilon=5, max_depth=1) if delta is None else with_delta(delta)
+    curator = asking(people(), PEOPLE, delta=delta, tolerated_colluders=1)
+    model.fit_curator(curator)
+    assert model.verify()
+    assert model.privacy_.unit == "one person, at most 4 records"
+    assert "pays m times epsilon" in model.privacy_.trust
+    assert curator.ledger.unit == "one person (column 'who')"
+    assert all(event.sensitivity >= 12 for event in model.privacy_.events)
+
+
+def with_delta(delta):
+    return TopDownClassifier(epsilon=5, delta=delta, split="noisy_counts", max_nodes=1, n_records=70)
+
+
+def test_a_party_refuses_rows_after_persons(tmp_path):
+    """What it has spent on persons does not add up with what it would spend on rows."""
+    entry = Entry({"spent": "1", "currency": "epsilon", "unit": "one person (column 'who')"}, b"", b"")
+    diary = SimpleNamespace(last=entry)
+    assert Allowance("mercy", Fraction(2), None, "one person (column 'who')").spent([diary]) == 1
+    with pytest.raises(BudgetError, match="do not add up"):
+        Allowance("mercy", Fraction(2), None).spent([diary])

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
+import pandas
 import pytest
 from scipy.stats import chi2
 
@@ -17,6 +18,7 @@ from privet.curators.memory import MemoryCurator
 from privet.curators.mpc import MpcCurator, Owners
 from privet.curators.owners.mpc_owner import Owner
 from privet.errors import BudgetError, CapabilityError, LeakError, MpcError, SchemaError
+from privet.privacy.event import add_up_slack
 from privet.privacy.joint import SeededCoins
 from privet.privacy.scores import CorrectCount, Entropy, Gini, Mixed
 from privet.questions.candidates import Candidates
@@ -244,3 +246,39 @@ def test_servers_that_ask_different_questions_learn_nothing():
 
     with pytest.raises(MpcError):
         jointly(program, [table(50)])
+
+
+# -- persons -----------------------------------------------------------------------------------------------------------
+
+PEOPLE = Schema(SCHEMA.features, classes=SCHEMA.classes, person="who", records_per_person=2)
+
+
+def people(seed, n=40):
+    """A table of persons with two records each."""
+    X, y = table(n, seed)
+    frame = pandas.DataFrame(X, columns=list(SCHEMA.names)).astype({"age": int, "size": float})
+    return frame.assign(who=[f"{seed}.{i // 2}" for i in range(n)]), y
+
+
+def test_servers_count_persons_and_pay_for_all_their_paths():
+    tables = [people(0), people(1)]
+
+    def program(curator):
+        model = PrivateTreeClassifier(epsilon=20, max_depth=2, leaves="counts", n_records=40)
+        model.fit_curator(curator)
+        assert model.verify()
+        return model
+
+    model, *_ = jointly(program, tables, schema=PEOPLE, fits=True)
+    receipt = model.privacy_
+    assert receipt.unit == "one person, at most 2 records"
+    assert receipt.weight == 12
+    assert "pays m times epsilon" in receipt.trust
+    assert receipt.delta == 12 * add_up_slack(receipt.events) > 0
+    counted = sum(np.sum(model.tree_.nodes[leaf].counts) for leaf in model.tree_.leaves)
+    assert abs(counted - 40) < 20  # noise of scale 1/2 on a dozen cells: further off with a chance below 1e-6
+
+
+def test_persons_whose_units_do_not_fit_the_integers_are_refused_before_anything_is_asked():
+    with pytest.raises(SchemaError, match="lower most_records"):
+        jointly(lambda curator: None, [people(0)], schema=PEOPLE, most_records=2**27 // 12 + 1)

@@ -9,8 +9,10 @@ from scipy.stats import binom
 
 from hidden_programs import SCHEMA, horizontally, on_shares, table, vertically
 from privet.curators.owners.mpc_owner import query_cells
-from privet.errors import PrivetError
+from privet.curators.row_owners import RowOwners
+from privet.errors import PrivetError, SchemaError
 from privet.questions.grid import public_grid
+from privet.schema import Numeric, Schema
 
 N, ROWS = 1500, 800  # records of two owners, and rows that each of them fills up to
 GROUPS = (("age", "sex"), ("size", "colour"))
@@ -110,3 +112,9 @@ def test_rows_are_those_of_all_owners_and_zeros(held):
     assert (classes[:, real].sum(axis=0) == 1).all()
     assert not cells[:, ~real].any()
     assert not classes[:, ~real].any()
+
+
+def test_persons_are_refused_before_anything_is_shared():
+    schema = Schema({"x": Numeric(0, 1)}, classes=[0, 1], person="who")
+    with pytest.raises(SchemaError, match="cover one row"):
+        RowOwners(None, [object()], schema, 10)

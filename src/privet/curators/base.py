@@ -27,6 +27,13 @@ class Curator(ABC):
         """A desk for one fit, with structure of its own: fits do not see each other's."""
 
 
+def trust_of_owners(trust: str, schema: Schema) -> str:
+    """Who has to be trusted where several owners hold records, and what that means for persons."""
+    if schema.person is None:
+        return trust
+    return f"{trust} Each owner counts persons by itself: whoever has records at m owners pays m times epsilon."
+
+
 def reasons_void(schema: Schema, *, reproducible: bool) -> tuple[str, ...]:
     """Why what is learned from these records has no guarantee, if so."""
     reasons = []

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from privet.curators.base import Curator, reasons_void
+from privet.curators.base import Curator, reasons_void, trust_of_owners
 from privet.curators.desk import Desk, capabilities_of
 from privet.curators.owners.party_records import SHARES
 from privet.curators.records import MOST_RECORDS
@@ -101,7 +101,7 @@ class FederatedCurator(Curator):
         self.schema = schema
         self.ledger = ledger or Ledger.current() or Ledger(math.inf, delta, whole_orders=True)
         self.coordinator = coordinator
-        self.trust = coordinator.terms.trust
+        self.trust = trust_of_owners(coordinator.terms.trust, schema)
         self.void = reasons_void(schema, reproducible=coordinator.reproducible)
         self.capabilities = capabilities_of(FederatedRoom)
         self._numbers = count()

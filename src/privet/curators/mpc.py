@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.curators.base import Curator, reasons_void
+from privet.curators.base import Curator, reasons_void, trust_of_owners
 from privet.curators.desk import Desk, capabilities_of
 from privet.curators.owners.mpc_owner import Line
 from privet.curators.records import MOST_RECORDS
@@ -34,6 +34,7 @@ from privet.privacy.joint import Coins, JointMechanisms
 from privet.privacy.joint_scores import check_joint, joint_scores, score_bits, score_range
 from privet.privacy.ledger import Ledger
 from privet.privacy.scores import Score
+from privet.privacy.unit import Unit
 from privet.questions.candidates import Candidates
 from privet.questions.codec import schema_digest
 from privet.questions.linear_maps import children_of, correct_counts, prior_points, tabled
@@ -116,8 +117,10 @@ class MpcCurator(Curator):
     ) -> None:
         if schema.classes is None:
             raise SchemaError("Trees on secret shares need a schema with classes; this one has a numeric target.")
-        if not 1 <= owners.most_records <= MOST_RECORDS:
-            raise SchemaError(f"The owners' public bounds may add up to {MOST_RECORDS:,} records.")
+        weight = Unit.of(schema).weight
+        if not 1 <= owners.most_records * weight <= MOST_RECORDS:
+            each = "" if weight == 1 else f", and a record counts as up to {weight}: lower most_records"
+            raise SchemaError(f"The owners' public bounds may add up to {MOST_RECORDS:,} records{each}.")
         self.schema = schema
         self.ledger = ledger or Ledger.current() or Ledger(math.inf)
         self._joint = JointMechanisms(engine, coins, law)
@@ -133,7 +136,7 @@ class MpcCurator(Curator):
 
     def open(self) -> Desk:
         room = self.room(self.schema, self._numbers, self._engine, self._joint, self._owners, self._progress)
-        return Desk(self.schema, self.ledger, room, trust=self.trust, void=self.void)
+        return Desk(self.schema, self.ledger, room, trust=trust_of_owners(self.trust, self.schema), void=self.void)
 
 
 class MpcRoom(RemoteRoom):
@@ -152,7 +155,8 @@ class MpcRoom(RemoteRoom):
     ) -> None:
         super().__init__(schema, numbers)
         self._engine, self._joint, self._owners, self._progress = engine, joint, owners, progress
-        self.most_records: int = owners.most_records
+        # No count is larger: a record weighs at most as much as its person.
+        self.most_records: int = owners.most_records * Unit.of(schema).weight
         self._width = len(schema.classes or ())
 
     def tell(self, do: str, **what: Any) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from privet.curators.room import Room
-from privet.errors import SchemaError
 from privet.privacy.scope import Scope
 from privet.questions.codec import grid_words
 from privet.questions.grid import Grid
@@ -31,8 +30,6 @@ class RemoteRoom(Room, ABC):
 
     def __init__(self, schema: Schema, numbers: Iterator[int]) -> None:
         super().__init__(schema)
-        if schema.person is not None:
-            raise SchemaError("Records of owners elsewhere are covered row by row: leave the schema's person out.")
         self._numbers = numbers
 
     @abstractmethod

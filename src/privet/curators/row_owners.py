@@ -9,11 +9,23 @@ import numpy as np
 
 from privet.curators.dealt import check_parts, check_rows, check_samples
 from privet.curators.mpc import Owners
-from privet.errors import LeakError
+from privet.errors import LeakError, SchemaError
 from privet.questions.codec import grid_words
 from privet.questions.grid import Grid
 from privet.shares.engine import Secret
 from privet.shares.replicated import ReplicatedEngine
+
+
+def refuse_persons(schema: Any) -> None:
+    """Raise SchemaError, before anything is shared or spent, for a schema that names a person.
+
+    Rows on shares are counted as they stand; that a record counts for a part of a person would have to be shared, too.
+    """
+    if schema.person is not None:
+        raise SchemaError(
+            "Hidden models cover one row: leave person out of the schema and share one row of each person, or train a "
+            "model that is announced, which covers persons."
+        )
 
 
 class RowOwners(Owners):
@@ -32,6 +44,7 @@ class RowOwners(Owners):
         most_records: int,
         columns: Sequence[tuple[Sequence[str], bool]] | None = None,
     ) -> None:
+        refuse_persons(schema)
         self._columns = columns
         self._each = most_records
         self._schema = schema

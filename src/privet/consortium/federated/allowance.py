@@ -13,6 +13,7 @@ from privet.consortium.federated.wire import nonsense, word
 from privet.errors import BudgetError
 from privet.privacy.amounts import Amount, checked_delta, exact, show
 from privet.privacy.ledger import Ledger
+from privet.privacy.unit import ROW
 from privet.privacy.zcdp import epsilon_at, rho_of, rho_within
 
 
@@ -44,18 +45,27 @@ class Need:
 
 @dataclass(frozen=True)
 class Allowance:
-    """``limit`` is an epsilon: pure, or with ``delta`` where the noise may be Skellam's, and rho what is added up."""
+    """``limit`` is an epsilon: pure, or with ``delta`` where the noise may be Skellam's, and rho what is added up.
+
+    It is of one ``unit``, rows or persons: runs of another do not add up with it.
+    """
 
     name: str
     limit: Amount
     delta: Fraction | float | None
+    unit: str = ROW.name
 
     def spent(self, diaries: Iterable[Diary]) -> Fraction:
         """What these runs have spent, in the currency of this limit: of each, what its last entry says."""
         return sum((self._in_currency(last) for diary in diaries if (last := diary.last)), Fraction(0))
 
     def _in_currency(self, entry: Entry) -> Fraction:
-        spent = Fraction(entry.noted["spent"])
+        spent, unit = Fraction(entry.noted["spent"]), entry.noted.get("unit", ROW.name)
+        if unit not in ("", self.unit):
+            raise BudgetError(
+                f"{self.name} has spent on {unit} before, and its schema now covers {self.unit}: these do not add up. "
+                "Take the schema of before, or another folder for what is spent."
+            )
         if entry.noted["currency"] == "epsilon":
             return spent if self.delta is None else rho_of("geometric", spent)
         if self.delta is None:

@@ -137,7 +137,7 @@ class Member:
     @property
     def _spent(self) -> dict[str, Any]:
         root = self.ledger.root
-        return {"spent": str(root.spent), "currency": root.currency}
+        return {"spent": str(root.spent), "currency": root.currency, "unit": self.ledger.unit}
 
     def said(self, question: dict[str, Any]) -> str:
         """A question that was answered, and its price, for the party's log."""

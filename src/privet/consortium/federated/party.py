@@ -43,6 +43,7 @@ from privet.errors import BudgetError, CapabilityError, FederatedError, LeakErro
 from privet.privacy.amounts import Amount, show
 from privet.privacy.ledger import Ledger
 from privet.privacy.repeatable_noise import TiedBytes
+from privet.privacy.unit import Unit
 from privet.questions.codec import schema_digest
 from privet.schema import Schema
 
@@ -77,7 +78,7 @@ class Party:
     ) -> None:
         self.name = identity.name
         self.schema = schema
-        self.allowance = Allowance(identity.name, limit, delta)
+        self.allowance = Allowance(identity.name, limit, delta, Unit.of(schema).name)
         self._identity = identity
         self._known = known
         self._data = X, y

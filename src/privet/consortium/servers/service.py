@@ -33,7 +33,7 @@ from privet.consortium.servers.users import Users
 from privet.curators.dealt import check_queries
 from privet.curators.hidden import HiddenCurator
 from privet.curators.mpc import MpcCurator, Owners
-from privet.curators.row_owners import RowOwners
+from privet.curators.row_owners import RowOwners, refuse_persons
 from privet.errors import MpcError, PrivetError, RunEndedError
 from privet.privacy.amounts import show
 from privet.privacy.joint import SeededCoins
@@ -149,6 +149,8 @@ class Server:
             try:
                 asked, learner = self._job(job)
                 hidden = asked.hidden
+                if hidden:
+                    refuse_persons(self.schema)
                 ring_bits = ring_for(self.config, self.schema, asked.run, learner) if hidden else 64
                 most_records = self.config.rows if hidden else self.config.most_records
                 held = self._held(hidden)
