@@ -71,12 +71,20 @@ def test_the_table_has_the_classes_that_the_model_predicts(model, schema, n_bins
         assert (np.diff(reading.marks) > 0).all()
 
 
-@pytest.mark.parametrize("model", [PrivateTreeRegressor(epsilon=2), PrivateForestRegressor(epsilon=2, n_trees=3)])
+REGRESSORS = [
+    PrivateTreeRegressor(epsilon=2),
+    PrivateForestRegressor(epsilon=2, n_trees=3),
+    PrivateForestRegressor(epsilon=5, method="boosting"),
+]
+
+
+@pytest.mark.parametrize("model", REGRESSORS, ids=range(len(REGRESSORS)))
 def test_errors_are_in_the_bins_that_they_belong_to(model):
     y = np.clip(SCORE, -1, 3)
     model = model.set_params(schema=NUMBER).fit(X, y)
     released = model.tree_ if hasattr(model, "tree_") else model.forest_
     reading = reading_of(released, 24, None)
+    reading = reading._replace(scorer=scorer_of(scorer_words(reading.scorer), NUMBER))
     table = exact_table(reading, y, NUMBER)[0, :, 0]
     expected = np.searchsorted(reading.marks, model.predict(X) - y)
     assert np.abs(table - np.bincount(expected, minlength=len(table))).sum() <= 2  # rounding at a cut

@@ -71,6 +71,13 @@ def test_errors_are_predictions_less_targets():
     assert scorer.gains.tolist() == [[CLOSE * 7 // 8], [CLOSE * 15 // 16], [CLOSE * 15 // 16], [CLOSE * 7 // 8]]
 
 
+def test_lifted_predictions_stay_in_the_range():
+    lifted = {"unit": 1.0, "levels": [2], "lifts": [5, 100]}
+    scorer = Scorer(grid(NUMBER), [], stump((0, 2, 3)), "error", [0.5], **lifted)
+    # 2 is lifted to 7, and 3 to the top of the range, 8.
+    assert scorer.places(CELLS, np.array([7.0, 6.0, 8.0, 7.0])).tolist() == [0, 1, 0, 1]
+
+
 def test_groups_are_the_first_axis_of_the_table():
     scorer = Scorer(grid(TWO), [Summand(HALF, one([0, 1]))], None, "score", [0.0], turn=1, by=BY_S)
     assert scorer.shape == (2, 2, 2)
@@ -151,6 +158,9 @@ def test_a_tree_that_is_too_deep_is_refused():
         ((TWO, [], None, "score", [0.0]), {"base": float("inf")}),
         ((TWO, [], None, "score", [0.0]), {"order": (0, 1)}),
         ((TWO, [], None, "score", [0.0]), {"by": "s"}),
+        ((TWO, [], None, "score", [0.0]), {"lifts": [1]}),
+        ((NUMBER, [], None, "error", [0.0]), {"levels": [1, 0], "lifts": [0, 0, 0]}),
+        ((NUMBER, [], None, "error", [0.0]), {"levels": [1], "lifts": [0]}),
         ((TWO, [], None, "score", [0.0]), {"by": Split(7, bytes(2))}),
         ((TWO, [], None, "score", [0.0]), {"by": Split(1, bytes(3))}),
         ((THREE, [], None, "shares", [0.5]), {"order": (0, 1, 1)}),

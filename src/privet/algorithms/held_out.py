@@ -106,12 +106,15 @@ def evaluate_on(released: Any, X: Any, y: Any, epsilon: float, by: By, random_st
     groups = Groups.of(schema, by)
     ledger = Ledger.current() or Ledger(budget)
     desk = MemoryCurator(X, y, schema, ledger=ledger, mechanisms=mechanisms(random_state)).open()
+    desk.reservation, paid = ledger.reserve(budget, "epsilon", "evaluation"), ""
     try:
         found = evaluated(desk, desk.root(budget), released, groups, budget)
-        receipt = receipt_of(desk, budget, Fraction(0))
+        receipt = sealed(receipt_of(desk, budget, Fraction(0)), released, found.to_dict())
+        paid = receipt.released
     finally:
         desk.close()
-    return replace(found, privacy_=sealed(receipt, released, found.to_dict()))
+        desk.reservation.settle(paid)
+    return replace(found, privacy_=receipt)
 
 
 def scored_by_fit(scored: Evaluation | None) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from typing import Annotated
 import typer
 
 from privet.cli.certify import certify
+from privet.cli.evaluate import By, Holdout, evaluate, groups_by, say_scores
 from privet.cli.federated import federated
 from privet.cli.files import check_output, rows_to
 from privet.cli.ledger import FIT_COHORT, FIT_LEDGER, ledger
@@ -146,6 +147,8 @@ def fit(
         typer.Option(min=0, help="About how many records there are, if that is public; else some budget measures it."),
     ] = None,
     settings: Settings = None,
+    holdout: Holdout = None,
+    by: By = None,
     ledger_file: Annotated[Path | None, typer.Option("--ledger", dir_okay=False, help=FIT_LEDGER)] = None,
     cohorts: Annotated[list[str] | None, typer.Option("--cohort", help=FIT_COHORT)] = None,
     note: Annotated[str, typer.Option(help="Where the model comes from, in words: goes into its file.")] = "",
@@ -158,15 +161,17 @@ def fit(
     """Learn a private model and write it, with its receipt, to a file.
 
     It shows no training accuracy, on purpose: that would be one more look
-    at the records, and nobody has paid for it. Measure accuracy on other
-    records. Every fit on the same records costs its epsilon again: let
-    --ledger keep count.
+    at the records, and nobody has paid for it. --holdout keeps some records
+    out of learning and scores the model on them, for nothing more. Every
+    fit on the same records costs its epsilon again: let --ledger keep count.
 
     Examples:
 
         privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json
         privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json \\
             --model PrivateTreeClassifier --set max_depth=3 --set leaves=counts
+        privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json \\
+            --holdout 0.2 --by sex
     """
     from privet.algorithms.registry import DEFAULTS, make
     from privet.cli.checks import refuse_void, say_received
@@ -199,11 +204,12 @@ def fit(
         X, y = read_file(data, public)
     (refuse_misfits if strict else tell_misfits)(X, y, public)  # not behind the spinner, which hides the terminal
     with working(f"Learning: {model}"), charged or nullcontext():
-        learner.fit(X, y)
+        learner.fit(X, y, holdout=holdout, by=groups_by(by))
     learner.save(target, note)
     if charged is not None:
         say(str(charged))
     say(summary(learner), style="bold")
+    say_scores(learner.evaluation_)
     say_received(learner.privacy_, f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
 
 
@@ -292,7 +298,8 @@ def show(
     else:
         say(summary(tree), style="bold")
         say(str(getattr(tree, "provenance_", "")))
-        say(f"\nRules\n{tree.export_text()}\n\nReceipt\n{tree.privacy_}")
+        say(f"\nRules\n{tree.export_text()}\n\nReceipt\n{tree.privacy_}\n")
+        say_scores(tree.evaluation_)
     check_model(tree)
     if not as_json:
         warn_if_void(tree.privacy_)
@@ -398,6 +405,7 @@ def audit(
         raise typer.Exit(1)
 
 
+app.command()(evaluate)
 app.command()(certify)
 
 

@@ -221,7 +221,7 @@ class Evaluation:
         return {"accuracy": self.accuracy, "AUC": self.auc, "log loss": self.log_loss}
 
     def __str__(self) -> str:
-        lines = [f"scored on about {max(self.n, 0):,.0f} held-out {'records' if self.weight == 1 else 'persons'}"]
+        lines = [f"scored on about {max(self.n, 0):,.0f} {'records' if self.weight == 1 else 'persons'}"]
         lines += [f"  {name:<22} {found}" for name, found in self.summary.items()]
         if self.classes is not None:
             for label in self.classes:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privet.errors import PrivetError, SchemaError
-from privet.privacy.fixed_point import GRADIENT_ONE
+from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.questions.grid import Grid
 from privet.questions.scorer import Branches, Scorer, Summand
 from privet.questions.split import Product, Split
@@ -99,7 +99,7 @@ def reading_of(released: Tree | Forest | Additive, n_bins: int, groups: Groups |
     branches, n_trees = _branches(trees, grid) if trees else None, len(trees)
     by = None if groups is None else _split(groups, grid)
     if schema.classes is None:
-        return _of_errors(schema, grid, branches, n_trees, n_bins, by)
+        return _of_errors(released, grid, terms, branches, n_trees, n_bins, by)
     classes = np.array(schema.classes)
     # A tree says its label. Ensembles say the class whose probability is largest, the first in order among equals.
     order = range(len(classes)) if isinstance(released, Tree) else np.argsort(classes).tolist()
@@ -231,17 +231,27 @@ def _boosted(logits: np.ndarray) -> np.ndarray:
 
 
 def _of_errors(
-    schema: Schema, grid: Grid, branches: Branches | None, n_trees: int, n_bins: int, by: Split | None
+    released: Tree | Forest | Additive,
+    grid: Grid,
+    terms: tuple[Summand, ...],
+    branches: Branches | None,
+    n_trees: int,
+    n_bins: int,
+    by: Split | None,
 ) -> Reading:
     """Errors in bins that are narrower towards 0, each as wide as a share of what it is away from it."""
-    assert schema.target is not None
-    low, high = schema.target
+    assert released.schema.target is not None
+    low, high = released.schema.target
     span = max(float(high - low), np.finfo(float).tiny)
     ends = span * SMALLEST_ERROR ** (np.arange(max(n_bins // 2, 2)) / (max(n_bins // 2, 2) - 1))
     cuts = np.concatenate([-ends, ends[::-1]])
-    unit = span / ONE / max(n_trees, 1)
-    scorer = Scorer(grid, (), branches, "error", cuts, unit=unit, base=float(low), by=by)
-    return Reading(scorer, cuts, np.zeros(0))
+    lift: dict[str, Any] = {"unit": span / ONE / max(n_trees, 1), "base": float(low), "by": by}
+    if isinstance(released, Additive) and released.calibration is not None:
+        own = released.calibration
+        everything = Split(0, bytes(grid.features[0].n_cells))
+        terms = (*terms, Summand(everything, np.array([[own.start]])))
+        lift |= {"unit": span / TARGET_ONE, "levels": own.cuts, "lifts": own.values}
+    return Reading(Scorer(grid, terms, branches, "error", cuts, **lift), cuts, np.zeros(0))
 
 
 def n_bins_for(n_records: float, variance: float, n_classes: int) -> int:

@@ -270,12 +270,14 @@ def scorer_words(scorer: Scorer) -> Words:
         "order": list(scorer.order),
         "turn": scorer.turn,
         "by": None if scorer.by is None else [*split_words(scorer.by), scorer.by.least],
+        "levels": _array(scorer.levels, "<i8"),
+        "lifts": _array(scorer.lifts, "<i8"),
     }
 
 
 def scorer_of(words: Words, schema: Schema) -> Scorer:
-    grid, terms, trees, link, cuts, unit, base, order, turn, by = fields(
-        words, "grid", "terms", "trees", "link", "cuts", "unit", "base", "order", "turn", "by"
+    grid, terms, trees, link, cuts, unit, base, order, turn, by, levels, lifts = fields(
+        *(words, "grid", "terms", "trees", "link", "cuts", "unit", "base", "order", "turn", "by", "levels", "lifts")
     )
     outputs = len(entries(order))
     groups = None if by is None else entries(by, 3)
@@ -293,6 +295,8 @@ def scorer_of(words: Words, schema: Schema) -> Scorer:
         order=order,
         turn=turn,
         by=None if groups is None else split_of(groups[:2], groups[2]),
+        levels=_numbers(levels, "<i8"),
+        lifts=_numbers(lifts, "<i8"),
     )
 
 

@@ -111,7 +111,8 @@ class Scorer(Word):
     The score is the sum of what ``terms`` and ``branches`` give, times ``unit``, plus ``base``. ``link`` says what of
     it is cut into bins by ``cuts`` (bin i holds what is above cut i-1 and up to cut i), of several classes for each one
     that is predicted. ``order`` is how ties between these are broken, the first one first. Of two classes the bins from
-    ``turn`` on stand for the second. ``by`` sends records to groups.
+    ``turn`` on stand for the second. ``by`` sends records to groups. A sum above level i-1 and at most level i is
+    lifted by ``lifts[i]`` before it is a prediction, which then is clamped to the target's range, if there are levels.
     """
 
     grid: Grid
@@ -124,6 +125,8 @@ class Scorer(Word):
     order: tuple[int, ...]
     turn: int
     by: Split | None
+    levels: np.ndarray
+    lifts: np.ndarray
     n_bins: int = field(repr=False)
     features: tuple[int, ...] = field(repr=False)
 
@@ -140,6 +143,8 @@ class Scorer(Word):
         order: Sequence[int] = (0,),
         turn: int = 0,
         by: Split | None = None,
+        levels: np.ndarray = (),  # type: ignore[assignment]
+        lifts: np.ndarray = (0,),  # type: ignore[assignment]
     ) -> None:
         exactly(Grid, grid, "A scorer's grid")
         own = tuple(exactly(Summand, term, "A scorer's term") for term in terms)
@@ -157,6 +162,13 @@ class Scorer(Word):
         if not np.isfinite(self.cuts).all() or not (np.diff(self.cuts) > 0).all() or len(self.cuts) >= MOST_BINS:
             raise LeakError("Cuts between bins are finite numbers, each above the one before.")
         put(self, turn=whole(turn, 0, len(self.cuts) + 1, "Where the second class begins"))
+        put(self, levels=array(levels, np.int64, "Levels"), lifts=array(lifts, np.int64, "Lifts"))
+        if (
+            not (np.diff(self.levels) > 0).all()
+            or len(self.lifts) != len(self.levels) + 1
+            or len(self.lifts) > MOST_BINS
+        ):
+            raise LeakError("Levels increase, and there is a lift for each.")
         self._check_outputs(tuple(whole(k, 0, MOST_OUTPUTS, "An output") for k in order))
         put(self, n_bins=(len(self.cuts) + 1) * (len(order) if link in ("shares", "one_against_rest") else 1))
         self._check_cells()
@@ -171,10 +183,12 @@ class Scorer(Word):
         if (self.link == "error") != (n_classes == 0) or (self.link == "score" and n_classes != 2):
             raise LeakError("This link is not for the schema's task.")
         put(self, order=order)
-        pieces = [(1, term.values) for term in self.terms]
+        if self.link != "error" and (len(self.levels) or self.lifts[0]):
+            raise LeakError("Only the predictions of targets are lifted.")
+        pieces = [(1, self.lifts[:, None]), *((1, term.values) for term in self.terms)]
         if self.branches is not None:
             pieces.append((len(self.branches.roots), self.branches.values))
-        if any(values.shape[1] != n for _, values in pieces):
+        if any(values.shape[1] != n for _, values in pieces[1:]):
             raise LeakError("Terms and trees have a value for each output.")
         largest = (times * max(-int(own.min(initial=0)), int(own.max(initial=0))) for times, own in pieces)
         if sum(largest) >= LARGEST_SCORE:
@@ -244,9 +258,7 @@ class Scorer(Word):
         if self.link == "score":
             return np.searchsorted(self.cuts, scores[:, 0].astype(np.float64), side="left")
         if self.link == "error":
-            with np.errstate(over="ignore"):
-                off = self.base + self.unit * scores[:, 0] - truth
-            return np.searchsorted(self.cuts, off, side="left")
+            return np.searchsorted(self.cuts, self._predicted(scores[:, 0]) - truth, side="left")
         ordered = np.array(self.order)
         winner = ordered[scores[:, ordered].argmax(axis=1)]
         best = scores[np.arange(len(scores)), winner]
@@ -258,6 +270,14 @@ class Scorer(Word):
         else:
             chance = best / np.maximum(scores.sum(axis=1, dtype=np.float64), 1)
         return np.asarray(winner * (len(self.cuts) + 1) + np.searchsorted(self.cuts, chance, side="left"))
+
+    def _predicted(self, scores: np.ndarray) -> np.ndarray:
+        """The predictions of a target."""
+        lifted = scores + self.lifts[np.searchsorted(self.levels, scores, side="left")]
+        with np.errstate(over="ignore"):
+            predicted = self.base + self.unit * lifted
+        assert self.grid.schema.target is not None
+        return np.clip(predicted, *self.grid.schema.target) if len(self.levels) else predicted
 
     @property
     def predicts(self) -> np.ndarray:

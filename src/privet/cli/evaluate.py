@@ -1,0 +1,94 @@
+"""``privet evaluate``: how a model does on a test set, told privately; and what ``privet fit --holdout`` says."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from privet.cli.files import check_output
+from privet.cli.options import Data, Force
+from privet.cli.screen import say, working
+
+if TYPE_CHECKING:
+    from privet.evaluate.evaluation import Evaluation
+
+Holdout = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="The share of the records that scores the model and is not learned from: 0.2."),
+]
+By = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FEATURE", help="Score groups apart: a feature with categories, or a number with cuts, age=30,60."
+    ),
+]
+
+
+def groups_by(by: str | None) -> str | dict[str, list[float]] | None:
+    """What ``--by`` says: a feature, or a feature with cuts."""
+    if by is None or "=" not in by:
+        return by
+    name, _, cuts = by.partition("=")
+    try:
+        return {name: [float(cut) for cut in cuts.split(",")]}
+    except ValueError:
+        raise typer.BadParameter("cuts are numbers with commas between them, such as age=30,60.") from None
+
+
+def say_scores(scores: Evaluation | None) -> None:
+    if scores is not None:
+        say(f"Scores\n{scores}\n")
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", exists=True, dir_okay=False, help="A model file.")],
+    data: Data,
+    epsilon: Annotated[float, typer.Option(help="What the scores may cost the test records.")],
+    by: By = None,
+    ledger_file: Annotated[
+        Path | None, typer.Option("--ledger", dir_okay=False, help="Charge the ledger of the test records.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the model, with its scores and their receipt.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Tell privately how good a model is on a test set of its own.
+
+    One noisy table of the test records costs epsilon of these; all scores
+    follow from it, with 95% intervals. On the records that the model was
+    learned from the epsilons add up, and the scores flatter it: there,
+    use privet fit --holdout.
+
+    Examples:
+
+        privet evaluate model.json test.csv --epsilon 0.5
+        privet evaluate model.json test.csv --epsilon 0.5 --by age=30,60 -o scored.json
+    """
+    from contextlib import nullcontext
+
+    if not 0 < epsilon < math.inf:
+        raise typer.BadParameter("epsilon must be a finite number greater than zero, such as 0.1.")
+    target = None if output is None else check_output(output, force, model, data)
+    with working("Loading"):
+        from privet.algorithms.model_file import load
+        from privet.privacy.ledger import Ledger
+        from privet.tables.misfit import tell_misfits
+        from privet.tables.table import read_file
+
+        learned = load(model)
+        charged = None if ledger_file is None else Ledger.open(ledger_file)
+    with working("Reading the data"):
+        X, y = read_file(data, learned.schema_)
+    tell_misfits(X, y, learned.schema_)
+    with working("Scoring"), charged or nullcontext():
+        scores = learned.evaluate(X, y, epsilon=epsilon, by=groups_by(by))
+    say_scores(scores)
+    say(f"Receipt\n{scores.privacy_}")
+    if target is not None:
+        learned.evaluation_ = scores
+        learned.save(target)
+        say(f"Wrote {output}: the model with these scores.")
