@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.metrics import log_loss, roc_auc_score
 
 from privet import PrivateForestClassifier, PrivateTreeClassifier, PrivateTreeRegressor
-from privet.evaluate.evaluation import Evaluation
+from privet.evaluate.evaluation import LEAST_CHANCE, Evaluation
 from shared_data import REGRESSION_SETS, Shared, load
 
 RESULTS = Path(__file__).parent / "results" / "evaluation.jsonl"
@@ -53,7 +53,7 @@ def truth(model: Any, data: Shared) -> dict[str, float]:
     return {
         "accuracy": float((model.predict(data.X) == data.y).mean()),
         "AUC": float(roc_auc_score(positive, chances[:, column])),
-        "log loss": float(log_loss(positive, np.clip(chances[:, column], 1e-6, 1 - 1e-6))),
+        "log loss": float(log_loss(positive, np.clip(chances[:, column], LEAST_CHANCE, 1 - LEAST_CHANCE))),
     }
 
 

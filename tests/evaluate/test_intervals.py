@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from privet.evaluate.intervals import Estimate, area_under_curve, quantile, ratio
+from privet.evaluate.intervals import Estimate, area_under_curve, positive_mean, quantile, ratio
 
 RUNS = 3000
 # The number that hold is binomial with 3,000 trials: below .925 or above .975 it is, by chance, less than 1e-9 of times
@@ -46,6 +46,14 @@ def test_means_are_held(variance):
 
 
 @pytest.mark.parametrize("variance", [0.0, 2.0, 50.0])
+def test_means_of_losses_are_held_though_large_ones_are_rare(variance):
+    rng = np.random.default_rng(6)
+    chances, worth = np.array([0.5, 0.38, 0.1, 0.02]), np.array([0.05, 0.2, 1.5, 6.0])
+    found = [positive_mean(noisy(rng, chances, 2000, variance), worth, variance, 6.0) for _ in range(RUNS)]
+    assert LEAST <= share_held(float(chances @ worth), found) <= MOST
+
+
+@pytest.mark.parametrize("variance", [0.0, 2.0, 50.0])
 def test_areas_are_held(variance):
     rng = np.random.default_rng(7)
     chances = np.array([[0.3, 0.02], [0.2, 0.05], [0.1, 0.1], [0.03, 0.2]])
@@ -79,5 +87,6 @@ def test_next_to_nothing_says_next_to_nothing():
     for counts in (np.zeros((2, 2)), np.array([[1, -3], [0, 1]]), np.array([[2, 0], [0, 1]])):
         assert ratio(counts, np.eye(2), 200.0) == Estimate(ratio(counts, np.eye(2), 200.0).value, 0.0, 1.0)
     assert area_under_curve(np.array([[-1, 2], [0, 3]]), 2.0, np.zeros(2)) == Estimate(0.5, 0.0, 1.0)
+    assert positive_mean(np.array([-1, 0]), np.array([1.0, 2.0]), 2.0, 2.0) == Estimate(0.0, 0.0, 2.0)
     assert quantile(np.array([-1, 0]), np.array([0.0, 1.0, 2.0]), 0.5, 2.0) == Estimate(1.0, 0.0, 2.0)
     assert str(Estimate(0.5, 0.25, 0.75)) == "0.5 (0.25 to 0.75)"

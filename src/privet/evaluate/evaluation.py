@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from privet.errors import PrivetError
-from privet.evaluate.intervals import Estimate, area_under_curve, quantile, ratio
+from privet.evaluate.intervals import Estimate, area_under_curve, positive_mean, quantile, ratio
 from privet.evaluate.scorers import Groups, Reading
 from privet.privacy.receipt import Receipt
 from privet.strict_json import as_list, as_number, as_text, as_whole
 
 QUANTILES = (0.5, 0.9)
-LEAST_CHANCE = 1e-6
-"""No prediction counts as more certain in the log loss."""
+LEAST_CHANCE = 1e-3
+"""No chance counts as smaller in the log loss: a noisy count of 0 is no certainty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class Evaluation:
         chances = np.clip(np.stack([1 - self.marks, self.marks], axis=1), LEAST_CHANCE, 1)
         inside = self.marks * (1 - self.marks) * self.widths**2 / 24
         losses = -np.log(chances) - inside[:, None]
-        return ratio(self._table, losses, self._variance, 0.0, float(losses.max()), own=True)
+        return positive_mean(self._table, losses, self._variance, float(losses.max()))
 
     @property
     def calibration(self) -> list[tuple[float, Estimate, float]]:
@@ -162,13 +162,15 @@ class Evaluation:
     @property
     def mean_absolute_error(self) -> Estimate:
         low, high = self._ends
-        return self._mean(np.where(low * high < 0, high / 2, np.abs(low + high) / 2), 0.0, float(high[-1]), own=True)
+        sizes = np.where(low * high < 0, high / 2, np.abs(low + high) / 2)
+        return positive_mean(self._table, sizes, self._variance, float(high[-1]))
 
     @property
     def mean_squared_error(self) -> Estimate:
         """Clamped to the target's range; errors are taken to be spread evenly inside their bins."""
         low, high = self._ends
-        return self._mean((low * low + low * high + high * high) / 3, 0.0, float(high[-1]) ** 2, own=True)
+        squares = (low * low + low * high + high * high) / 3
+        return positive_mean(self._table, squares, self._variance, float(high[-1]) ** 2)
 
     def absolute_error(self, q: float) -> Estimate:
         """The size that a share ``q`` of all errors does not exceed."""

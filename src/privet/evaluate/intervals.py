@@ -57,6 +57,23 @@ def ratio(
     return Estimate(value, min(max(ends[0], low), value), max(min(ends[1], high), value))
 
 
+def positive_mean(counts: np.ndarray, worth: np.ndarray, variance: float, high: float) -> Estimate:
+    """The mean of losses from 0 to ``high``, whose spread the counts themselves show.
+
+    By the delta method for its logarithm: where a few large losses are missing from a sample, the mean and its spread
+    are too small together, which a logarithm makes up for.
+    """
+    counts, worth = counts.ravel().astype(float), worth.ravel().astype(float)
+    n, total = float(counts.sum()), float(worth @ counts)
+    if n <= 0 or total <= 0:
+        return Estimate(0.0, 0.0, high)
+    mean = total / n
+    apart = (worth - mean) ** 2
+    error = math.sqrt(max(float(apart @ counts), 0.0) + variance * float(apart.sum())) / n
+    reach = math.exp(min(Z * error / mean, 50))
+    return Estimate(min(mean, high), min(mean / reach, high), min(mean * reach, high))
+
+
 def area_under_curve(counts: np.ndarray, variance: float, inside: np.ndarray) -> Estimate:
     """The chance that a record of the second class has a higher score than one of the first.
 
