@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from consortium.net.flipping import FlippingProxy
+from privet.consortium.net import channel
 from privet.consortium.net.certificates import fingerprint, make_certificate
 from privet.consortium.net.channel import (
     MOST_WORDS,
@@ -80,7 +81,7 @@ def test_two_programs_that_know_each_other_talk_over_tls_1_3(people):
 
 
 @pytest.mark.parametrize("how", ["foreign", "expired", "not yet valid", "none"])
-def test_a_client_without_an_agreed_and_valid_certificate_is_refused(people, how):
+def test_a_client_without_an_agreed_and_valid_certificate_is_refused(people, how, caplog):
     alice = people.identity("alice")
     old = {"start": datetime.now(UTC) - timedelta(days=30), "days": 10}
     late = {"start": datetime.now(UTC) + timedelta(days=30), "days": 10}
@@ -94,12 +95,43 @@ def test_a_client_without_an_agreed_and_valid_certificate_is_refused(people, how
             with contextlib.suppress(OSError), socket.create_connection(listener.address) as raw:
                 context.wrap_socket(raw).recv(1)
         else:
-            with contextlib.suppress(MpcError):  # in TLS 1.3 a client may learn of it when it next reads
-                connect(listener.address, bob, people.certificate("alice"), peer="alice", timeout=60).receive()
+            with pytest.raises(
+                MpcError, match=f"alice has refused this program: it does not know {bob.certificate.name}"
+            ):
+                connect(listener.address, bob, people.certificate("alice"), peer="alice", timeout=60)
         until(lambda: listener.refused)
         with pytest.raises(MpcError, match="not connected"):
             inbox.get("bob", 0.2)
         assert listener.refused == 1
+        assert "refused 127.0.0.1: " in caplog.text
+        says = {"foreign": "VERIFY", "expired": "VERIFY", "not yet valid": "VERIFY", "none": "PEER_DID_NOT_RETURN"}
+        assert says[how] in caplog.text  # what the library says of it
+
+
+def test_strangers_who_say_nothing_hold_no_threads_and_keep_nobody_out(people, monkeypatch, caplog):
+    alice, bob = people.identity("alice"), people.identity("bob")
+    monkeypatch.setattr(channel, "MOST_GREETED", 100)
+    with listening(alice, {"bob": people.certificate("bob")}) as (listener, inbox):
+        before = threading.active_count()
+        idle = [socket.create_connection(listener.address) for _ in range(150)]
+        there = connect(listener.address, bob, people.certificate("alice"), peer="alice", timeout=60)
+        assert there.known_as == "bob"
+        assert threading.active_count() == before
+        assert listener.refused >= 51  # the oldest, as there came more
+        assert caplog.text.count("refused") < 25  # not a line for each
+        there.send(b"hello")
+        assert inbox.get("bob", 60).receive() == b"hello"
+        for one in idle:
+            one.close()
+
+
+def test_who_takes_too_long_to_say_who_it_is_is_dropped(people, monkeypatch, caplog):
+    alice = people.identity("alice")
+    monkeypatch.setattr(channel, "TO_GREET", 0.1)
+    with listening(alice, {"bob": alice.certificate.read_bytes()}) as (listener, _):
+        with socket.create_connection(listener.address, timeout=60) as idle:
+            assert idle.recv(1) == b""
+        assert "has not said who it is in time" in caplog.text
 
 
 @pytest.mark.parametrize("how", ["foreign", "expired"])

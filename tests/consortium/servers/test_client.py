@@ -28,7 +28,7 @@ def lines(monkeypatch):
 
     def three(*said):
         own = [Line(*each) for each in said]
-        monkeypatch.setattr(client, "in_turn", lambda config, stack, job: own)
+        monkeypatch.setattr(client, "in_turn", lambda config, stack, role, job: own)
         monkeypatch.setattr(client, "receive_all", lambda lines, timeout: [line.said.pop(0) for line in lines])
         return own
 
@@ -110,6 +110,6 @@ def test_server_0_says_whose_turn_it_is_before_the_others_are_asked(monkeypatch)
         def receive(self, most):
             order.append(("turn", self.i))
 
-    monkeypatch.setattr(client, "to_servers", lambda config, stack, which=range(3): [Server(i) for i in which])
-    client.in_turn(Known(), None, b"job")
+    monkeypatch.setattr(client, "to_servers", lambda config, stack, role, which=range(3): [Server(i) for i in which])
+    client.in_turn(Known(), None, "trainer", b"job")
     assert order == [("asked", 0), ("turn", 0), ("asked", 1), ("asked", 2)]

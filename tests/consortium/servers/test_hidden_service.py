@@ -63,8 +63,13 @@ def test_limits_are_kept_and_strangers_are_not_heard(town):
     with pytest.raises(MpcError, match="bob may ask 5 queries in all and has 2 left; these are 3"):
         predict(town.config("bob"), public, QUERIES[:3])
     assert len(predict(town.config("bob"), public, QUERIES[:2])) == 2
-    with pytest.raises(MpcError):
+    with pytest.raises(MpcError, match=r"server 0 has refused this program: it does not know eve.crt, or"):
         predict(town.config("eve"), public, QUERIES[:1])
+    owner = OWNERS[0]
+    with pytest.raises(
+        MpcError, match=rf"server 0 knows {owner}.crt as owner {owner}. What was asked for is for who is"
+    ):
+        predict(town.config(owner), public, QUERIES[:1])  # at once, where it would wait for its turn
     with pytest.raises(MpcError, match="no such hidden model"):
         predict(town.config("ann"), {**public, "id": "0" * 32}, QUERIES[:1])
     assert len(predict(town.config("ann"), public, QUERIES)) == 40

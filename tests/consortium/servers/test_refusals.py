@@ -12,6 +12,7 @@ import pytest
 
 from consortium.servers.town import OWNERS, QUERIES, SCHEMA, Town
 from privet.consortium.servers.client import predict, share, to_servers
+from privet.consortium.servers.config import OWNER
 from privet.consortium.servers.service import Server
 from privet.errors import MpcError
 from privet.privacy.event import Event
@@ -131,7 +132,7 @@ def test_an_owner_cannot_put_words_in_a_servers_mouth(town):
     table = town.tables[1]
     with ThreadPoolExecutor(2) as pool, ExitStack() as stack:
         bank = pool.submit(share, town.config("bank"), table[["age", "colour"]], table.bought, SCHEMA)
-        lines = to_servers(town.config("hospital"), stack)
+        lines = to_servers(town.config("hospital"), stack, OWNER)
         until(lambda: all(waiting(server) for server in town.running))
         trained = pool.submit(town.train, SMALL)
         lines[0].receive()  # it is asked

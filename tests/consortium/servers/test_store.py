@@ -136,8 +136,22 @@ def test_a_changed_bit_anywhere_a_new_name_or_another_key_is_an_error(tmp_path):
     path.with_name(f"{other}.shares").write_bytes(data)
     with pytest.raises(PrivetError, match="cannot be opened"):
         store.load(other)
-    with pytest.raises(PrivetError, match="cannot be opened"):
+    Store(tmp_path / "others", tmp_path / "other key", PARTY)
+    with pytest.raises(PrivetError, match=r"cannot be opened.* Bring back"):
         Store(tmp_path / "models", tmp_path / "other key", PARTY).load(NAME)
+
+
+def test_a_lost_key_is_not_replaced_while_there_are_models_of_it(tmp_path):
+    store = Store(tmp_path / "models", tmp_path / "key", PARTY)
+    store.save(NAME, public(), a_tree(np.uint32)[0], SALT)
+    key = (tmp_path / "key").read_bytes()
+    (tmp_path / "key").unlink()
+    with pytest.raises(PrivetError, match=r"key is not there, and the hidden models in .* Bring it back"):
+        Store(tmp_path / "models", tmp_path / "key", PARTY)
+    assert not (tmp_path / "key").exists()
+    (tmp_path / "key").write_bytes(key)
+    (tmp_path / "key").chmod(0o600)
+    Store(tmp_path / "models", tmp_path / "key", PARTY).load(NAME)
 
 
 def test_shares_that_the_server_has_not_signed_are_not_used(tmp_path):

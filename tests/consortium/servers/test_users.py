@@ -57,6 +57,13 @@ def test_a_count_that_cannot_be_kept_is_no_count(path, monkeypatch):
 def test_a_limit_that_was_lowered_below_what_was_asked_ends_the_queries(path):
     Users({"ann": 9}, path).charge("ann", 5)
     lowered = Users({"ann": 4}, path)
-    with pytest.raises(PrivetError, match="-1 left"):
+    with pytest.raises(PrivetError, match="may ask 4 queries in all and has 0 left"):
         lowered.charge("ann", 1)
     assert json.loads(path.read_text()) == {"ann": 5}
+
+
+@pytest.mark.parametrize("kept", ["", "{", "[]", '{"ann": "5"}', '{"ann": -1}', '{"ann": true}', "\xff", "[" * 10**5])
+def test_a_damaged_file_is_an_error_that_advises_no_older_copy(path, kept):
+    path.write_bytes(kept.encode("latin-1"))
+    with pytest.raises(PrivetError, match=r"is damaged. An older copy would have forgotten some: write a new one"):
+        Users({"ann": 9}, path)

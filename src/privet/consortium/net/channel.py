@@ -8,7 +8,10 @@ handshake.
 from __future__ import annotations
 
 import contextlib
+import logging
+import math
 import select
+import selectors
 import socket
 import ssl
 import threading
@@ -20,6 +23,8 @@ from pathlib import Path
 from privet.consortium.net.certificates import fingerprint
 from privet.errors import MpcError, RunEndedError
 
+_logger = logging.getLogger("privet.net")
+
 LENGTH_BYTES = 8
 MOST_BYTES = 2**33
 
@@ -28,6 +33,12 @@ LAST_WORDS = 2 ** (8 * LENGTH_BYTES) - 1
 MOST_WORDS = 2**12
 TO_LEAVE = 5.0
 """Whoever leaves waits so many seconds at most for the other side to have heard why."""
+
+TO_GREET, MOST_GREETED = 20.0, 512
+"""So many seconds has a stranger to show a certificate, and so many may be about to at a time: the oldest go first."""
+BETWEEN_NOTES = 1.0
+"""Seconds between two lines about refused strangers, who could fill the disk with them."""
+POLL = 0.5
 
 
 @dataclass(frozen=True)
@@ -54,14 +65,16 @@ class TlsIdentity:
 class TlsChannel:
     """Whole messages over a socket: length, then bytes. Any failure closes it and is an ``MpcError``.
 
-    ``heeded`` says that the other side's last words are passed on. They are a server's, in its own name; of anybody
-    else it is only told that it has left, or an owner could have a server say whatever it likes.
+    ``known_as`` is the name that the side that listens has for the other. ``heeded`` says that the other side's last
+    words are passed on. They are a server's, in its own name; of anybody else it is only told that it has left, or an
+    owner could have a server say whatever it likes.
     """
 
     def __init__(self, sock: socket.socket, timeout: float, peer: str = "a peer") -> None:
         self._socket = sock
         self._leaving = False
         self.peer = peer
+        self.known_as = ""
         self.heeded = True
         sock.settimeout(timeout)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -211,7 +224,14 @@ def connect(
     except OSError as error:
         raw.close()
         raise MpcError(f"{peer} was refused: {_reason(error)}.") from error
-    return TlsChannel(wrapped, timeout, peer)
+    channel = TlsChannel(wrapped, timeout, peer)
+    try:
+        channel.known_as = channel.receive(MOST_WORDS).decode(errors="replace")
+    except RunEndedError as error:  # in TLS 1.3 a client learns what is thought of its certificate when it first reads
+        raise MpcError(
+            f"{peer} has refused this program: it does not know {identity.certificate.name}, or that is not valid."
+        ) from error
+    return channel
 
 
 def _reason(error: OSError) -> str:
@@ -225,7 +245,8 @@ def _reason(error: OSError) -> str:
 class Listener:
     """Accepts programs that hold one of ``known`` certificates (name: certificate) and hands them to ``welcome``.
 
-    Whoever holds none is refused in the handshake and nothing else happens.
+    Each is first told the name that it is known by. Whoever holds no such certificate is refused in the handshake,
+    which is noted in the log, and nothing else happens. One thread greets all: who says nothing holds none.
     """
 
     def __init__(
@@ -241,39 +262,84 @@ class Listener:
         self._welcome = welcome
         self._timeout = timeout
         try:
-            self._socket = socket.create_server(address)
+            self._socket = socket.create_server(address, backlog=MOST_GREETED)
         except OSError as error:
             raise MpcError(f"Nobody can listen at {address[0]}:{address[1]} ({error.strerror}).") from error
+        self._socket.setblocking(False)
         self.address: tuple[str, int] = self._socket.getsockname()[:2]
         self.refused = 0
+        self._noted = -math.inf
         self._closed = False
+        self._greeted: dict[ssl.SSLSocket, float] = {}  # and until when
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._socket, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
-        while True:
-            try:
-                raw, _ = self._socket.accept()
-            except OSError:
-                if self._closed:
-                    return
-                time.sleep(0.05)  # somebody gave up in the line, or there are too many: the next may do better
-                continue
-            threading.Thread(target=self._greet, args=(raw,), daemon=True).start()
+        while not self._closed:
+            for key, _ in self._selector.select(POLL):
+                if isinstance(key.fileobj, ssl.SSLSocket):
+                    self._greet(key.fileobj)
+                else:
+                    self._accept()
+            late = [one for one, until in self._greeted.items() if until < time.monotonic()]
+            for one in late:
+                self._refuse(one, "it has not said who it is in time")
+        for one in list(self._greeted):
+            self._forget(one).close()
+        self._selector.close()
 
-    def _greet(self, raw: socket.socket) -> None:
-        raw.settimeout(self._timeout)
+    def _accept(self) -> None:
         try:
-            wrapped = self._context.wrap_socket(raw, server_side=True)
-            name = self._names[fingerprint(wrapped.getpeercert(binary_form=True) or b"")]
-        except (OSError, KeyError):
-            self.refused += 1
-            raw.close()
+            raw, _ = self._socket.accept()
+            raw.setblocking(False)
+            one = self._context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
+        except OSError:
+            time.sleep(0 if self._closed else POLL / 10)  # somebody gave up, or there are too many
             return
-        self._welcome(name, TlsChannel(wrapped, self._timeout, name))
+        if len(self._greeted) >= MOST_GREETED:
+            self._refuse(next(iter(self._greeted)), "there are too many others")
+        self._greeted[one] = time.monotonic() + min(self._timeout, TO_GREET)
+        self._selector.register(one, selectors.EVENT_READ)
+
+    def _greet(self, one: ssl.SSLSocket) -> None:
+        """Go on with a handshake, as far as what has come allows."""
+        try:
+            one.do_handshake()
+        except ssl.SSLWantReadError:
+            return
+        except ssl.SSLWantWriteError:
+            self._selector.modify(one, selectors.EVENT_READ | selectors.EVENT_WRITE)
+            return
+        except (OSError, ValueError) as error:
+            self._refuse(one, getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error))
+            return
+        name = self._names.get(fingerprint(one.getpeercert(binary_form=True) or b""))
+        if name is None:
+            self._refuse(one, "its certificate is signed by one that is known, and is not that one")
+            return
+        channel = TlsChannel(self._forget(one), self._timeout, name)
+        with contextlib.suppress(MpcError):
+            channel.send(name.encode())
+            self._welcome(name, channel)
+
+    def _refuse(self, one: ssl.SSLSocket, why: str) -> None:
+        self.refused += 1
+        if time.monotonic() > self._noted + BETWEEN_NOTES:
+            self._noted = time.monotonic()
+            with contextlib.suppress(OSError):
+                _logger.warning("refused %s: %s; %s refused so far", one.getpeername()[0], why, self.refused)
+        self._forget(one).close()
+
+    def _forget(self, one: ssl.SSLSocket) -> ssl.SSLSocket:
+        del self._greeted[one]
+        self._selector.unregister(one)
+        return one
 
     def close(self) -> None:
         self._closed = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
         self._socket.close()

@@ -12,7 +12,7 @@ import numpy as np
 from privet.consortium.net.channel import TlsChannel, connect, receive_all, wait_any
 from privet.consortium.net.links import server_name
 from privet.consortium.servers.commitments import check
-from privet.consortium.servers.config import Config
+from privet.consortium.servers.config import OWNER, TRAINER, USER, Config
 from privet.consortium.servers.jobs import MOST_JOB, QueryJob, TrainingJob, fresh_run
 from privet.consortium.servers.store import public_shape
 from privet.curators.owners.mpc_owner import MOST_REQUEST, ColumnOwner, Owner, query_cells
@@ -39,7 +39,7 @@ def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lamb
     else:
         owner = ColumnOwner(X, y, schema, config.holds[0], progress=progress)
     with ExitStack() as stack:
-        lines = to_servers(config, stack)
+        lines = to_servers(config, stack, OWNER)
         progress("connected to the three servers; waiting for a trainer")
         if not wait_any(lines, config.patience):
             raise MpcError(
@@ -70,7 +70,7 @@ def train(
     """Ask the three servers for a model, or what is public of a hidden one; the same from all of them, or an error."""
     job = TrainingJob(fresh_run(), model, params, seed, hidden)
     with ExitStack() as stack:
-        lines = in_turn(config, stack, job.to_bytes())
+        lines = in_turn(config, stack, TRAINER, job.to_bytes())
         answers = _answers(lines, config.timeout, progress)
     models = [answer.get("model") for answer in answers]
     if not isinstance(models[0], dict) or any(other != models[0] for other in models):
@@ -93,7 +93,7 @@ def predict(config: Config, public: dict[str, Any], X: Any) -> np.ndarray:
     ring = np.dtype(f"u{public['ring_bits'] // 8}").type
     job = QueryJob(fresh_run(), public["id"], cells.shape[1])
     with ExitStack() as stack:
-        lines = in_turn(config, stack, job.to_bytes())
+        lines = in_turn(config, stack, USER, job.to_bytes())
         next_words(lines, config.timeout)
         with suppress(MpcError):  # a server that has left is found below, and another may say why
             for line, shares in zip(lines, deal(cells, ring)):
@@ -121,12 +121,12 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
     return classes
 
 
-def in_turn(config: Config, stack: ExitStack, job: bytes) -> Sequence[TlsChannel]:
+def in_turn(config: Config, stack: ExitStack, role: str, job: bytes) -> Sequence[TlsChannel]:
     """Lines to the three servers, all of which have been told the job, once server 0 says that it is our turn."""
-    (first,) = to_servers(config, stack, [0])
+    (first,) = to_servers(config, stack, role, [0])
     first.send(job)
     first.receive(MOST_JOB)
-    others = to_servers(config, stack, range(1, PARTIES))
+    others = to_servers(config, stack, role, range(1, PARTIES))
     for line in others:
         line.send(job)
     return [first, *others]
@@ -150,11 +150,23 @@ def _answers(lines: Sequence[TlsChannel], timeout: float, progress: Progress) ->
     return [answers[line] for line in lines]
 
 
-def to_servers(config: Config, stack: ExitStack, which: Iterable[int] = range(PARTIES)) -> Sequence[TlsChannel]:
+def to_servers(
+    config: Config, stack: ExitStack, role: str, which: Iterable[int] = range(PARTIES)
+) -> Sequence[TlsChannel]:
+    """A line to each of these servers, which have to know this program as what it wants to be."""
     lines = []
     for i in which:
         peer = config.servers[i]
         line = connect(peer.address, config.identity, peer.certificate, peer=server_name(i), timeout=config.timeout)
         stack.enter_context(line)
+        if not line.known_as.startswith(role):
+            raise MpcError(
+                f"{line.peer} knows {config.identity.certificate.name} as {_shown(line.known_as)}. What was asked for "
+                f"is for who is there as {role.strip()}: use that one's file."
+            )
         lines.append(line)
     return lines
+
+
+def _shown(name: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in name)

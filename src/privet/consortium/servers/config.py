@@ -12,7 +12,8 @@ from privet.consortium.net.channel import TlsIdentity
 from privet.shares.mesh import PARTIES
 
 LAWS = ("cut", "dealt")
-TRAINER = "trainer"
+TRAINER, OWNER, USER = "trainer", "owner ", "user "
+"""What servers call the others, owners and users with their names behind."""
 Columns = tuple[tuple[str, ...], bool]
 """The features that an owner holds, and whether it holds the labels."""
 

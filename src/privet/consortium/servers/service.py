@@ -26,7 +26,7 @@ from privet.algorithms.model_file import to_dict
 from privet.algorithms.registry import make
 from privet.consortium.net.channel import Listener, TlsChannel
 from privet.consortium.net.links import Inbox, join, server_name
-from privet.consortium.servers.config import TRAINER, Config
+from privet.consortium.servers.config import OWNER, TRAINER, USER, Config
 from privet.consortium.servers.hidden_service import keep, ring_for, store_of
 from privet.consortium.servers.jobs import MOST_JOB, QueryJob, TrainingJob, run_of
 from privet.consortium.servers.users import Users
@@ -286,8 +286,8 @@ def _kept(path: Path, epsilon: float) -> Ledger:
 
 
 def _user(name: str) -> str:
-    return f"user {name}"
+    return USER + name
 
 
 def _owner(name: str) -> str:
-    return f"owner {name}"
+    return OWNER + name

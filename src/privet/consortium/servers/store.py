@@ -97,6 +97,11 @@ class Store:
 
     def __init__(self, folder: Path, key: Path, party: int) -> None:
         self._folder = folder
+        if not key.exists() and any(folder.glob("*.shares")):
+            raise PrivetError(
+                f"The storage key {key} is not there, and the hidden models in {folder} were written with it. Bring it "
+                "back: without it they cannot be read. If it is lost, so are they: move the folder away to begin anew."
+            )
         self._cipher = ChaCha20Poly1305(_key(key))
         self._party = party
 
@@ -137,7 +142,8 @@ class Store:
             opened = self._cipher.decrypt(nonce, sealed, _bound(name, header))
         except (InvalidTag, ValueError) as error:
             raise PrivetError(
-                f"{path} cannot be opened: it was changed, or written with another key. Train the model again."
+                f"{path} cannot be opened: it was changed, or written with another key. Bring back the file, or the "
+                "storage key, that belongs to it."
             ) from error
         public = json.loads(header)
         kind = np.dtype(f"u{public['ring_bits'] // 8}")
@@ -145,7 +151,9 @@ class Store:
         flat = np.split(np.frombuffer(opened[SALT_BYTES:], dtype=kind), ends[:-1])
         tables = tuple(part.reshape(shape) for part, shape in zip(flat, public["shapes"]))
         if commitment(opened[:SALT_BYTES], name, tables) != public["commitments"][self._party]:
-            raise PrivetError(f"{path} does not hold the shares that this server has signed. Train the model again.")
+            raise PrivetError(
+                f"{path} does not hold the shares that this server has signed. Bring back the one that it wrote."
+            )
         return Stored(public, header, tables)
 
     def _path(self, name: str) -> Path:

@@ -19,10 +19,11 @@ class Users:
     def __init__(self, limits: Mapping[str, int], path: Path) -> None:
         self._limits = limits
         self._path = path
-        self._asked: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
+        self._asked = _read(path)
 
     def left(self, name: str) -> int:
-        return self._limits.get(name, 0) - self._asked.get(name, 0)
+        """None where the limit was lowered below what was asked."""
+        return max(0, self._limits.get(name, 0) - self._asked.get(name, 0))
 
     def check(self, name: str, queries: int) -> None:
         """Refuse queries that are more than are left."""
@@ -44,3 +45,19 @@ class Users:
         asked = {**self._asked, name: self._asked.get(name, 0) + queries}
         write_whole(self._path, json.dumps(asked, sort_keys=True).encode())
         self._asked = asked
+
+
+def _read(path: Path) -> dict[str, int]:
+    if not path.exists():
+        return {}
+    try:
+        asked = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        asked = None
+    if not isinstance(asked, dict) or not all(type(queries) is int and queries >= 0 for queries in asked.values()):
+        raise PrivetError(
+            f"{path} should say how many queries each user has asked, and is damaged. An older copy would have "
+            "forgotten some: write a new one by hand, with a number for each user that is at least what it has asked, "
+            'such as its limit: {"ann": 100}.'
+        )
+    return asked
