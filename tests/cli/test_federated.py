@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import math
+from contextlib import ExitStack
 from fractions import Fraction
 
 import pytest
@@ -144,6 +146,53 @@ def test_parties_as_their_files_say_train_a_model_and_keep_a_log(here, delta):
     again = HistogramTreeClassifier(epsilon=1.0, delta=delta, max_depth=2)
     train(config, again, channel=InProcess(parties), journal=here / "run")  # from the journal: nothing is asked
     assert again.tree_.to_dict() == model.tree_.to_dict()
+
+
+def test_status_is_shown_at_every_role_and_a_check_that_fails_is_a_refusal(here):
+    from consortium.federated.wired import line, switchboard
+
+    parties = {}
+
+    def to(name):
+        return lambda message: parties[name].handle(message)
+
+    SCHEMA.to_toml(here / "s.toml")
+    (here / "d.csv").write_text("")
+    with switchboard(here, {name: to(name) for name in NAMES}) as (town, board):
+        everybody = "".join(f'[[parties]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in NAMES)
+        (here / "mercy.toml").write_text(
+            'name = "mercy"\nkey = "mercy.key"\nschema = "s.toml"\ndata = "d.csv"\nepsilon = 2\n[coordinator]\n'
+            f'address = "127.0.0.1:{town.port}"\ncertificate = "coordinator.crt"\n{everybody}'
+        )
+        (here / "c.toml").write_text(
+            'key = "coordinator.key"\ncertificate = "coordinator.crt"\nschema = "s.toml"\nwait = 20\n'
+            f'address = "127.0.0.1:{town.port}"\n{everybody}'
+        )
+        shown = run("status", "mercy.toml", "--check")
+        assert shown.exit_code == 0, shown.stdout + shown.stderr
+        assert "left          2" in shown.stdout
+        assert "is reached" in shown.stdout
+        assert json.loads(run("status", "c.toml", "--json").stdout)["parties"] == "general, mercy, north"
+        taken = run("status", "c.toml", "--check")
+        assert taken.exit_code == 1
+        assert "Address already in use" in taken.stderr
+        board.close()
+        refused = run("status", "mercy.toml", "--check")
+        assert refused.exit_code == 1
+        assert "cannot be reached" in refused.stdout
+        known = {name: certified(own) for name, own in town.parties.items()}
+        for name in NAMES:
+            own = Identity.read(name, here / f"{name}.key", here / f"{name}.crt")
+            parties[name] = Party(own, *table(20), SCHEMA, known, limit=Fraction(1))
+        with ExitStack() as stack:
+            for name in NAMES:
+                stack.enter_context(line(town.party(name), to(name)))
+            good = run("status", "c.toml", "--check", "--epsilon", "1")
+            assert good.exit_code == 0, good.stdout + good.stderr
+            assert good.stdout.count("left 1") == 3
+            small = run("status", "c.toml", "--check", "--epsilon", "1.5")
+            assert small.exit_code == 1
+            assert "north has epsilon 1 left of its limit of 1, and this run needs epsilon 1.5" in small.stdout
 
 
 @pytest.mark.parametrize("missing", ["cryptography", "grpc"])

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from privet.algorithms.registry import make
 from privet.cli.files import check_output
 from privet.cli.models import settings
-from privet.cli.options import Config, Days, Epsilon, Force, KeyFolder, KeyName, Output, Settings
-from privet.cli.programs import errors_in, make_keys, need, stop_when_told
-from privet.cli.screen import say
+from privet.cli.options import AsJson, Check, Config, Days, Epsilon, Force, KeyFolder, KeyName, Output, Settings
+from privet.cli.programs import errors_in, make_keys, need, refuse_problems, show_status, stop_when_told
+from privet.cli.screen import say, warn
 from privet.disk import owner_only, write_whole
+
+if TYPE_CHECKING:
+    from privet.consortium.federated.config import CoordinatorConfig, PartyConfig
 
 federated = typer.Typer(
     no_args_is_help=True,
@@ -137,6 +140,69 @@ def coordinator(
     write_whole(signed_target, signed.to_json().encode())
     signers = ", ".join(signed.signatures)
     say_received(learner.privacy_, f"Wrote {output} and, signed by {signers}, {signed_target.name}.")
+
+
+@federated.command()
+def status(
+    config: Config,
+    check: Check = False,
+    epsilon: Annotated[float | None, typer.Option(help="With --check: what the model will need.")] = None,
+    delta: Annotated[float | None, typer.Option(help="With --check: the model's delta, if it has one.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a party's or a coordinator's files say.
+
+    At a party: its limit, what all runs have spent and what is left, each
+    run, the last contact. At a coordinator: its runs, from the journals
+    beside its file. At both: certificates, with the days they are valid.
+
+    With --check a party looks whether it reaches the coordinator; a
+    coordinator waits for the parties, as its file says, and asks each
+    whether it would join, with how much left, and what its clock says.
+    Nobody joins, pays or counts.
+
+    Examples:
+
+        privet federated status party.toml
+        privet federated status coordinator.toml --check --epsilon 1
+    """
+    from privet.consortium.config_file import ConfigFile
+    from privet.consortium.federated.config import CoordinatorConfig, PartyConfig
+    from privet.consortium.federated.status import coordinator_status, party_status
+
+    if "coordinator" in ConfigFile(config).data:
+        own = PartyConfig.read(config)
+        found = party_status(own)
+        if check:
+            found["check"] = _check_party(own)
+    else:
+        known = CoordinatorConfig.read(config)
+        found = coordinator_status(known, sorted(config.parent.glob("*.run")))
+        if check:
+            found["check"] = _check_parties(known, epsilon, delta)
+    show_status(found, as_json)
+    refuse_problems(found.get("check", ()))
+
+
+def _check_party(config: PartyConfig) -> list[dict[str, Any]]:
+    from privet.consortium.federated.line import PartyLine
+
+    why = PartyLine(config, bytes).check()
+    where = f"{config.address[0]}:{config.address[1]}"
+    return [
+        {"coordinator": f"{where} {'cannot be reached' if why else 'is reached'}", "problems": [why] if why else []}
+    ]
+
+
+def _check_parties(config: CoordinatorConfig, epsilon: float | None, delta: float | None) -> list[dict[str, Any]]:
+    from privet.consortium.federated.allowance import Need
+    from privet.consortium.federated.status import checks
+    from privet.consortium.federated.switchboard import Switchboard
+    from privet.privacy.amounts import checked_delta, exact
+
+    needs = None if epsilon is None else Need(exact(epsilon), None if delta is None else checked_delta(delta))
+    with closing(Switchboard(config, lambda said: warn(said))) as channel:
+        return checks(config, channel, needs)
 
 
 @federated.command()

@@ -11,8 +11,21 @@ import typer
 
 from privet.cli.files import check_output
 from privet.cli.models import settings
-from privet.cli.options import Config, Data, Days, Epsilon, Force, KeyFolder, KeyName, Output, Rows, Settings
-from privet.cli.programs import errors_in, make_keys, need, stop_when_told
+from privet.cli.options import (
+    AsJson,
+    Check,
+    Config,
+    Data,
+    Days,
+    Epsilon,
+    Force,
+    KeyFolder,
+    KeyName,
+    Output,
+    Rows,
+    Settings,
+)
+from privet.cli.programs import errors_in, make_keys, need, refuse_problems, show_status, stop_when_told
 from privet.cli.screen import say, working
 from privet.disk import write_whole
 from privet.errors import PrivetError
@@ -221,3 +234,27 @@ def predict(
     X, _ = read_file(data, Schema.from_dict(public["schema"]), with_label=False)
     classes = run(Known.read(config), public, X)
     rows_to(target, pa.table({"prediction": pa.array(classes)}))
+
+
+@mpc.command()
+def status(config: Config, check: Check = False, as_json: AsJson = False) -> None:
+    """Show what this program's files say: limit, spent, left, runs, users.
+
+    And its certificates, with the days that they are still valid. With
+    --check each server is called, to see whether it can be reached and as
+    what it knows this program. Nothing is asked and nothing is spent.
+
+    Example:
+
+        privet mpc status server0.toml --check
+    """
+    from privet.consortium.servers.config import Config as Known
+    from privet.consortium.servers.status import checks
+    from privet.consortium.servers.status import status as seen
+
+    known = Known.read(config)
+    found = seen(known)
+    if check:
+        found["check"] = checks(known)
+    show_status(found, as_json)
+    refuse_problems(found.get("check", ()))

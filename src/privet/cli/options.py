@@ -12,6 +12,10 @@ Data = Annotated[
 ]
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", exists=True, dir_okay=False, help="Who is who, as TOML.")]
 Epsilon = Annotated[float, typer.Option(help="The privacy budget of this model.")]
+Check = Annotated[
+    bool, typer.Option("--check", help="Also a dry run with the others: reach, versions, clocks, budgets; nobody pays.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for other programs.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Where the model goes, as JSON.")]
 Rows = Annotated[
     Path | None, typer.Option("--output", "-o", help="A .csv or .parquet file; by default CSV on the screen.")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import logging
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from privet.cli.screen import say
+from privet.cli.screen import REFUSED, fail, say
 from privet.disk import owner_only
 from privet.errors import PrivetError
 
@@ -34,6 +35,32 @@ def make_keys(*args: Any, **options: Any) -> None:
     key, certificate = make_certificate(*args, **options)
     say(f"Wrote {key} (keep it) and {certificate} (give it away).")
     say(f"Fingerprint {fingerprint(certificate.read_bytes())}")
+
+
+def show_status(status: Mapping[str, Any], as_json: bool) -> None:
+    """Print what there is to see: a line for each thing, or all of it as JSON."""
+    if as_json:
+        print(json.dumps(status, indent=1))
+        return
+    width = max(map(len, status))
+    for name, value in status.items():
+        for each in value if isinstance(value, list) else [value]:
+            say(f"{name:<{width}}  {_in_words(each)}")
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        first, *rest = value.items()
+        return "; ".join([_in_words(first[1]), *(f"{name} {_in_words(each)}" for name, each in rest if each != [])])
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(_in_words, value)) if isinstance(value, list) else str(value)
+
+
+def refuse_problems(checked: Sequence[Mapping[str, Any]]) -> None:
+    """End as refused if a check has found anything, after it was shown."""
+    if any(each["problems"] for each in checked):
+        raise fail("something above would keep a run from its end; nobody has paid anything.", REFUSED)
 
 
 @contextmanager

@@ -69,6 +69,15 @@ class PartyLine:
             pause = FIRST_PAUSE if time.monotonic() > start + MOST_PAUSE else min(MOST_PAUSE, 1.5 * pause)
             time.sleep(pause * random.uniform(0.5, 1.0))
 
+    def check(self, seconds: float = 10.0) -> str:
+        """Why the coordinator cannot be reached, or nothing. No line is held: another process may hold this party's."""
+        with grpc.secure_channel(self._address, self._credentials, self._options) as channel:
+            try:
+                channel.unary_unary(f"/{SERVICE}/Nothing")(b"", timeout=seconds)
+            except grpc.RpcError as error:
+                return "" if error.code() is grpc.StatusCode.UNIMPLEMENTED else self._why(error)
+        return ""
+
     def _hold(self, progress: Callable[[str], None]) -> str:
         """One line, to its end: why it ended."""
         answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()

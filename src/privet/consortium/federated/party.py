@@ -21,6 +21,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import time
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from hashlib import sha256
@@ -35,7 +36,15 @@ from privet.consortium.federated.masking import Stream
 from privet.consortium.federated.member import Member, signed_keys
 from privet.consortium.federated.run_state import Diary, Entry
 from privet.consortium.federated.signed import SignedReceipt, checked_receipt
-from privet.consortium.federated.terms import OTHER_PROTOCOL, PROTOCOL, RUN, Terms, join_statement, receipt_statement
+from privet.consortium.federated.terms import (
+    OTHER_PROTOCOL,
+    PROTOCOL,
+    RUN,
+    VERSION,
+    Terms,
+    join_statement,
+    receipt_statement,
+)
 from privet.consortium.federated.wire import count, names, nonsense, pack, texts, unpack, word
 from privet.curators.owners.party_records import QUESTIONS, PartyRecords
 from privet.disk import lock_file
@@ -131,6 +140,7 @@ class Party:
             raise FederatedError("This party has stopped.")
         words, _ = unpack(message)
         answers = {
+            "check": self._check,
             "join": self._join,
             "meet": self._meet,
             "ask": self._ask,
@@ -144,11 +154,27 @@ class Party:
             raise nonsense("do")
         return answers[do](words, message)
 
+    def _check(self, words: dict[str, Any], message: bytes) -> bytes:
+        """A dry run: what this party would say to such terms. Nothing is joined, charged or counted."""
+        problems = []
+        spent = self._spent_elsewhere(but="")
+        try:
+            if words.get("protocol") != PROTOCOL:
+                raise FederatedError(_OTHER_VERSION)
+            self._accept(Terms.of_words(words.get("terms")))
+            if (need := Need.of_words(words)) is not None:
+                self.allowance.check(need, spent)
+        except (BudgetError, FederatedError) as error:
+            problems.append(str(error))
+        left, limit = show(self.allowance.left(spent)), show(self.allowance.limit)
+        said = {"version": VERSION, "left": left, "limit": limit, "now": time.time(), "problems": problems}
+        return pack(said)
+
     # -- joining a run ---------------------------------------------------------------------------------------------
 
     def _join(self, words: dict[str, Any], message: bytes) -> bytes:
         if words.get("protocol") != PROTOCOL:
-            raise FederatedError("The coordinator has another version of Privet than this party. Install the same one.")
+            raise FederatedError(_OTHER_VERSION)
         terms = Terms.of_words(words.get("terms"))
         self._accept(terms)
         if (need := Need.of_words(words)) is not None:
@@ -387,4 +413,5 @@ def _lock(state: Path) -> int | None:
         raise BudgetError(f"What is spent cannot be kept in {state} ({error.strerror}).") from None
 
 
+_OTHER_VERSION = "The coordinator has another version of Privet than this party. Install the same one."
 _NOT_JOINED = "This party has not joined this run, or has lost what it kept of it."

@@ -16,6 +16,7 @@ from privet.consortium.federated.identity import Identity, certified
 from privet.consortium.federated.journal import Journal
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt
+from privet.consortium.federated.status import LOG
 from privet.curators.federated import FederatedCurator
 from privet.curators.memory import MemoryCurator
 from privet.disk import owner_only
@@ -30,22 +31,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 
-LOG = "questions.log"
 
-
-def open_party(config: PartyConfig, progress: Progress = lambda said: None) -> Party:
-    """A party as its file says, with its records read and its log in its state's folder."""
-    from privet.tables.misfit import tell_misfits
-    from privet.tables.table import read_file
-
-    schema = Schema.from_toml(config.schema)
-    X, y = read_file(config.data, schema)
-    tell_misfits(X, y, schema)  # on this party's own terminal alone
-    MemoryCurator(X, y, schema, ledger=Ledger(math.inf))  # says what is wrong with records now, to their owner alone
-    try:
-        config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise FederatedError(f"What was answered cannot be kept in {config.state}: {error.strerror}.") from error
+def party_log(config: PartyConfig, progress: Progress) -> Progress:
+    """Says things on the screen, and writes them with the time into a file that is the party's alone."""
 
     def log(said: str) -> None:
         progress(said)
@@ -54,6 +42,24 @@ def open_party(config: PartyConfig, progress: Progress = lambda said: None) -> P
                 file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {said}\n")
         except OSError as error:  # a full disk: nothing can be kept, so nothing is answered, and the screen says why
             progress(f"cannot write {config.state / LOG}: {error.strerror}")
+
+    return log
+
+
+def open_party(config: PartyConfig, progress: Progress = lambda said: None) -> Party:
+    """A party as its file says, with its records read and its log in its state's folder."""
+    from privet.tables.misfit import tell_misfits
+    from privet.tables.table import read_file
+
+    log = party_log(config, progress)
+    schema = Schema.from_toml(config.schema)
+    X, y = read_file(config.data, schema)
+    tell_misfits(X, y, schema)  # on this party's own terminal alone
+    MemoryCurator(X, y, schema, ledger=Ledger(math.inf))  # says what is wrong with records now, to their owner alone
+    try:
+        config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise FederatedError(f"What was answered cannot be kept in {config.state}: {error.strerror}.") from error
 
     identity = Identity.read(config.name, config.key, config.certificate)
     known = {name: certified(certificate) for name, certificate in config.parties.items()}
@@ -81,7 +87,7 @@ def serve_party(config: PartyConfig, progress: Progress = lambda said: None) -> 
 
     with closing(open_party(config, progress)) as party:
         progress(f"{party.name} is ready: {config.address[0]}:{config.address[1]} may ask")
-        PartyLine(config, party.handle).run(progress)
+        PartyLine(config, party.handle).run(party_log(config, progress))
 
 
 def train(

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from privet.consortium.federated.wire import count, names, pack, word
@@ -27,6 +28,11 @@ PROTOCOL = 4
 """Of the messages between coordinator and parties, and of what they keep: who speaks another one does not join, and a
 run stays with the one that it was begun with.
 """
+
+try:
+    VERSION = version("privet")
+except PackageNotFoundError:  # run from its source alone
+    VERSION = "unknown"
 
 OTHER_PROTOCOL = "This run was begun with another version of Privet: finish it with that one, or begin anew."
 

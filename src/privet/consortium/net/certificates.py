@@ -79,6 +79,16 @@ def names_in(certificate: bytes) -> list[str]:
         return [str(name.value) for name in own.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
 
 
+def standing(name: str, certificate: bytes) -> dict[str, str | int]:
+    """Whose certificate it is, how long it is valid, in days from now, and its fingerprint."""
+    try:
+        until = x509.load_pem_x509_certificate(certificate).not_valid_after_utc
+    except ValueError as error:
+        raise MpcError(f"The certificate of {name} is none.") from error
+    days = (until - datetime.now(UTC)) // timedelta(days=1)
+    return {"name": name, "until": f"{until:%Y-%m-%d}", "days": days, "fingerprint": fingerprint(certificate)}
+
+
 def fingerprint(certificate: bytes) -> str:
     """SHA-256 of a certificate in PEM or DER."""
     if certificate.lstrip().startswith(b"-----"):

@@ -29,7 +29,7 @@ from privet.consortium.net.links import Inbox, join, server_name
 from privet.consortium.servers.config import OWNER, TRAINER, USER, Config
 from privet.consortium.servers.hidden_service import keep, ring_for, store_of
 from privet.consortium.servers.jobs import MOST_JOB, QueryJob, TrainingJob, run_of
-from privet.consortium.servers.users import Users
+from privet.consortium.servers.users import Users, users_of
 from privet.curators.dealt import check_queries
 from privet.curators.hidden import HiddenCurator
 from privet.curators.mpc import MpcCurator, Owners
@@ -79,9 +79,7 @@ class Server:
     @cached_property
     def users(self) -> Users:
         """Who may ask the hidden models that are kept here, and how many queries each has left."""
-        assert self.config.models is not None
-        limits = {name: queries for name, (_, queries) in self.config.users.items()}
-        return Users(limits, self.config.models.with_suffix(".users.json"))
+        return users_of(self.config)
 
     def _welcome(self, name: str, channel: TlsChannel) -> None:
         """Everybody who asks for something waits in one queue."""

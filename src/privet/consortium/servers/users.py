@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from privet.consortium.servers.config import Config
 from privet.disk import write_whole
 from privet.errors import PrivetError
 
@@ -45,6 +46,14 @@ class Users:
         asked = {**self._asked, name: self._asked.get(name, 0) + queries}
         write_whole(self._path, json.dumps(asked, sort_keys=True).encode())
         self._asked = asked
+
+
+def users_of(config: Config) -> Users:
+    """Who may ask the hidden models that a server keeps, and how many queries each has asked, as its files say."""
+    if config.models is None:
+        raise PrivetError("This server has no folder for hidden models.")
+    limits = {name: queries for name, (_, queries) in config.users.items()}
+    return Users(limits, config.models.with_suffix(".users.json"))
 
 
 def _read(path: Path) -> dict[str, int]:

@@ -1,0 +1,160 @@
+"""What there is to see at a party and at a coordinator: limits and what is left, runs, last contact, certificates.
+
+All of it is read from files; no program is asked, and nothing depends on records. ``checks`` asks the parties, before
+anybody pays, whether they could take part.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privet.consortium.federated.allowance import Allowance, Need
+from privet.consortium.federated.config import CoordinatorConfig, PartyConfig
+from privet.consortium.federated.journal import Journal
+from privet.consortium.federated.run_state import Diary
+from privet.consortium.federated.terms import PROTOCOL, RUN, VERSION, Terms
+from privet.consortium.federated.wire import pack, unpack, word
+from privet.consortium.net.certificates import standing
+from privet.disk import lock_file
+from privet.errors import FederatedError
+from privet.privacy.amounts import show
+from privet.questions.codec import schema_digest
+from privet.schema import Schema
+
+if TYPE_CHECKING:
+    from privet.consortium.federated.channel import Channel
+
+LOG = "questions.log"
+MOST_DRIFT = 60.0
+"""Seconds by which clocks may differ before it is said: fresh certificates allow for five minutes."""
+
+Status = dict[str, Any]
+
+
+def party_status(config: PartyConfig) -> Status:
+    """What a party's own files say: for its operator, who may see all of it."""
+    folders = sorted(each for each in _folders(config.state) if RUN.fullmatch(each.name))
+    diaries = {folder.name: Diary(folder) for folder in folders}
+    allowance = Allowance(config.name, config.epsilon, config.delta)
+    spent = allowance.spent(diaries.values())
+    log = config.state / LOG
+    return {
+        "party": config.name,
+        "running": _is_running(config.state),
+        "version": f"{VERSION}, protocol {PROTOCOL}",
+        "limit": show(config.epsilon) + ("" if config.delta is None else f" (delta {show(config.delta)})"),
+        "spent": show(allowance.in_epsilon(spent)),
+        "left": show(allowance.left(spent)),
+        "last contact": _last_line(log) if log.is_file() else "none",
+        "coordinator": f"{config.address[0]}:{config.address[1]}",
+        "runs": [_run(allowance, run, diary) for run, diary in diaries.items() if diary.terms is not None],
+        "certificates": [
+            standing(f"{config.name} (own)", config.certificate.read_bytes()),
+            standing("coordinator", config.coordinator.read_bytes()),
+            *(standing(name, own) for name, own in config.parties.items() if name != config.name),
+        ],
+    }
+
+
+def coordinator_status(config: CoordinatorConfig, journals: Sequence[Path]) -> Status:
+    """What the coordinator's own files say; ``journals`` are the folders of its runs."""
+    return {
+        "coordinator": f"{config.address[0]}:{config.address[1]}",
+        "version": f"{VERSION}, protocol {PROTOCOL}",
+        "terms": f"{config.noise} noise, {config.tolerated_colluders} colluders, {config.tolerated_dropouts} drop-outs",
+        "parties": ", ".join(config.parties),
+        "runs": [_journalled(folder) for folder in journals],
+        "certificates": [
+            standing("coordinator (own)", config.certificate.read_bytes()),
+            *(standing(name, own) for name, own in config.parties.items()),
+        ],
+    }
+
+
+def checks(config: CoordinatorConfig, channel: Channel, need: Need | None) -> list[Status]:
+    """A dry run with the parties that are there: would they join, have they enough left, do clocks and versions fit?
+
+    Nobody joins, nobody pays, and nobody says anything about records: what is wrong with them a party tells its own
+    screen when it starts.
+    """
+    terms = Terms(
+        "0" * 32, tuple(sorted(config.parties)), config.tolerated_colluders, config.tolerated_dropouts, config.noise,
+        schema_digest(Schema.from_toml(config.schema)),
+    )  # fmt: skip
+    needs = {} if need is None else {"needs": need.words}
+    message = pack({"do": "check", "protocol": PROTOCOL, "terms": terms.words, **needs})
+    start = time.time()
+    replies = channel.ask(dict.fromkeys(terms.parties, message))
+    middle = (start + time.time()) / 2
+    return [_checked(name, replies.get(name), middle) for name in terms.parties]
+
+
+def _checked(name: str, reply: bytes | None, now: float) -> Status:
+    if reply is None:
+        return {"party": name, "problems": ["it does not answer: is it running, and does it reach this coordinator?"]}
+    try:
+        words, _ = unpack(reply)
+        if "refused" in words:
+            return {"party": name, "problems": [str(words["refused"])]}
+        problems = [str(each) for each in word(words, "problems", list)]
+        drift = word(words, "now", float) - now
+        if abs(drift) > MOST_DRIFT:
+            problems.append(f"its clock and this one differ by {abs(drift):,.0f} seconds")
+        said = {each: word(words, each, str) for each in ("version", "left", "limit")}
+    except FederatedError as error:
+        return {"party": name, "problems": [f"its answer makes no sense: {error}"]}
+    return {"party": name, **said, "problems": problems}
+
+
+def _run(allowance: Allowance, run: str, diary: Diary) -> Status:
+    assert diary.terms is not None
+    closed = "open" if diary.closed is None else "signed" if diary.receipt is None else "closed"
+    spent = show(allowance.in_epsilon(allowance.spent([diary])))
+    return {"run": run[:8], "state": closed, "questions": diary.next, "spent": spent, "with": list(diary.terms.parties)}
+
+
+def _journalled(folder: Path) -> Status:
+    journal = Journal(folder)
+    terms = journal.get("terms")
+    if terms is None:
+        return {"journal": str(folder), "state": "empty"}
+    number = 0
+    while journal.get(f"{number:06}out") is not None:
+        number += 1
+    who = journal.get(f"{number - 1:06}who")
+    touched = max(file.stat().st_mtime for file in folder.iterdir())
+    return {
+        "journal": str(folder),
+        "run": unpack(terms)[0]["run"][:8],
+        "joined": journal.get("keys") is not None,
+        "questions": number,
+        "in the last answer": [] if who is None else unpack(who)[0]["answered"],
+        "last contact": datetime.fromtimestamp(touched, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def _folders(state: Path) -> list[Path]:
+    return [each for each in state.iterdir() if each.is_dir()] if state.is_dir() else []
+
+
+def _is_running(state: Path) -> bool:
+    """Whether a process serves this folder, as far as locks tell."""
+    if not (state / "party.lock").exists():
+        return False
+    try:
+        held = lock_file(state / "party.lock")
+    except BlockingIOError:
+        return True
+    if held is not None:
+        os.close(held)
+    return False
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return lines[-1] if lines else "none"
