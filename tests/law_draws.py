@@ -9,7 +9,7 @@ import numpy as np
 
 from cut_mechanisms import CutMechanisms
 from privet.audit.claims import baselines, diprime, federated, hidden, privatree, topdown
-from privet.audit.claims.law import Law, yes_or_no
+from privet.audit.claims.law import Law, log_laplace_above, yes_or_no
 from privet.audit.scripted import SELECTION_LAWS, log_at_least
 from privet.curators.memory import MemoryCurator
 from privet.privacy.fixed_point import ONE
@@ -85,6 +85,20 @@ class DealtCount(JointCount):
     """The same with noise that three servers deal, as one of them sees it: it has subtracted its own."""
 
 
+@dataclass(frozen=True)
+class LeafMean(Law):
+    """The mean of a leaf of N targets in [-1, 1] with Laplace(2 / (N * epsilon)); is it above ``threshold``?"""
+
+    threshold: float
+    epsilon: float = 1.0
+
+    def scale(self, y):
+        return 2 / (len(y) * self.epsilon)
+
+    def log_law(self, X, y):
+        return yes_or_no(log_laplace_above(self.threshold - y.mean(), self.scale(y)))
+
+
 @singledispatch
 def draw(law, X, y, rng):
     """One run of the step."""
@@ -114,7 +128,7 @@ def _(law: diprime.ParallelMedians, X, y, rng):
 
 
 @draw.register
-def _(law: diprime.LeafMean, X, y, rng):
+def _(law: LeafMean, X, y, rng):
     return bool(y.mean() + rng.laplace(scale=law.scale(y)) > law.threshold)
 
 

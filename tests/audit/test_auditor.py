@@ -165,7 +165,7 @@ def test_too_little_time_for_real_fits_is_said(monkeypatch):
     monkeypatch.setattr(auditor.time, "sleep", slept.append)
     monkeypatch.setattr(auditor.time, "monotonic", lambda: sum(slept))
     report = audit(Stranger(seconds=0.1), pairs=[PAIR], minutes=0.1, n_jobs=1, confidence=SURE)
-    assert report.confirmation is None
+    assert report.confirmations == ()
     assert "any bound needs at least 56 on each table" in report.unconfirmed
     assert report.unconfirmed in str(report)
 

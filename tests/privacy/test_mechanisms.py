@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import privet
+from opendp_cost import opendp_cost
 from privet.errors import BudgetError, LeakError
 from privet.privacy.amounts import exact
 from privet.privacy.laws import (
@@ -34,7 +35,6 @@ from privet.privacy.mechanisms import (
     SecureMechanisms,
     SeededMechanisms,
     mechanisms,
-    opendp_cost,
     party_mechanisms,
     scale_for,
     selection_scale,

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm, skellam
 
+from opendp_cost import opendp_cost
 from privet.errors import BudgetError, ReceiptError
 from privet.privacy.event import Event, add_up, spending
 from privet.privacy.laws import log_gaussian, log_skellam
 from privet.privacy.ledger import Ledger
-from privet.privacy.mechanisms import SecureMechanisms, SeededMechanisms, opendp_cost, scale_for
+from privet.privacy.mechanisms import SecureMechanisms, SeededMechanisms, scale_for
 from privet.privacy.receipt import Receipt
 from privet.privacy.scope import reserved_rho
 from privet.privacy.zcdp import epsilon_at, ratio_for, rho_of, rho_within

@@ -14,13 +14,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from privet.algorithms.forest import ForestClassifier, ForestRegressor, PrivateForest, deepest
+from privet.algorithms.forest import ForestClassifier, ForestRegressor, PrivateForest, deepest, purity
 from privet.algorithms.parameters import check_whole, choice, hint, public_generator, whole
 from privet.algorithms.size import Size
 from privet.errors import PrivetError
 from privet.privacy.amounts import exact
-from privet.privacy.fixed_point import TARGET_ONE
-from privet.privacy.scores import MEDIAN, Gini, Score, SquaredError
+from privet.privacy.scores import MEDIAN
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, public_grid
@@ -145,7 +144,7 @@ class DiPriMe(PrivateForest):
             if len(splits) > 1
         }
         each = {node: shares[node].attribute for node in options}
-        best = frontier.choose(options, self._score, each, mechanism=self._mechanism)
+        best = frontier.choose(options, purity(frontier.curtain.schema), each, mechanism=self._mechanism)
         return {node: best.get(node, splits[0]) for node, splits in medians.items()}
 
     def _occupied(self, frontier: Frontier) -> dict[Node, np.ndarray]:
@@ -162,17 +161,14 @@ class DiPriMe(PrivateForest):
     def _mechanism(self) -> str:
         return "permute_and_flip" if self.attribute == "flip" else "exponential"
 
-    @property
-    def _score(self) -> Score:
-        raise NotImplementedError
-
     def _printed(self, schema: Schema) -> Fraction:
-        """The part of its budget that the printed exponent of the choice among attributes really spends."""
-        raise NotImplementedError
+        """The part of its budget that the printed exponent of the choice among attributes really spends.
 
-    def _measure(self, leaves: Frontier, budget: Fraction) -> None:
-        """Write what leaves predict."""
-        raise NotImplementedError
+        Of classes half: the exponent is halved, though the score is monotone. Of numbers it is eps * SSE / (2 (2B)^2),
+        B the largest absolute target; ours, at that price, is eps * SSE / R^2.
+        """
+        low, high = map(Fraction, schema.target or (0, 0))
+        return (high - low) ** 2 / (8 * max(abs(low), abs(high)) ** 2) if high > low else Fraction(1, 2)
 
 
 class DiPriMeForestClassifier(DiPriMe, ForestClassifier):
@@ -230,16 +226,6 @@ class DiPriMeForestClassifier(DiPriMe, ForestClassifier):
         "permute-and-flip they are also drawn between exact values."
     )
 
-    @property
-    def _score(self) -> Score:
-        return Gini()
-
-    def _printed(self, schema: Schema) -> Fraction:
-        return Fraction(1, 2)  # the exponent is halved, though the score is monotone
-
-    def _measure(self, leaves: Frontier, budget: Fraction) -> None:
-        leaves.count(budget)
-
 
 class DiPriMeForestRegressor(DiPriMe, ForestRegressor):
     """A forest of private median trees; a prediction is the mean of the leaves' noisy means.
@@ -274,22 +260,6 @@ class DiPriMeForestRegressor(DiPriMe, ForestRegressor):
         "The medians of all candidate attributes are charged as one, though every record has a value in each; and the "
         "noise of a leaf's mean is scaled by the exact number of its records."
     )
-
-    @property
-    def _score(self) -> Score:
-        return SquaredError(TARGET_ONE)
-
-    def _printed(self, schema: Schema) -> Fraction:
-        """Printed: eps * SSE / (2 (2B)^2), B the largest absolute target; ours, at that price: eps * SSE / R^2."""
-        assert schema.target is not None
-        low, high = (Fraction(end) for end in schema.target)
-        return (high - low) ** 2 / (8 * max(abs(low), abs(high)) ** 2) if high > low else Fraction(1, 2)
-
-    def _measure(self, leaves: Frontier, budget: Fraction) -> None:
-        if self.variant == "published":
-            leaves.average_as_printed(budget)
-        else:
-            leaves.average(budget, noise=1 / float(budget))
 
 
 def _attributes(end: End, wanted: int, draws: np.random.Generator) -> list[int]:

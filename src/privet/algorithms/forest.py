@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import math
 import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor
+from privet.privacy.fixed_point import TARGET_ONE
+from privet.privacy.scores import Gini, Score, SquaredError
+from privet.schema import Schema
+from privet.tree.frontier import Frontier
 
 
 class PrivateForest(PrivateEstimator):
     """Base of the forests: ``_grow`` returns a Forest."""
 
     forest_: Any  # a Forest, or what else was grown
+    variant: str
     _released = "forest_"
+
+    def _measure(self, leaves: Frontier, budget: Fraction) -> None:
+        """Write what leaves predict: noisy class counts or, of numeric targets, noisy means."""
+        if leaves.curtain.schema.classes is not None:
+            leaves.count(budget)
+        elif self.variant == "published":
+            leaves.average_as_printed(budget)
+        else:
+            leaves.average(budget, noise=1 / float(budget))
 
 
 class ForestClassifier(PrivateForest, PrivateClassifier):
@@ -63,6 +78,11 @@ class ForestRegressor(PrivateForest, PrivateRegressor):
         for tree, own in zip(self.forest_.trees, leaves.T):
             total += tree.values[own]
         return total / len(self.forest_.trees)
+
+
+def purity(schema: Schema) -> Score:
+    """What attributes are chosen by: Gini impurity or, of numeric targets, squared error."""
+    return SquaredError(TARGET_ONE) if schema.classes is None else Gini()
 
 
 MOST_LEAVES = 2**20

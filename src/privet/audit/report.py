@@ -81,11 +81,6 @@ class Report:
         return self.findings[0].pair
 
     @property
-    def confirmation(self) -> Finding | None:
-        """The most that real fits showed."""
-        return self.confirmations[0] if self.confirmations else None
-
-    @property
     def tried(self) -> int:
         """How many pairs, all of them different."""
         return len(self.bounds)

@@ -30,7 +30,7 @@ from privet.curators.records import MOST_RECORDS
 from privet.curators.remote import Numbered, RemoteRoom, numbers_of
 from privet.errors import LeakError, MpcError, SchemaError
 from privet.privacy.event import Event
-from privet.privacy.joint import Coins, JointMechanisms
+from privet.privacy.joint import JointMechanisms, SeededCoins
 from privet.privacy.joint_scores import check_joint, joint_scores, score_bits, score_range
 from privet.privacy.ledger import Ledger
 from privet.privacy.scores import Score
@@ -111,7 +111,7 @@ class MpcCurator(Curator):
         owners: Owners,
         *,
         ledger: Ledger | None = None,
-        coins: Coins | None = None,
+        coins: SeededCoins | None = None,
         law: str = "cut",
         progress: Callable[[str], None] | None = None,
     ) -> None:

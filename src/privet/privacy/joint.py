@@ -12,7 +12,7 @@ scores instead of the cumulated weights and returns the last candidate that fits
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -38,27 +38,8 @@ RANDOM_BITS = 20
 """Digits of the numbers that a random candidate is drawn by: the law need not be exactly even, nobody's secret."""
 
 
-class Coins(Protocol):
-    """Where fair bits come from."""
-
-    reproducible: bool
-
-    def bits(self, engine: Engine, planes: int, columns: int) -> Bits: ...
-
-
-class JointCoins:
-    """Drawn by all servers together and known to none."""
-
-    reproducible = False
-
-    def bits(self, engine: Engine, planes: int, columns: int) -> Bits:
-        return engine.random_bits(planes, columns)
-
-
 class SeededCoins:
-    """Known to all servers: reproducible, for research and tests; the receipt is void."""
-
-    reproducible = True
+    """Fair bits that all servers know: reproducible, for research and tests; the receipt is void."""
 
     def __init__(self, seed: Any) -> None:
         """``seed`` is whatever NumPy makes a generator of, or a generator."""
@@ -71,21 +52,24 @@ class SeededCoins:
 class JointMechanisms:
     """What a curator of secret shares needs: choices and noisy counts.
 
+    Fair bits are drawn by all servers together and known to none, unless ``coins`` are given.
     ``law`` "cut": geometric numbers made of joint coins. "dealt": each server adds a share of noise of its own, such
     that the shares of any two are the whole noise; cheap in messages and a fifth wider.
     """
 
     generator = None
 
-    def __init__(self, engine: Engine, coins: Coins | None = None, law: str = "cut") -> None:
+    def __init__(self, engine: Engine, coins: SeededCoins | None = None, law: str = "cut") -> None:
         check_law(law)
         self.engine = engine
-        self._coins = coins or JointCoins()
+        self._coins = coins
+        self.reproducible = coins is not None
         self.law = law
 
-    @property
-    def reproducible(self) -> bool:
-        return self._coins.reproducible
+    def _bits(self, planes: int, columns: int) -> Bits:
+        if self._coins is None:
+            return self.engine.random_bits(planes, columns)
+        return self._coins.bits(self.engine, planes, columns)
 
     def drawn_choice(self, mechanism: str, candidates: int, scale: float) -> Drawn:
         """How a choice will be drawn. Dealt shares are wider than geometric: no coin of the exponential mechanism."""
@@ -118,7 +102,7 @@ class JointMechanisms:
         largest score plus noise. An entrant's key is that sum, with its place in the order in the last digits; a
         knock-out finds the largest key, and only its last digits are opened.
         """
-        sizes = [len_of(score) for score in scores]
+        sizes = [score.shape[0] for score in scores]
         bits = self.key_bits(mechanism, spans, sizes, scales)
         self.engine.need(bits)
         drawn = [self.drawn_choice(mechanism, *each) for each in zip(sizes, scales)]
@@ -128,7 +112,7 @@ class JointMechanisms:
         keys, names = [], []
         for score, low, noise, each in zip(scores, lows, noises, drawn):
             # The order may be known: for each one the choice is private (docs/theory.md, L1).
-            taking_part = entrants(mechanism, len_of(score), len_of(noise), public)
+            taking_part = entrants(mechanism, score.shape[0], noise.shape[0], public)
             noisy = (score - low)[taking_part] + _one_sided(noise.reshape(1, -1), len(taking_part), each).reshape(-1)
             keys.append(noisy * (1 << number_bits) + np.arange(len(taking_part))[::-1])
             names.append(taking_part[::-1])
@@ -188,7 +172,7 @@ class JointMechanisms:
         number_bits = _digits(candidates)
         bits = self.draw_bits(candidates)
         self.engine.need(bits)
-        words = self.engine.integers(self._coins.bits(self.engine, RANDOM_BITS, nodes * candidates))
+        words = self.engine.integers(self._bits(RANDOM_BITS, nodes * candidates))
         drawn = (words * (1 << np.arange(RANDOM_BITS, dtype=np.int64)[:, None])).sum(0).reshape(nodes, candidates)
         keys = drawn * (1 << number_bits) + self._public().permutation(candidates)
         return self.winners(keys if free is None else (keys + 1) * free - 1, bits)
@@ -237,20 +221,20 @@ class JointMechanisms:
 
     def _public(self) -> np.random.Generator:
         """A generator that all servers share, with a fresh, jointly drawn seed that is shown to all."""
-        seed = self.engine.open_bits(self._coins.bits(self.engine, SEED_BITS, 1))
+        seed = self.engine.open_bits(self._bits(SEED_BITS, 1))
         return np.random.default_rng(seed_of(seed))
 
     def _table(self, keys: Sequence[Secret]) -> Secret:
         """One row for each choice, filled up with -1, which never wins."""
-        width = max(len_of(key) for key in keys)
-        full = [[key, self.engine.constant(np.full(width - len_of(key), -1))] for key in keys]
+        width = max(key.shape[0] for key in keys)
+        full = [[key, self.engine.constant(np.full(width - key.shape[0], -1))] for key in keys]
         return self.engine.concatenate([part for row in full for part in row]).reshape(len(keys), width)
 
     # -- noise -------------------------------------------------------------------------------------------------------
 
     def geometric(self, values: Sequence[Secret], scales: Sequence[float]) -> list[np.ndarray]:
         """Each vector plus two-sided geometric noise of its scale, opened, all at once."""
-        sizes = [len_of(value) for value in values]
+        sizes = [value.shape[0] for value in values]
         drawn = [self.drawn_tally(*each) for each in zip(sizes, scales)]
         noises = self._geometric(drawn, scales)
         noisy = [value + noise[:n] - noise[n:] for value, noise, n in zip(values, noises, sizes)]
@@ -261,7 +245,7 @@ class JointMechanisms:
         if drawn[0].law == "dealt":
             return self._dealt_numbers(drawn, scales)
         coins = [
-            self.engine.integers(below(self._coins.bits(self.engine, *places.shape), places)).reshape(-1)
+            self.engine.integers(below(self._bits(*places.shape), places)).reshape(-1)
             for places in coin_chunks(drawn, scales)
         ]
         tossed = self.engine.concatenate(coins)
@@ -343,7 +327,3 @@ def below(words: Bits, digits: np.ndarray) -> Bits:
         less = engine.stack([less[high] ^ joined[: n // 2], less[rest]])
         level = engine.stack([joined[n // 2 :], level[rest]])
     return less
-
-
-def len_of(x: Secret) -> int:
-    return x.shape[0]

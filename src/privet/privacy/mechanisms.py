@@ -33,8 +33,8 @@ MAX_SCALE = 2.0**52
 def scale_for(sensitivity: int | Fraction, budget: Fraction) -> float:
     """A noise scale that costs at most ``budget``: sensitivity / budget, rounded up.
 
-    The step of 2^-50 above the exact quotient leaves room for OpenDP's own upward rounding, so that its account
-    (``opendp_cost``) agrees. A budget too large for any float gives the smallest positive scale: no noise, in effect.
+    The step of 2^-50 above the exact quotient leaves room for OpenDP's own upward rounding, so that its account agrees
+    (``tests/opendp_cost.py``). A budget too large for any float gives the smallest positive scale: no noise, in effect.
     A budget too small for 64-bit integers is refused.
     """
     exact = Fraction(sensitivity) / budget
@@ -311,18 +311,3 @@ def _noisy_max(mechanism: str, scale: float) -> Any:
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=True)
     measure = {"permute_and_flip": dp.max_divergence, "exponential": dp.zero_concentrated_divergence}[mechanism]()
     return dp.m.make_noisy_max(*space, measure, scale=scale)
-
-
-def opendp_cost(mechanism: str, sensitivity: int, scale: float) -> float:
-    """What OpenDP itself says the mechanism costs (pure epsilon), for cross-checks of our receipts.
-
-    OpenDP states Gumbel selection, which is the exponential mechanism, in zCDP only: rho =
-    (sensitivity/scale)^2 / 8. That is the rho of a mechanism whose log-probabilities range over epsilon, so
-    epsilon is read back as sqrt(8 rho). Of Gaussian noise, which has no epsilon, it is sqrt(2 rho): its ratio.
-    """
-    if mechanism == "gaussian":
-        return math.nextafter(math.sqrt(2 * float(_additive(mechanism, scale).map(float(sensitivity)))), math.inf)
-    if mechanism == "geometric":
-        return float(_additive(mechanism, scale).map(sensitivity))
-    cost = float(_noisy_max(mechanism, scale).map(sensitivity))
-    return math.nextafter(math.sqrt(8 * cost), math.inf) if mechanism == "exponential" else cost

@@ -206,16 +206,11 @@ def _log_factorial(k: int, digits: int) -> Decimal:
 
 @lru_cache(maxsize=64)
 def _bernoulli(n: int) -> tuple[Fraction, ...]:
-    """The Bernoulli numbers B2, B4, ..., ``n`` of them (Akiyama and Tanigawa)."""
-    numbers = []
-    row: list[Fraction] = []
-    for m in range(2 * n + 1):
-        row.append(Fraction(1, m + 1))
-        for j in range(m, 0, -1):
-            row[j - 1] = j * (row[j - 1] - row[j])
-        if m and m % 2 == 0:
-            numbers.append(row[0])
-    return tuple(numbers)
+    """The Bernoulli numbers B2, B4, ..., ``n`` of them, by their recurrence."""
+    numbers = [Fraction(1)]
+    for m in range(1, 2 * n + 1):
+        numbers.append(-sum(math.comb(m + 1, k) * own for k, own in enumerate(numbers)) / Fraction(m + 1))
+    return tuple(numbers[2::2])
 
 
 @lru_cache(maxsize=64)

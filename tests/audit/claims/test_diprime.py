@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from law_draws import Drawing, draw
+from law_draws import Drawing, LeafMean, draw
 from privet.audit import statistical_bound
 from privet.audit.claims import diprime
 from privet.audit.claims.law import alike
@@ -20,7 +20,7 @@ def test_draws_of_medians_follow_the_law():
 
 
 def test_noise_scaled_by_a_private_size_shows_in_the_tails():
-    law, pair = diprime.LeafMean(threshold=6), alike(1)
+    law, pair = LeafMean(threshold=6), alike(1)
     # Not as far out as the exact engine looks, so that it happens often enough to be counted.
     assert statistical_bound(Drawing(law), pair, runs=40_000, n_jobs=1, progress=False).epsilon > 1
 

@@ -14,10 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from privet.algorithms.baselines.random_tree import Drawer, grid_of, grow_drawn
-from privet.algorithms.forest import ForestClassifier, ForestRegressor, PrivateForest, deepest
+from privet.algorithms.forest import ForestClassifier, ForestRegressor, PrivateForest, deepest, purity
 from privet.algorithms.parameters import check_whole, public_generator, whole
-from privet.privacy.fixed_point import TARGET_ONE
-from privet.privacy.scores import Gini, Score, SquaredError
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import even_grid
@@ -43,14 +41,6 @@ class BaselineForest(PrivateForest):
     def _needs(self, able: frozenset[str]) -> set[str]:
         exact_leaves = self.variant == "published" and self._task == "regression"
         return {"copies"} | ({"peek", "noise"} if exact_leaves else {"tally"})
-
-    def _measure(self, leaves: Frontier, budget: Fraction) -> None:
-        if leaves.curtain.schema.classes is not None:
-            leaves.count(budget)
-        elif self.variant == "published":
-            leaves.average_as_printed(budget)
-        else:
-            leaves.average(budget, noise=1 / float(budget))
 
 
 class DPERT(BaselineForest):
@@ -97,7 +87,7 @@ class DPRF(BinnedForest):
         draws = public_generator(self.structure, self.random_state)
         share = budget / self.n_trees / (self.max_depth + 1)
         frontier = Frontier.sprout(curtain, curtain.copies(start, self.n_trees), grid)
-        score: Score = SquaredError(TARGET_ONE) if curtain.schema.classes is None else Gini()
+        score = purity(curtain.schema)
         for _ in range(self.max_depth):
             options = {node: self._options(end, draws) for node, end in frontier.items()}
             frontier = frontier.split(frontier.choose(options, score, share, mechanism="exponential"))
