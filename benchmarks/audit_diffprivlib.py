@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from privet.audit.claims import Claim
-from privet.audit.claims.law import joined
+from privet.audit.claims.claim import joined
 from privet.audit.pair import Pair
 from privet.cli.audit import claims_table
 from privet.errors import PrivetError

@@ -21,8 +21,8 @@ import numpy as np
 
 from loopback import run_three, run_three_mpyc
 from privet import Categorical, HiddenTreeClassifier, Ledger, Schema
-from privet.curators.dealt import check_queries, check_rows
 from privet.curators.hidden import HiddenCurator
+from privet.curators.row_owners import check_queries, check_rows
 
 ROWS, ATTRIBUTES, VALUES = 32_651, 13, 7
 SCHEMA = Schema({f"a{i}": Categorical(range(VALUES), other=False) for i in range(ATTRIBUTES)}, classes=["no", "yes"])

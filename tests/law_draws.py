@@ -9,7 +9,7 @@ import numpy as np
 
 from cut_mechanisms import CutMechanisms
 from privet.audit.claims import baselines, diprime, federated, hidden, privatree, topdown
-from privet.audit.claims.law import Law, log_laplace_above, yes_or_no
+from privet.audit.claims.claim import Law, log_laplace_above, yes_or_no
 from privet.audit.scripted import SELECTION_LAWS, log_at_least
 from privet.curators.memory import MemoryCurator
 from privet.privacy.fixed_point import ONE

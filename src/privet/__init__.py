@@ -14,7 +14,7 @@ from privet.algorithms.registry import MODELS
 if TYPE_CHECKING:  # for type checkers and editors: a test holds it equal to the table below
     from privet.algorithms.diprime import DiPriMeForestClassifier as DiPriMeForestClassifier
     from privet.algorithms.diprime import DiPriMeForestRegressor as DiPriMeForestRegressor
-    from privet.algorithms.hidden_forest import HiddenForestClassifier as HiddenForestClassifier
+    from privet.algorithms.hidden_tree import HiddenForestClassifier as HiddenForestClassifier
     from privet.algorithms.hidden_tree import HiddenTreeClassifier as HiddenTreeClassifier
     from privet.algorithms.histogram_tree import HistogramTreeClassifier as HistogramTreeClassifier
     from privet.algorithms.histogram_tree import HistogramTreeRegressor as HistogramTreeRegressor

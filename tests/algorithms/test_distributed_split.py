@@ -17,7 +17,7 @@ from privet import (
     SchemaError,
     TopDownClassifier,
 )
-from privet.algorithms.distributed_split import printed_gains
+from privet.algorithms.private_split import printed_gains
 from privet.consortium.federated.channel import in_process
 from privet.privacy.fixed_point import ONE
 

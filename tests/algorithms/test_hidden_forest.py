@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privet import Categorical, HiddenForestClassifier, Ledger, Numeric, PrivetError, Schema
-from privet.algorithms.hidden_forest import budget_of_a_sample
+from privet.algorithms.hidden_tree import budget_of_a_sample
 from privet.privacy.event import amplified
 
 SCHEMA = Schema({"age": Numeric(0, 80), "colour": Categorical(["r", "g", "b"], other=False)}, classes=["no", "yes"])

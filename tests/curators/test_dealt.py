@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hidden_programs import on_shares
 from in_threads import run_threads
 from privet import Categorical, HiddenForestClassifier, HiddenTreeClassifier, Numeric, Schema
-from privet.curators.dealt import check_parts, check_queries, check_rows, check_samples
 from privet.curators.owners.mpc_owner import ColumnOwner, Owner
+from privet.curators.row_owners import check_parts, check_queries, check_rows, check_samples
 from privet.errors import LeakError, MpcError
 from privet.questions.grid import even_grid
 from privet.shares.deal import deal

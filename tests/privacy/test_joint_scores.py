@@ -9,9 +9,8 @@ pytest.importorskip("cryptography")
 
 from in_threads import run_threads
 from privet.errors import CapabilityError
-from privet.privacy.joint_scores import joint_scores, score_range
+from privet.privacy.joint_scores import floor_divide, joint_scores, score_range
 from privet.privacy.scores import CorrectCount, Entropy, Gini, Mixed, RootGini
-from privet.shares.division import floor_divide
 
 SCORES = [CorrectCount(), Gini(), Mixed(0), Mixed(77), Mixed(128), Mixed(256)]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from in_threads import run_threads
 from privet.errors import MpcError
-from privet.shares.division import floor_divide
+from privet.privacy.joint_scores import floor_divide
 
 
 def divided(dividend, divisor, quotient_bits, divisor_bits, ring_bits=64):

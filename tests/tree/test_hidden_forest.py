@@ -9,7 +9,7 @@ import pytest
 
 from hidden_programs import SCHEMA, horizontally, on_shares, queries_of, table
 from privet import Categorical, HiddenForestClassifier, Ledger, MemoryCurator, Schema
-from privet.algorithms.hidden_forest import budget_of_a_sample
+from privet.algorithms.hidden_tree import budget_of_a_sample
 from privet.audit.exact import outputs
 from privet.errors import BudgetError
 from privet.privacy.event import Event, amplified

@@ -20,8 +20,8 @@ MODELS = {
     "HistogramTreeClassifier": "privet.algorithms.histogram_tree",
     "HistogramTreeRegressor": "privet.algorithms.histogram_tree",
     "RandomTreeClassifier": "privet.algorithms.baselines.random_tree",
-    "SuLQID3Classifier": "privet.algorithms.baselines.sulq_id3",
-    "DiffPID3Classifier": "privet.algorithms.baselines.diffp_id3",
+    "SuLQID3Classifier": "privet.algorithms.baselines.id3",
+    "DiffPID3Classifier": "privet.algorithms.baselines.id3",
     "DPGDFClassifier": "privet.algorithms.baselines.dpgdf",
     "BDPTClassifier": "privet.algorithms.baselines.bdpt",
     "DPDFClassifier": "privet.algorithms.baselines.dp_df",
@@ -32,7 +32,7 @@ MODELS = {
     "DiPriMeForestClassifier": "privet.algorithms.diprime",
     "DiPriMeForestRegressor": "privet.algorithms.diprime",
     "HiddenTreeClassifier": "privet.algorithms.hidden_tree",
-    "HiddenForestClassifier": "privet.algorithms.hidden_forest",
+    "HiddenForestClassifier": "privet.algorithms.hidden_tree",
     "PMPCID3Classifier": "privet.algorithms.baselines.mpc_id3",
 }
 

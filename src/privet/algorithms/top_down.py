@@ -16,9 +16,18 @@ from numbers import Integral
 from typing import Any
 
 from privet.algorithms.base import PrivateClassifier
-from privet.algorithms.distributed_split import LocalRNM, NoisyCounts, PrintedLocalRNM, PrintedNoisyCounts
 from privet.algorithms.parameters import choice, fraction, hint, is_number, whole
-from privet.algorithms.private_split import MECHANISMS, BudgetedSplit, PublishedSplit, SoundSplit, shares
+from privet.algorithms.private_split import (
+    MECHANISMS,
+    BudgetedSplit,
+    LocalRNM,
+    NoisyCounts,
+    PrintedLocalRNM,
+    PrintedNoisyCounts,
+    PublishedSplit,
+    SoundSplit,
+    shares,
+)
 from privet.curators.desk import Desk
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.receipt import Receipt

@@ -11,7 +11,6 @@ from privet.errors import CapabilityError
 from privet.privacy.fixed_point import FRACTION_BITS, ONE
 from privet.privacy.joint import largest
 from privet.privacy.scores import CorrectCount, Gini, Mixed, Score
-from privet.shares.division import floor_divide
 from privet.shares.engine import Engine, Secret
 
 JOINT_SCORES = (CorrectCount, Gini, Mixed)
@@ -73,3 +72,19 @@ def _largest_class(engine: Engine, children: Secret, most: int) -> Secret:
     """The largest count of each child."""
     n, width, classes = children.shape
     return largest(engine, children.reshape(n * width, classes), most.bit_length() + 1).reshape(n, width)
+
+
+def floor_divide(engine: Engine, dividend: Secret, divisor: Secret, quotient_bits: int, divisor_bits: int) -> Secret:
+    """dividend // divisor, element by element, for 0 <= dividend < divisor * 2^quotient_bits.
+
+    In public, 1 <= divisor < 2^divisor_bits. Restoring division: each place of the quotient, from the highest, is one
+    comparison of what remains with the shifted divisor, and one multiplication. What remains is below twice the shifted
+    divisor, so comparisons get narrower from place to place. quotient_bits times (5 + lg(bits)) rounds.
+    """
+    remainder, quotient = dividend, None
+    for place in reversed(range(quotient_bits)):
+        shifted = divisor * (1 << place)
+        fits = engine.less(remainder, shifted, divisor_bits + place + 1) * -1 + 1
+        remainder = remainder - fits * shifted
+        quotient = fits * (1 << place) if quotient is None else quotient + fits * (1 << place)
+    return engine.constant(np.zeros(dividend.shape, dtype=np.int64)) if quotient is None else quotient

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privet.audit.claims import baselines
-from privet.audit.claims.law import alike
+from privet.audit.claims.claim import alike
 
 
 @pytest.mark.parametrize("lead", [1, 2, 3])

@@ -9,7 +9,7 @@ import pytest
 from law_draws import Drawing, LeafMean, draw
 from privet.audit import statistical_bound
 from privet.audit.claims import diprime
-from privet.audit.claims.law import alike
+from privet.audit.claims.claim import alike
 
 
 def test_draws_of_medians_follow_the_law():

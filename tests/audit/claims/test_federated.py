@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from law_draws import draw
 from privet.audit.claims import federated
-from privet.audit.claims.law import alike
+from privet.audit.claims.claim import alike
 
 
 @pytest.mark.parametrize("variant", ["sound", "published"])

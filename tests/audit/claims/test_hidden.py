@@ -7,7 +7,7 @@ import pytest
 
 from law_draws import DealtCount, JointCount, JointLabel, draw
 from privet.audit.claims import hidden
-from privet.audit.claims.law import alike
+from privet.audit.claims.claim import alike
 
 
 def test_a_cut_exponent_makes_a_label_impossible():

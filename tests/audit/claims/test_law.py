@@ -8,7 +8,7 @@ import pytest
 
 from law_draws import Drawing, draw
 from privet.audit.claims import CLAIMS, Law, claim
-from privet.audit.claims.law import alike, binary, joined, log_laplace_above, yes_or_no
+from privet.audit.claims.claim import alike, binary, joined, log_laplace_above, yes_or_no
 from privet.audit.scripted import log_at_least, log_not
 from privet.privacy.laws import log_geometric
 

@@ -8,7 +8,7 @@ import pytest
 
 from law_draws import draw
 from privet.audit.claims import claim, topdown
-from privet.audit.claims.law import alike
+from privet.audit.claims.claim import alike
 
 
 @pytest.mark.parametrize("split", ["noisy_counts", "local_rnm"])

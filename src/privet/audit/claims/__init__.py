@@ -6,8 +6,7 @@ stay.
 """
 
 from privet.audit.claims import baselines, diprime, federated, hidden, privatree, privet, topdown
-from privet.audit.claims.claim import Claim, Outcome
-from privet.audit.claims.law import Law
+from privet.audit.claims.claim import Claim, Law, Outcome
 
 __all__ = ["CLAIMS", "Claim", "Law", "Outcome", "claim"]
 

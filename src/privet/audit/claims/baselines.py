@@ -8,8 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from privet.audit.claims.claim import Claim, model
-from privet.audit.claims.law import Law, LogLaw, alike, joined
+from privet.audit.claims.claim import Claim, Law, LogLaw, alike, joined, model
 from privet.audit.claims.privet import kinds
 from privet.audit.pair import Pair
 from privet.audit.scripted import log_at_least, log_not

@@ -9,8 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from privet.audit.claims.claim import Claim, model
-from privet.audit.claims.law import Law, LogLaw, alike, joined, yes_or_no
+from privet.audit.claims.claim import Claim, Law, LogLaw, alike, joined, model, yes_or_no
 from privet.audit.pair import Pair
 from privet.privacy.laws import log_exponential, log_permute_and_flip
 from privet.schema import Numeric, Schema

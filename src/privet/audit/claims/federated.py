@@ -11,8 +11,7 @@ import numpy as np
 from scipy.integrate import quad  # type: ignore[import-untyped]
 from scipy.special import gamma, kv  # type: ignore[import-untyped]
 
-from privet.audit.claims.claim import Claim, model
-from privet.audit.claims.law import Law, LogLaw, alike, events_of, yes_or_no
+from privet.audit.claims.claim import Claim, Law, LogLaw, alike, events_of, model, yes_or_no
 from privet.audit.claims.privet import kinds
 from privet.audit.scripted import log_at_least
 from privet.privacy.amounts import exact

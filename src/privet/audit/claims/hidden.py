@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.audit.claims.claim import Claim, model
-from privet.audit.claims.law import Law, LogLaw, alike, binary, joined, yes_or_no
+from privet.audit.claims.claim import Claim, Law, LogLaw, alike, binary, joined, model, yes_or_no
 from privet.audit.exact import outputs
 from privet.audit.pair import Pair
 from privet.audit.scripted import log_at_least

@@ -15,8 +15,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from privet.audit.claims.claim import Claim, model
-from privet.audit.claims.law import Law, LogLaw, joined
+from privet.audit.claims.claim import Claim, Law, LogLaw, joined, model
 from privet.audit.claims.privet import kinds
 from privet.audit.pair import Pair
 from privet.privacy.laws import log_geometric, log_geometric_tail

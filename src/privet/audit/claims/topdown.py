@@ -9,8 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from privet.audit.claims.claim import Claim, model
-from privet.audit.claims.law import Law, LogLaw, alike, binary, events_of, joined, log_laplace_above, yes_or_no
+from privet.audit.claims.claim import (
+    Claim,
+    Law,
+    LogLaw,
+    alike,
+    binary,
+    events_of,
+    joined,
+    log_laplace_above,
+    model,
+    yes_or_no,
+)
 from privet.audit.pair import Pair
 from privet.audit.scripted import log_at_least, log_not
 

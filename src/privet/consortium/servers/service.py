@@ -30,10 +30,9 @@ from privet.consortium.servers.config import OWNER, TRAINER, USER, Config
 from privet.consortium.servers.hidden_service import keep, ring_for, store_of
 from privet.consortium.servers.jobs import MOST_JOB, QueryJob, TrainingJob, run_of
 from privet.consortium.servers.users import Users, users_of
-from privet.curators.dealt import check_queries
 from privet.curators.hidden import HiddenCurator
 from privet.curators.mpc import MpcCurator, Owners
-from privet.curators.row_owners import RowOwners, refuse_persons
+from privet.curators.row_owners import RowOwners, check_queries, refuse_persons
 from privet.errors import MpcError, PrivetError, RunEndedError
 from privet.privacy.amounts import show
 from privet.privacy.joint import SeededCoins
