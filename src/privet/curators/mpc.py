@@ -19,7 +19,7 @@ from functools import partial
 from hashlib import blake2b
 from itertools import count
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,7 +42,9 @@ from privet.questions.split import Choice
 from privet.questions.tally import Tally
 from privet.schema import Schema
 from privet.shares.engine import Engine, Secret
-from privet.shares.replicated import ReplicatedEngine
+
+if TYPE_CHECKING:
+    from privet.shares.replicated import ReplicatedEngine
 
 MOST_SHARED = 4_000_000
 """Numbers drawn for one choice, at least one for each candidate: they take some gigabytes of messages."""

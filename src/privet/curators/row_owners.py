@@ -10,7 +10,7 @@ for 0 and 1 alone (x and x - 1 are not both even), and differences of sums. One 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from privet.errors import LeakError, SchemaError
 from privet.questions.codec import grid_words
 from privet.questions.grid import Grid
 from privet.shares.engine import Engine, Secret
-from privet.shares.replicated import ReplicatedEngine
+
+if TYPE_CHECKING:
+    from privet.shares.replicated import ReplicatedEngine
 
 
 def refuse_persons(schema: Any) -> None:
