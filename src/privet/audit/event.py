@@ -42,6 +42,9 @@ class Seen:
     @classmethod
     def of(cls, outputs: Any) -> Seen:
         """From a list of outputs, an array of numbers (2-D: one vector for each run) or a Counter of what compares."""
+        if getattr(outputs, "ndim", 0) == 1 and outputs.dtype.kind in "biuf" and not np.isnan(outputs).any():
+            values, counts = np.unique(outputs, return_counts=True)
+            return cls(values.tolist(), counts)
         counter = outputs if isinstance(outputs, Counter) else _counted(outputs)
         return cls(list(counter), np.fromiter(counter.values(), dtype=np.int64, count=len(counter)))
 

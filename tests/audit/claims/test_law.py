@@ -33,7 +33,8 @@ def test_a_law_adds_up_to_one(key):
     ],
 )
 def test_draws_follow_the_law(key):
-    law, pair, rng, n = claim(key).subject(), claim(key).witness(), np.random.default_rng(5), 1000
+    law, pair, rng = claim(key).subject(), claim(key).witness(), np.random.default_rng(5)
+    n = 250 if key == "hidden-sound-thresholds" else 1000  # each draw is a fit; the other ways to branch are slow tests
     for table in (pair.one, pair.other):
         drawn, log_law = Counter(draw(law, *table, rng) for _ in range(n)), law.log_law(*table)
         assert drawn.keys() <= log_law.keys()
