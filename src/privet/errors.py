@@ -13,6 +13,10 @@ class BudgetError(PrivetError):
     """A question would cost more than the ledger still holds, or a budget makes no sense."""
 
 
+class BudgetWarning(UserWarning):
+    """A budget is so small that nothing can be learned, or so large that it promises nothing."""
+
+
 class LeakError(PrivetError):
     """A question was asked in a way that could reveal more than its price says."""
 

@@ -26,6 +26,7 @@ from privet.errors import BudgetError, PrivetError, ReceiptError, SchemaError
 from privet.explain.coverage import check, sealed
 from privet.privacy.amounts import Amount, checked_delta, exact
 from privet.privacy.ledger import Ledger
+from privet.privacy.meaning import warn_about
 from privet.privacy.receipt import Receipt
 from privet.privacy.zcdp import rho_within
 from privet.questions.curtain import Curtain, Node
@@ -191,6 +192,7 @@ class PrivateEstimator(Explained, BaseEstimator):
                 "This ledger adds up pure epsilons. Open it with a delta, Ledger(total, delta=...), or leave the "
                 "model's delta out."
             )
+        warn_about(self.epsilon, self.delta, getattr(self, "n_records", None))
         desk, released = curator.open(), ""
         desk.reservation = ledger.reserve(*self._most(ledger, budget), type(self).__name__)
         try:

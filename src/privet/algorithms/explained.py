@@ -7,7 +7,7 @@ importances, no dependence and no probabilities: whatever was made up in their p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +16,9 @@ from privet.errors import NotReleasedError, SchemaError
 from privet.schema import Numeric, Schema
 from privet.schema_file import nearest
 from privet.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from privet.algorithms.quote import Quote
 
 
 class Explained:
@@ -56,6 +59,12 @@ class Explained:
         from privet.explain.importance import partial_dependence
 
         return partial_dependence(self._weighed_trees("partial dependence"), feature, column)
+
+    def quote(self, n_records: int) -> Quote:
+        """What a fit on about so many records would do with its budget, before anything is spent (``quote.py``)."""
+        from privet.algorithms.quote import quote
+
+        return quote(self, n_records)
 
     def export_text(self) -> str:
         """The rules as indented text, tree by tree."""

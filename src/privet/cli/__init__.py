@@ -8,8 +8,8 @@ help shows, line by line, so they are no wider than a small terminal.
 from __future__ import annotations
 
 import json
-import math
 import sys
+import warnings
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
@@ -22,9 +22,20 @@ from privet.cli.federated import federated
 from privet.cli.files import check_output, rows_to
 from privet.cli.ledger import FIT_COHORT, FIT_LEDGER, ledger
 from privet.cli.mpc import mpc
-from privet.cli.options import Data, Force, Output, Rows, SchemaFile, Settings, StrictData
+from privet.cli.options import (
+    EPSILON_HELP,
+    Data,
+    Force,
+    Output,
+    Rows,
+    SchemaFile,
+    Settings,
+    StrictData,
+    checked_epsilon,
+)
+from privet.cli.plan import plan
 from privet.cli.schema import schemas
-from privet.cli.screen import Group, say, working
+from privet.cli.screen import Group, say, warn, working
 
 app = typer.Typer(
     name="privet",
@@ -39,12 +50,7 @@ app.add_typer(schemas, name="schema")
 app.add_typer(ledger, name="ledger")
 app.add_typer(mpc, name="mpc")
 app.add_typer(federated, name="federated")
-
-
-def _checked_epsilon(epsilon: float) -> float:
-    if not 0 < epsilon < math.inf:
-        raise typer.BadParameter("epsilon must be a finite number greater than zero, such as 0.1.")
-    return epsilon
+app.command()(plan)
 
 
 Model = Annotated[
@@ -54,7 +60,6 @@ Strict = Annotated[bool, typer.Option("--strict", help="Refuse (exit 1) if the r
 Seed = Annotated[
     int | None, typer.Option(min=0, help="Reproducible noise, for research only: it makes the receipt void.")
 ]
-EPSILON_HELP = "The privacy budget. Smaller is more private; 0.1 to 1 is usual."
 
 
 @app.callback()
@@ -102,7 +107,7 @@ def _version(wanted: bool) -> None:
 
 @app.command()
 def demo(
-    epsilon: Annotated[float, typer.Option(callback=_checked_epsilon, help=EPSILON_HELP)] = 0.1,
+    epsilon: Annotated[float, typer.Option(callback=checked_epsilon, help=EPSILON_HELP)] = 0.1,
     seed: Seed = None,
 ) -> None:
     """Learn a private tree on the census data that ships with Privet.
@@ -122,7 +127,7 @@ def demo(
 def fit(
     data: Data,
     schema: SchemaFile,
-    epsilon: Annotated[float, typer.Option(callback=_checked_epsilon, help=EPSILON_HELP)],
+    epsilon: Annotated[float, typer.Option(callback=checked_epsilon, help=EPSILON_HELP)],
     output: Output,
     model: Annotated[
         str | None,
@@ -177,7 +182,7 @@ def fit(
     from privet.cli.checks import refuse_void, say_received
     from privet.cli.models import settings as parameters
     from privet.cli.models import summary
-    from privet.errors import SchemaError
+    from privet.errors import BudgetWarning, SchemaError
     from privet.privacy.ledger import Ledger
     from privet.schema import Schema
 
@@ -196,12 +201,16 @@ def fit(
         refuse_void(public.unconfirmed, seed, params)
 
     with working("Loading"):
+        from privet.privacy.meaning import warnings_about
         from privet.tables.misfit import refuse_misfits, tell_misfits
         from privet.tables.table import read_file
 
         learner = make(model, schema=public, epsilon=epsilon, random_state=seed, **params)
     with working("Reading the data"):
         X, y = read_file(data, public)
+    for words in warnings_about(epsilon, float(learner.delta or 0), n_records):
+        warn(words)
+    warnings.simplefilter("ignore", BudgetWarning)  # it was said
     (refuse_misfits if strict else tell_misfits)(X, y, public)  # not behind the spinner, which hides the terminal
     with working(f"Learning: {model}"), charged or nullcontext():
         learner.fit(X, y, holdout=holdout, by=groups_by(by))
@@ -399,7 +408,7 @@ def audit(
         if epsilon is None:
             raise typer.BadParameter("give --epsilon: what the estimator promises, such as 1.")
         time = 1.0 if minutes is None else minutes
-        subjects = estimators(estimator, _checked_epsilon(epsilon), settings or ())
+        subjects = estimators(estimator, checked_epsilon(epsilon), settings or ())
         kept = audit_estimators(subjects, epsilon, delta, time, confidence, as_json, target)
     if not kept:
         raise typer.Exit(1)

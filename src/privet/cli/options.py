@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -32,3 +33,10 @@ SchemaFile = Annotated[
     Path, typer.Option("--schema", exists=True, dir_okay=False, help="The public schema, as TOML (schema draft).")
 ]
 StrictData = Annotated[bool, typer.Option("--strict", help="Refuse (exit 2) data that do not fit the schema.")]
+EPSILON_HELP = "The privacy budget. Smaller is more private; 0.1 to 1 is usual."
+
+
+def checked_epsilon(epsilon: float) -> float:
+    if not 0 < epsilon < math.inf:
+        raise typer.BadParameter("epsilon must be a finite number greater than zero, such as 0.1.")
+    return epsilon

@@ -1,0 +1,99 @@
+"""Choosing epsilon: how accurate a model is at each, on records that are public or that nobody is in.
+
+Never on the private records themselves: each accuracy measured on them would be one more release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from privet.algorithms.quote import fit_apart
+from privet.algorithms.stand_in import stand_in
+from privet.errors import PrivetError
+from privet.privacy.meaning import guess_rate
+from privet.schema import Schema
+from privet.tables.table import read_table
+
+EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+MOST_TEST_RECORDS = 20_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """At one epsilon: the mean score over runs (accuracy, or R^2 of numbers), its standard error, and what it means for
+    one person: how often a guess that they are in the records may be right."""
+
+    epsilon: float
+    score: float
+    error: float
+    guess: float
+
+
+def scores_by_epsilon(
+    model: Any,
+    n_records: int,
+    epsilons: Sequence[float] = EPSILONS,
+    *,
+    public: tuple[Any, Any] | None = None,
+    runs: int = 5,
+    seed: int = 0,
+) -> list[Point]:
+    """How well a model does at each epsilon, learned from ``n_records``: of ``public`` records, or of stand-ins.
+
+    Each run draws records to learn from and others to score on. Public records are (X, y) of the model's schema, and at
+    least a fifth more than ``n_records``.
+    """
+    if not isinstance(model.schema, Schema):
+        raise PrivetError("Choosing epsilon needs a model with a schema.")
+    found = np.zeros((len(epsilons), runs))
+    for run in range(runs):
+        learn, test = _parted(model.schema, n_records, public, seed + run)
+        for i, epsilon in enumerate(epsilons):
+            tried = clone(model).set_params(epsilon=epsilon, random_state=None)
+            if "progress" in tried.get_params():
+                tried.set_params(progress=False)
+            fit_apart(tried, *learn, seed + run)
+            found[i, run] = tried.score(*test)
+    errors = found.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.zeros(len(epsilons))
+    delta = float(model.delta or 0)
+    return [
+        Point(float(epsilon), float(mean), float(error), guess_rate(float(epsilon), delta))
+        for epsilon, mean, error in zip(epsilons, found.mean(axis=1), errors)
+    ]
+
+
+def _parted(
+    schema: Schema, n_records: int, public: tuple[Any, Any] | None, seed: int
+) -> tuple[tuple[Any, Any, Any], tuple[Any, Any]]:
+    """(X, y, persons' ids) to learn from, and (X, y) to score on."""
+    n_test = min(MOST_TEST_RECORDS, max(n_records, 1_000))
+    if public is None:
+        X, y, ids = stand_in(schema, n_records + n_test, seed)
+        everything = np.arange(n_records + n_test)
+    else:
+        X, y = public
+        n = read_table(X, schema).n_rows
+        if n < 1.2 * n_records:
+            raise PrivetError("There are too few public records: it takes a fifth more than are learned from.")
+        everything = np.random.default_rng([3, seed]).permutation(n)[: n_records + n_test]
+        ids = np.arange(n) if schema.person is not None else None
+    learn, test = everything[:n_records], everything[n_records:]
+    return (X.take(learn), _taken(y, learn), None if ids is None else ids[learn]), (X.take(test), _taken(y, test))
+
+
+def _taken(y: Any, rows: np.ndarray) -> Any:
+    return y.take(rows) if hasattr(y, "take") else np.asarray(y)[rows]
+
+
+def as_text(points: Sequence[Point], score: str) -> str:
+    """A table for people."""
+    lines = [f"epsilon   {score:<16}  a guess who is in it is right in at most"]
+    for point in points:
+        measured = f"{point.score:.3f} +- {point.error:.3f}"
+        lines.append(f"{point.epsilon:<8g}  {measured:<16}  {100 * point.guess:.1f}%")
+    return "\n".join(lines)

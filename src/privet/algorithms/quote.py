@@ -1,0 +1,154 @@
+"""A quote: what a fit would do with its budget, before any record is seen or anything is spent.
+
+The estimator itself grows on a stand-in of as many records, drawn from the schema (``stand_in.py``), and its receipt is
+read: how deep, how often each question, what each costs, and how large its noise is beside the records that it meets.
+Nothing private is used, so a quote is free. What depends on the data, such as how records spread over a tree, differs.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import clone
+
+from privet.algorithms.stand_in import stand_in
+from privet.curators.memory import MemoryCurator
+from privet.errors import BudgetWarning, PrivetError
+from privet.privacy.event import Event
+from privet.privacy.ledger import Ledger
+from privet.privacy.lemmas import Lemma
+from privet.privacy.meaning import in_words, short, warnings_about
+from privet.privacy.mechanisms import mechanisms
+from privet.privacy.receipt import Receipt
+from privet.schema import Schema
+
+MOST_RECORDS = 1_000_000
+"""The largest stand-in. With more records there is only less noise beside them."""
+
+_TOO_NOISY = 0.25
+"""Noise of this share of the records that a question meets hides what they could show."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kind of question on one level: ``nodes`` disjoint sets of records are asked, each ``times`` times.
+
+    ``cost`` is what one answer costs, in epsilon or, with a delta, in rho. ``noise`` is its scale, as how many records
+    could move the answer so far; ``records`` is about how many a node has.
+    """
+
+    question: str
+    level: int
+    nodes: int
+    times: int
+    cost: float
+    noise: float
+    records: float
+
+    def __str__(self) -> str:
+        where = f"{self.nodes} nodes of about {self.records:,.0f}" if self.nodes > 1 else f"{self.records:,.0f}"
+        times = f"{self.times} times " if self.times > 1 else ""
+        asked = self.question.replace("tally", "count").replace("sums", "add up")
+        return f"{times}{asked}: {self.cost:.3g} each, noise of about {short(self.noise)} beside {where} records"
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What a fit on ``n_records`` would do. ``depth`` is None for a model without trees."""
+
+    model: str
+    n_records: int
+    epsilon: float
+    delta: float
+    spent: float
+    depth: int | None
+    unit: str
+    steps: tuple[Step, ...]
+    warnings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        currency = "rho" if self.delta else "epsilon"
+        grown = "" if self.depth is None else f", depth {self.depth}"
+        delta = f", delta {self.delta:g}" if self.delta else ""
+        head = f"{self.model} on {self.n_records:,} records: epsilon {self.spent:g} of {self.epsilon:g}{delta}{grown}"
+        lines = [head, f"costs in {currency}, for {self.unit}:", *(f"  {step}" for step in self.steps)]
+        who = "person" if "person" in self.unit else "row"
+        lines += [in_words(self.epsilon, self.delta, who), *(f"WARNING: {words}" for words in self.warnings)]
+        return "\n".join(lines)
+
+
+def quote(model: Any, n_records: int, schema: Schema | None = None, seed: int = 0) -> Quote:
+    """What ``model`` would do with its budget on about ``n_records`` records of its schema, or of this one."""
+    schema = schema or model.schema
+    if not isinstance(schema, Schema):
+        raise PrivetError("A quote needs a schema: PrivateTreeClassifier(schema=...).quote(10_000).")
+    if not 1 <= n_records <= MOST_RECORDS:
+        raise PrivetError(f"A quote is for 1 to {MOST_RECORDS:,} records; with more there is only less noise.")
+    tried = clone(model).set_params(schema=schema, random_state=None)
+    if "progress" in tried.get_params():
+        tried.set_params(progress=False)
+    fit_apart(tried, *stand_in(schema, n_records, seed), seed)
+    receipt: Receipt = tried.privacy_
+    steps = tuple(_steps(receipt.events, n_records))
+    epsilon, delta = float(model.epsilon), float(model.delta or 0)
+    grown = getattr(tried, tried._released)
+    return Quote(
+        model=type(model).__name__,
+        n_records=n_records,
+        epsilon=epsilon,
+        delta=delta,
+        spent=float(receipt.spent),
+        depth=getattr(grown, "depth", None),
+        unit=receipt.unit,
+        steps=steps,
+        warnings=(*warnings_about(epsilon, delta, n_records), *_too_noisy(steps, getattr(grown, "depth", None))),
+    )
+
+
+def fit_apart(model: Any, X: Any, y: Any, ids: Any, seed: int) -> None:
+    """Fit on public records: no surrounding ledger is charged, and the noise can be drawn again."""
+    budget, ledger = model._budget(), Ledger(math.inf, model.delta)
+    curator = MemoryCurator(X, y, model.schema, groups=ids, ledger=ledger, mechanisms=mechanisms(seed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BudgetWarning)  # who asks for a quote is told in it
+        model._fit(curator, budget)
+
+
+def _steps(events: Sequence[Event], n_records: int) -> list[Step]:
+    """Equal questions of one level together, in the order in which they were first asked."""
+    kinds: dict[tuple[int, str, str], list[Event]] = {}
+    for event in events:
+        kinds.setdefault((event.scope.count("/") - 1, event.question, event.mechanism), []).append(event)
+    steps = []
+    for (level, question, _), own in kinds.items():
+        asked = Counter(event.scope for event in own)
+        middle = sorted(own, key=_noise)[len(own) // 2]
+        times = round(len(own) / len(asked))
+        records = n_records / len(asked)
+        steps.append(Step(question, level, len(asked), times, float(middle.charged), _noise(middle), records))
+    return steps
+
+
+def _noise(event: Event) -> float:
+    """The noise's scale, in records: how many of them could move an answer so far."""
+    lemma = Lemma.parse(event.lemma)
+    tables = lemma.arguments[0] if lemma.name.endswith("tally") and lemma.arguments else 1
+    return event.scale / float(event.sensitivity) * max(1, tables) if event.sensitivity else 0.0
+
+
+def _too_noisy(steps: Sequence[Step], depth: int | None) -> list[str]:
+    if depth == 0:
+        return ["this budget supports no split at all: every record would be predicted the same."]
+    for step in steps[1:] or steps:  # the first one may be how many records there are, which noise hardly hurts
+        if step.noise > _TOO_NOISY * step.records:
+            where = "at the root" if step.level == 0 else f"from level {step.level} on"
+            return [
+                f"{where} noise of about {short(step.noise)} records meets nodes of about {step.records:,.0f}: what is "
+                "asked there is mostly noise. A larger epsilon, more records or a smaller max_depth helps."
+            ]
+    return []

@@ -1,0 +1,102 @@
+"""``privet plan``: what a fit would do with its budget, and which budget to take, before any record is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privet.cli.files import check_output
+from privet.cli.options import EPSILON_HELP, Force, SchemaFile, Settings, checked_epsilon
+from privet.cli.screen import say, warn, working
+from privet.errors import PrivetError
+
+
+def plan(
+    schema: SchemaFile,
+    n_records: Annotated[int, typer.Option(min=1, help="About how many records there are, if that is public.")],
+    epsilon: Annotated[float, typer.Option(callback=checked_epsilon, help=EPSILON_HELP)] = 1.0,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="What to learn; privet models lists them.")] = None,
+    settings: Settings = None,
+    choose: Annotated[bool, typer.Option("--choose", help="Try other epsilons, too, from 0.01 to 10.")] = False,
+    public: Annotated[
+        Path | None,
+        typer.Option("--public", exists=True, dir_okay=False, help="Records that are public, to try --choose on."),
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="With --choose: how often each epsilon is tried.")] = 5,
+    plot: Annotated[Path | None, typer.Option(help="With --choose: draw it, as .png, .svg or .pdf.")] = None,
+    force: Force = False,
+) -> None:
+    """Show what a fit would do with its budget, before anything is spent.
+
+    How deep, which questions, what each costs and how large its noise is.
+    With --choose also how accurate it is at other epsilons, and what each
+    means for one person. It reads no private record: the model is tried on
+    records drawn from the schema, or on public ones.
+
+    Examples:
+
+        privet plan --schema people.toml --n-records 10000 --epsilon 0.5
+        privet plan --schema people.toml --n-records 10000 --choose
+    """
+    from privet.algorithms.choosing import EPSILONS
+    from privet.algorithms.registry import DEFAULTS, make
+    from privet.cli.models import settings as parameters
+    from privet.schema import Schema
+
+    if (public is not None or plot is not None) and not choose:
+        raise typer.BadParameter("--public and --plot belong to --choose.")
+    target = None if plot is None else check_output(plot, force, suffixes=(".png", ".svg", ".pdf"))
+    known = Schema.from_toml(schema)
+    name = model or DEFAULTS[known.task]
+    learner = make(name, schema=known, epsilon=epsilon, **parameters(settings or ()))
+    show_quote(learner, n_records)
+    if choose:
+        show_epsilons(learner, n_records, sorted({*EPSILONS, epsilon}), public, runs, target)
+
+
+def show_quote(model: Any, n_records: int) -> None:
+    """How deep, how often, what each answer costs and how large its noise is."""
+    with working("Trying it on records that nobody is in"):
+        quote = model.quote(n_records)
+    head, *rest = str(quote).split("\n")
+    say(head, style="bold")
+    for line in rest:
+        if line.startswith("WARNING: "):
+            warn(line.removeprefix("WARNING: "))
+        else:
+            say(line)
+
+
+def show_epsilons(
+    model: Any, n_records: int, epsilons: Sequence[float], data: Path | None, runs: int, plot: Path | None
+) -> None:
+    """How well a model does at each epsilon on public records, or on some that nobody is in; as text and as a plot."""
+    from privet.algorithms.choosing import as_text, scores_by_epsilon
+
+    score = "accuracy" if model.schema.classes is not None else "R^2"
+    with working("Trying each epsilon"):
+        points = scores_by_epsilon(model, n_records, epsilons, public=_public(data, model.schema), runs=runs)
+    stand_in = "records that nobody is in, drawn from the schema: a guide, since yours differ"
+    say(f"\nLearned from {n_records:,} of {stand_in if data is None else f'the public records of {data}'}; {runs} runs")
+    say(as_text(points, score))
+    if plot is not None:
+        from privet.disk import whole_file
+        from privet.report.epsilon_plot import plot_epsilons
+
+        with whole_file(plot) as part:
+            plot_epsilons(points, part, score, kind=plot.suffix[1:])
+        say(f"Drew {plot}.")
+
+
+def _public(data: Path | None, schema: Any) -> tuple[Any, Any] | None:
+    if data is None:
+        return None
+    from privet.tables.table import read_file
+
+    X, y = read_file(data, schema)
+    if y is None:
+        raise PrivetError("public records need their labels: name the label's column in the schema")
+    return X, y

@@ -1,0 +1,66 @@
+"""``privet plan``: no private record is read."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from privet.cli import app
+
+SCHEMA = """
+[label]
+name = "outcome"
+classes = ["no", "yes"]
+
+[features.age]
+low = 0
+high = 120
+
+[features.sex]
+values = ["f", "m"]
+"""
+PLAN = ("plan", "--schema", "s.toml", "--n-records")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRIVET_KERNELS", "numpy")
+    Path("s.toml").write_text(SCHEMA)
+
+
+def run(*args, code=0):
+    done = CliRunner().invoke(app, [str(arg) for arg in args], env={"NO_COLOR": "1", "TERM": "dumb"})
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_a_plan_says_what_each_answer_costs_and_what_epsilon_means():
+    told = run(*PLAN, 5000, "--epsilon", "0.5")
+    assert "PrivateTreeClassifier on 5,000 records: epsilon 0.5 of 0.5" in told
+    assert "choose a split" in told
+    assert "right in at most 62.2% of cases" in told
+    assert "warning" not in told
+
+
+@pytest.mark.parametrize(("epsilon", "words"), [("1e-9", "too small to learn anything"), ("1e300", "promises nothing")])
+def test_budgets_of_no_use_are_told_by_plan_and_by_fit(epsilon, words):
+    assert f"warning: epsilon {float(epsilon):g} " in run(*PLAN, 5000, "--epsilon", epsilon)
+    Path("d.csv").write_text("age,sex,outcome\n" + "30,f,no\n70,m,yes\n" * 50)
+    assert words in run("fit", "d.csv", "--schema", "s.toml", "--epsilon", epsilon, "-o", "m.json")
+
+
+def test_epsilons_are_compared_as_text_and_as_a_plot():
+    pytest.importorskip("matplotlib")
+    told = run(*PLAN, 500, "--choose", "--runs", "1", "--plot", "e.svg")
+    assert "Learned from 500 of records that nobody is in" in told
+    assert "73.1%" in told
+    assert Path("e.svg").exists()
+    assert "exists; --force" in run(*PLAN, 500, "--choose", "--plot", "e.svg", code=2)
+    assert "belong to --choose" in run(*PLAN, 500, "--plot", "f.svg", code=2)
+
+
+def test_public_records_are_a_stand_in():
+    Path("d.csv").write_text("age,sex,outcome\n" + "30,f,no\n70,m,yes\n" * 500)
+    told = run(*PLAN, 500, "--choose", "--runs", "1", "--public", "d.csv")
+    assert "the public records of d.csv" in told

@@ -1,0 +1,55 @@
+"""What an epsilon means for one person."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from privet import Numeric, PrivateTreeClassifier, Schema
+from privet.errors import BudgetWarning
+from privet.privacy.meaning import guess_rate, in_words, warnings_about
+
+
+def test_the_best_guess_against_a_mechanism_that_loses_all_it_may_is_right_that_often():
+    """Randomised response that tells the truth with chance delta, and is else a coin of odds e^epsilon."""
+    for epsilon, delta in [(0.1, 0), (1, 0), (1, 0.01), (3, 0.2)]:
+        honest = (1 - delta) * math.exp(epsilon) / (1 + math.exp(epsilon))
+        assert guess_rate(epsilon, delta) == pytest.approx(delta + honest)
+
+
+def test_no_epsilon_is_a_coin_and_a_huge_one_is_certainty():
+    assert guess_rate(0) == 0.5
+    assert guess_rate(1e300) == 1
+    assert guess_rate(1, 1) == 1
+    rates = [guess_rate(epsilon) for epsilon in np.geomspace(1e-9, 1e3, 50)]
+    assert rates == sorted(rates)
+
+
+def test_the_words_have_the_number():
+    assert "right in at most 73.1% of cases; odds grow at most 2.72 times." in in_words(1)
+    assert "one row" in in_words(0.1, 1e-6, "row")
+    assert in_words(0.1, 1e-6).endswith("except with probability 1e-06.")
+    assert "practically always be right; odds grow at most about 10^4.34e+299 times" in in_words(1e300)
+
+
+def test_a_budget_that_is_too_small_too_large_or_weak_is_told():
+    assert warnings_about(1, 1e-6, 10_000) == []
+    assert "promises nothing" in warnings_about(1e300)[0]
+    assert "weak promise" in warnings_about(8)[0]
+    assert "too small to learn anything" in warnings_about(1e-9)[0]
+    assert "hides whatever 30 records could show" in warnings_about(0.1, 0, 30)[0]
+    assert "delta 0.001 is too large for 5,000 records" in warnings_about(1, 1e-3, 5_000)[0]
+
+
+@pytest.mark.parametrize(("epsilon", "words"), [(1e-9, "too small to learn"), (1e300, "promises nothing")])
+def test_a_fit_warns_before_it_asks_anything(epsilon, words, monkeypatch):
+    def asks(*args):
+        raise AssertionError("it was not told before")
+
+    monkeypatch.setattr(PrivateTreeClassifier, "_grow", asks)
+    schema = Schema({"x": Numeric(0, 1)}, classes=[0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BudgetWarning)
+        with pytest.raises(BudgetWarning, match=words):
+            PrivateTreeClassifier(schema, epsilon=epsilon).fit(np.zeros((9, 1)), np.zeros(9, dtype=int))
