@@ -35,7 +35,7 @@ _TOO_NOISY = 0.25
 
 
 @dataclass(frozen=True)
-class Step:
+class QuotedStep:
     """One kind of question on one level: ``nodes`` disjoint sets of records are asked, each ``times`` times.
 
     ``cost`` is what one answer costs, in epsilon or, with a delta, in rho. ``noise`` is its scale, as how many records
@@ -68,7 +68,7 @@ class Quote:
     spent: float
     depth: int | None
     unit: str
-    steps: tuple[Step, ...]
+    steps: tuple[QuotedStep, ...]
     warnings: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -119,7 +119,7 @@ def fit_apart(model: Any, X: Any, y: Any, ids: Any, seed: int) -> None:
         model._fit(curator, budget)
 
 
-def _steps(events: Sequence[Event], n_records: int) -> list[Step]:
+def _steps(events: Sequence[Event], n_records: int) -> list[QuotedStep]:
     """Equal questions of one level together, in the order in which they were first asked."""
     kinds: dict[tuple[int, str, str], list[Event]] = {}
     for event in events:
@@ -130,7 +130,7 @@ def _steps(events: Sequence[Event], n_records: int) -> list[Step]:
         middle = sorted(own, key=_noise)[len(own) // 2]
         times = round(len(own) / len(asked))
         records = n_records / len(asked)
-        steps.append(Step(question, level, len(asked), times, float(middle.charged), _noise(middle), records))
+        steps.append(QuotedStep(question, level, len(asked), times, float(middle.charged), _noise(middle), records))
     return steps
 
 
@@ -141,7 +141,7 @@ def _noise(event: Event) -> float:
     return event.scale / float(event.sensitivity) * max(1, tables) if event.sensitivity else 0.0
 
 
-def _too_noisy(steps: Sequence[Step], depth: int | None) -> list[str]:
+def _too_noisy(steps: Sequence[QuotedStep], depth: int | None) -> list[str]:
     if depth == 0:
         return ["this budget supports no split at all: every record would be predicted the same."]
     for step in steps[1:] or steps:  # the first one may be how many records there are, which noise hardly hurts
