@@ -19,13 +19,16 @@ from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.privacy.residuals import RESIDUAL_COUNT, RESIDUAL_L1, RESIDUAL_L2_SQUARE
 from privet.privacy.zcdp import ratio_for
 from privet.questions.levels import Levels
-from privet.tree.rounds import Recipe, Turn, signal, turns
+from privet.tree.rounds import Recipe, Turn, choice_ratio, signal, turns
 
-MEDIAN_SHARE = Fraction(1, 100)
-"""The share of the budget that the start has."""
+MEDIAN_SHARES = (Fraction(1, 100), Fraction(1, 10))
+"""The least and the largest share of the budget that the start has."""
 
-CLAMP_SHARE = Fraction(3, 200)
-"""The share for each measurement of what residuals are clamped to."""
+CLAMP_SHARES = (Fraction(3, 200), Fraction(1, 20))
+"""The same for each measurement of what residuals are clamped to."""
+
+QUANTILE_REACH = 140.0
+"""The n * epsilon of a quantile that is within a tenth of the records of the true one, nearly always."""
 
 FEW_ROUNDS, CLAMPS = 20, (2, 4)
 """How often that is measured, with fewer rounds than this and with more."""
@@ -71,14 +74,22 @@ def plan_targets(n_records: float, budget: Fraction, currency: str) -> TargetPla
     n = min(max(n, FEWEST_ROUNDS), MOST_ROUNDS)
     clamps = CLAMPS[n >= FEW_ROUNDS]
     clamped = frozenset(n * k // clamps for k in range(clamps))
-    left = budget * (1 - MEDIAN_SHARE - len(clamped) * CLAMP_SHARE - CALIBRATION_SHARE)
+    of_all = n_records * choice_ratio(budget, currency)
+    median, clamp = (_quantile_share(of_all, currency, *ends) for ends in (MEDIAN_SHARES, CLAMP_SHARES))
+    left = budget * (1 - median - len(clamped) * clamp - CALIBRATION_SHARE)
     return TargetPlan(
-        budget * MEDIAN_SHARE,
-        budget * CLAMP_SHARE,
+        budget * median,
+        budget * clamp,
         clamped,
         turns(recipe, n, [0], left),
         budget * CALIBRATION_SHARE,
     )
+
+
+def _quantile_share(reach: float, currency: str, least: Fraction, largest: Fraction) -> Fraction:
+    """The share of the budget that buys a good quantile, if the whole of it had this n * epsilon."""
+    share = QUANTILE_REACH / max(reach, QUANTILE_REACH)
+    return min(max(Fraction(share ** (1 if currency == "epsilon" else 2)).limit_denominator(1000), least), largest)
 
 
 def pays_off(n_records: float, budget: Fraction, currency: str) -> bool:
