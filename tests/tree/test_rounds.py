@@ -121,7 +121,13 @@ def test_a_schema_with_one_feature_has_no_products():
 
 def test_several_classes_need_more_records_before_boosting_pays_off():
     budget = Fraction(1)
-    assert pays_off(20_000, budget, "epsilon", 2)
-    assert not pays_off(20_000, budget, "epsilon", 4)
-    assert not pays_off(1_000, budget, "epsilon", 2)
-    assert not pays_off(-50, budget, "rho", 2)  # a noisy number of records may be negative
+    assert pays_off(10_000, budget, "epsilon", 2, "labels")
+    assert not pays_off(10_000, budget, "epsilon", 4, "labels")
+    assert not pays_off(1_000, budget, "epsilon", 2, "labels")
+    assert not pays_off(-50, budget, "rho", 2, "probabilities")  # a noisy number of records may be negative
+
+
+def test_probabilities_are_boosted_where_labels_still_are_a_trees():
+    assert pays_off(1_000, Fraction(1), "epsilon", 2, "probabilities")
+    assert pays_off(5_000, Fraction(1, 10**4), "rho", 2, "probabilities")
+    assert not pays_off(5_000, Fraction(1, 10**4), "rho", 2, "labels")

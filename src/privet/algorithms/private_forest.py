@@ -63,8 +63,11 @@ class PrivateForestClassifier(ForestClassifier):
         as 1e-6. Left out, it is 0. The receipt states it also where trees were grown, which do not use it: that they
         were may follow from the measured size.
     method : "auto", "boosting" or "trees"
-        ``"boosting"`` has real probabilities. ``"trees"`` grows trees as ``PrivateTreeClassifier`` does, by answers in
-        pure epsilon. ``"auto"`` boosts where that is expected to be more accurate than one tree.
+        ``"trees"`` grows trees as ``PrivateTreeClassifier`` does, with counts at their leaves, by answers in pure
+        epsilon. ``"auto"`` boosts where that is expected to be better than one tree at what ``aim`` says.
+    aim : "labels" or "probabilities"
+        What ``"auto"`` decides by. One tree has more labels right with little data, and boosting ranks records better
+        long before: ask for ``"probabilities"`` where ``predict_proba`` is what counts.
     n_trees : int
         How many trees ``"trees"`` grows, each on a disjoint part of the records; one is the most accurate.
     max_depth : int
@@ -92,6 +95,7 @@ class PrivateForestClassifier(ForestClassifier):
 
     delta: float | None = None
     method: str = choice("auto", "boosting", "trees")
+    aim: str = choice("labels", "probabilities")
     n_trees: int = whole(1)
     max_depth: int = whole(4)
     n_records: int | None = hint()
@@ -113,12 +117,11 @@ class PrivateForestClassifier(ForestClassifier):
     # -- growing ------------------------------------------------------------------------------------------------------
 
     def _needs(self, able: frozenset[str]) -> set[str]:
-        size = {"tally"} if self.n_records is None else set()
         if self.n_trees > 1:
             return needs_to_choose(able) | {"tally", "parts"}
         if self.method == "boosting" or (self.method == "auto" and self._boosting <= able):
-            return size | self._boosting
-        return size | needs_to_choose(able)
+            return self._boosting
+        return needs_to_choose(able) | {"tally"}
 
     @property
     def _boosting(self) -> set[str]:
@@ -153,7 +156,7 @@ class PrivateForestClassifier(ForestClassifier):
         if n_classes < 2 or self.method == "trees" or self.n_trees > 1:
             return False
         able = self._boosting <= curtain.capabilities
-        return self.method == "boosting" or (able and pays_off(n_records, budget, currency, n_classes))
+        return self.method == "boosting" or (able and pays_off(n_records, budget, currency, n_classes, self.aim))
 
     def _boost(self, curtain: Curtain, start: Node, budget: Fraction, n_records: float, grid: Grid) -> Additive:
         n_classes, scope = len(curtain.schema.classes or ()), curtain.path(start)
@@ -181,7 +184,7 @@ class PrivateForestClassifier(ForestClassifier):
     def _parts(self, curtain: Curtain, start: Node, size: Size, grid: Grid) -> Forest:
         n_classes, n_trees = len(curtain.schema.classes or ()), self.n_trees
         splits = public_splits(grid)
-        counts_budget = size.left * COUNT_SHARE if n_trees > 1 else Fraction(0)
+        counts_budget = size.left * COUNT_SHARE
         budget, margin = size.left - counts_budget, size.margin / n_trees
         plan = plan_levels(size.n / n_trees, budget, len(splits), n_classes, self.max_depth, margin)
         starts = curtain.parts(start, self.n_trees) if self.n_trees > 1 else [start]
@@ -196,7 +199,7 @@ class PrivateForestClassifier(ForestClassifier):
     # -- prediction: post-processing of what was released, free -------------------------------------------------------
 
     def _votes(self, X: Any) -> np.ndarray:
-        """The chance of each class: by the boosted odds, or the mean of the trees' leaves."""
+        """The chance of each class: by the boosted scores, or the mean of the shares of counts in the trees' leaves."""
         check_is_fitted(self, "forest_")
         if isinstance(self.forest_, Forest):
             return super()._votes(X)

@@ -104,6 +104,12 @@ class PrivateForestRegressor(ForestRegressor):
         if self.n_trees is not None and self.method == "boosting":
             raise PrivetError("n_trees is for method='trees': how often boosting goes round follows from the records.")
 
+    @property
+    def one_currency(self) -> bool:
+        """Not where the measured size decides between boosting, in rho, and trees, in epsilon."""
+        decided = self.n_records is not None or self.method != "auto" or self.n_trees is not None
+        return self.delta is None or decided
+
     # -- growing ------------------------------------------------------------------------------------------------------
 
     @property

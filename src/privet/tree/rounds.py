@@ -46,8 +46,12 @@ PENALTY = 0.2
 INTEREST = 3.0
 """How much more often a feature is drawn into products for what it has gained so far."""
 
-WORTHWHILE = {"epsilon": 5_000.0, "rho": 400.0}
-"""The signal, for each score to be boosted, from which that is expected to beat one tree."""
+WORTHWHILE = {
+    "labels": {"epsilon": 2_500.0, "rho": 300.0},
+    "probabilities": {"epsilon": 200.0, "rho": 60.0},
+}
+"""The signal, for each score to be boosted, from which that is expected to beat one tree, by what is asked for: labels
+that are chosen need far more records to be beaten than shares of noisy counts."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +100,10 @@ def signal(n_records: float, budget: Fraction, currency: str) -> float:
     return n_records * float(ratio_for("gaussian", budget))
 
 
-def pays_off(n_records: float, budget: Fraction, currency: str, n_classes: int) -> bool:
-    """Whether boosting is expected to be more accurate than one tree: several classes share the rounds."""
+def pays_off(n_records: float, budget: Fraction, currency: str, n_classes: int, aim: str) -> bool:
+    """Whether boosting is expected to do better than one tree at its aim: several classes share the rounds."""
     n_scores = 1 if n_classes <= 2 else n_classes
-    return signal(n_records, budget, currency) / n_scores >= WORTHWHILE[currency]
+    return signal(n_records, budget, currency) / n_scores >= WORTHWHILE[aim][currency]
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ TRUST = 0.15
 
 FEWEST_ROUNDS, MOST_ROUNDS = 8, 400
 
-WORTHWHILE = {"epsilon": 500.0, "rho": 100.0}
+WORTHWHILE = {"epsilon": 2_100.0, "rho": 400.0}
 """The signal from which boosting is expected to beat one tree."""
 
 RECIPES = {
