@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from privet import disk
 from privet.disk import lock_file, whole_file, write_whole
 
 
@@ -98,3 +99,14 @@ def test_a_locked_file_is_refused_until_it_is_let_go(tmp_path):
 def test_a_lock_that_cannot_be_made_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         lock_file(tmp_path / "nowhere" / "lock")
+
+
+def test_the_kind_of_file_system_is_that_of_the_nearest_mount(tmp_path, monkeypatch):
+    mounts = tmp_path / "mounts"
+    (tmp_path / "a b").mkdir()
+    mounts.write_text(f"x / ext4 rw 0 0\ny {tmp_path} tmpfs rw 0 0\nz {tmp_path}/a\\040b nfs4 rw 0 0\nodd\n")
+    monkeypatch.setattr(disk, "MOUNTS", mounts)
+    kinds = [disk.filesystem_of(path) for path in (tmp_path / "f", tmp_path / "a b" / "f", tmp_path.parent / "f")]
+    assert kinds == ["tmpfs", "nfs4", "ext4"]
+    monkeypatch.setattr(disk, "MOUNTS", tmp_path / "none")
+    assert disk.filesystem_of(tmp_path) == ""

@@ -14,6 +14,11 @@ except ImportError:  # Windows: nothing keeps two processes from using one file
     fcntl = None  # type: ignore[assignment]
 
 
+MOUNTS = Path("/proc/self/mounts")
+NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "ceph", "glusterfs", "lustre", "fuse.sshfs"})
+"""File systems of other machines: locks on them are often none."""
+
+
 def write_whole(path: Path, data: bytes, *, new: bool = False, mode: int = 0o600) -> None:
     """Write a file: there whole or as it was before, also if the machine stops. The options are ``whole_file``'s."""
     with whole_file(path, new=new, mode=mode) as part:
@@ -71,6 +76,17 @@ def owner_only(path: str, flags: int) -> int:
     if os.name == "posix":
         os.fchmod(file, 0o600)
     return file
+
+
+def filesystem_of(path: Path) -> str:
+    """The kind of file system that a file is on, such as "ext4" or "nfs4"; "" where that cannot be asked."""
+    try:
+        mounts = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    places = ((fields[1].replace("\\040", " "), fields[2]) for line in mounts if len(fields := line.split(" ")) > 2)
+    above = [(len(where), kind) for where, kind in places if path.resolve().is_relative_to(where)]
+    return max(above, key=lambda found: found[0], default=(0, ""))[1]
 
 
 def lock_file(path: Path) -> int | None:

@@ -193,6 +193,14 @@ def test_a_change_that_cannot_be_written_is_refused(file):
     assert spent(file) == 0
 
 
+def test_a_ledger_on_a_network_drive_warns(file, tmp_path, monkeypatch):
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/a / ext4 rw 0 0\nserver:/b {tmp_path} nfs4 rw 0 0\nserver:/c {tmp_path}/else nfs rw 0 0\n")
+    monkeypatch.setattr("privet.disk.MOUNTS", mounts)
+    with pytest.warns(UserWarning, match="on a network drive"):
+        LedgerFile(file.path)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="modes of files")
 def test_strangers_cannot_read_it(file):
     assert stat.S_IMODE(file.path.stat().st_mode) & 0o007 == 0

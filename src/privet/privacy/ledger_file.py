@@ -19,6 +19,7 @@ import math
 import os
 import socket
 import sqlite3
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
-from privet.disk import whole_file
+from privet.disk import NETWORK, filesystem_of, whole_file
 from privet.errors import BudgetError
 from privet.privacy.amounts import Amount, checked_delta, exact, minus, show
 from privet.privacy.zcdp import epsilon_at, rho_within
@@ -90,6 +91,13 @@ class LedgerFile:
         self.path = Path(path)
         if not self.path.exists():
             raise BudgetError(f"There is no ledger {path}. Make one: privet ledger new {path} --epsilon ...")
+        if filesystem_of(self.path) in NETWORK:
+            warnings.warn(
+                f"{path} is on a network drive, whose locks may not keep two machines from spending the same budget. "
+                "Keep the ledger on a disk of the machine that fits.",
+                UserWarning,
+                stacklevel=3,
+            )
         with self._db() as db:
             kind, version = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
             if kind != _APPLICATION or version != _VERSION:
