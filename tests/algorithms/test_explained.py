@@ -63,7 +63,8 @@ def test_counts_give_all_three():
 
 def test_a_forest_that_came_out_as_one_tree_has_counts():
     model = PrivateForestClassifier(SCHEMA, epsilon=1, method="trees").fit(X, Y)
-    assert set(model.predict_proba(X).ravel()) - {0, 1}
+    assert all(tree.weighed for tree in model.forest_.trees)  # noise may leave a leaf with one class all the same
+    assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
     assert model.feature_importances_[0] > 0.5
 
 
