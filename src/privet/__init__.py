@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # for type checkers and editors: a test holds it equal to the
     from privet.algorithms.model_file import load as load
     from privet.algorithms.private_forest import PrivateForestClassifier as PrivateForestClassifier
     from privet.algorithms.private_forest_regressor import PrivateForestRegressor as PrivateForestRegressor
+    from privet.algorithms.private_search import PrivateSearch as PrivateSearch
     from privet.algorithms.private_tree import PrivateTreeClassifier as PrivateTreeClassifier
     from privet.algorithms.private_tree_regressor import PrivateTreeRegressor as PrivateTreeRegressor
     from privet.algorithms.privatree import PrivaTreeClassifier as PrivaTreeClassifier
@@ -49,6 +50,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "privet.tree.splitting_class": ("SplittingClass",),
     "privet.algorithms.sample_size": ("sample_size",),
+    "privet.algorithms.private_search": ("PrivateSearch",),
     "privet.schema": ("Schema", "Numeric", "Categorical"),
     "privet.tables.misfit": ("check_data",),
     "privet.privacy.ledger": ("Ledger",),

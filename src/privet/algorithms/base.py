@@ -199,9 +199,8 @@ class PrivateEstimator(Explained, BaseEstimator):
             needs = self._needs(desk.capabilities) | (NEEDS if held_out else set())
             for question in sorted(needs - desk.capabilities):
                 desk.cannot(question)  # now, before others were answered
-            curtain = desk.curtain
             scoring = held_out.part(desk) if held_out else None
-            tree = self._grow(curtain, curtain.root(self._limit(budget)), budget)
+            tree = self._learn(desk, budget)
             if tree is None or isinstance(tree, tuple):
                 raise TypeError(
                     f"{type(self).__name__}._grow must return a Tree or a Forest, not a {type(tree).__name__}: "
@@ -218,6 +217,10 @@ class PrivateEstimator(Explained, BaseEstimator):
         setattr(self, self._released, tree)
         self.evaluation_ = scored
         self._set_fitted()
+
+    def _learn(self, desk: Desk, budget: Fraction) -> Any:
+        """What is released, from the records that are there to learn from."""
+        return self._grow(desk.curtain, desk.root(self._limit(budget)), budget)
 
     def _most(self, ledger: Ledger, budget: Fraction) -> tuple[Amount, str]:
         """The most that a fit may spend, and in which currency."""

@@ -1,0 +1,165 @@
+"""A private choice among models: try all of them, choose one, and learn it again with the rest of the budget.
+
+The records that are learned from are parted in two, by a draw for each. On the first part the candidates share a part t
+of epsilon, and on the second the best of them is chosen by permute-and-flip, for t as well: by correct counts, or by
+how close predictions are to a numeric target (``privacy.scores.Worth``). A record is in one of the two parts, so both
+cost t once. Then the winner is learned again, from both parts together, with the rest: 1 - t. All of it costs epsilon,
+and a record that a score is held out on is in none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from privet.algorithms.base import PrivateEstimator
+from privet.algorithms.parameters import fraction
+from privet.curators.base import Curator
+from privet.curators.desk import Desk
+from privet.errors import PrivetError
+from privet.evaluate.scorers import reading_of
+from privet.privacy.amounts import exact
+from privet.questions.curtain import Curtain, Node
+from privet.schema import Schema
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+    from privet.algorithms.held_out import Holdout
+
+PARTS = (2, 1)
+"""Of three records that are learned from, two try the candidates and one chooses."""
+
+BINS = 48
+"""Of errors, where candidates are compared; classes are right or wrong."""
+
+MOST_CANDIDATES = 1000
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PrivateSearch(PrivateEstimator):
+    """The best of several models for these records, chosen privately: one epsilon, one receipt.
+
+    Parameters
+    ----------
+    candidates : list of estimators
+        Any of Privet's, with any parameters, all for the same task. Their own ``epsilon`` and ``schema`` do not count.
+        Sound variants without a delta.
+    schema, epsilon, random_state
+        As for ``PrivateTreeClassifier``; what the whole search costs.
+    trial : float
+        The share of epsilon that tries the candidates, who share it, and chooses among them. The winner has the rest.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The winner, fitted. Its receipt is that of the whole search; it can be saved and verified as any other model.
+    best_index_ : int
+        Which of the candidates it is.
+    privacy_, evaluation_
+        As of any model: ``fit(X, y, holdout=0.2)`` scores the winner on records that no choice has seen.
+    """
+
+    candidates: Sequence[Any] = ()
+    trial: float = fraction(0.3)
+
+    def _check_params(self) -> None:
+        if not 1 <= len(self.candidates) <= MOST_CANDIDATES:
+            raise PrivetError(f"A search is among 1 to {MOST_CANDIDATES} candidates.")
+        for own in self.candidates:
+            if not isinstance(own, PrivateEstimator) or isinstance(own, PrivateSearch):
+                raise PrivetError("Candidates are estimators of Privet, such as PrivateTreeClassifier(max_depth=3).")
+            own._budget()
+            if own.variant != "sound" or own.delta is not None:
+                raise PrivetError("Candidates are sound variants without a delta: what they spend must add up.")
+        if len({own._task for own in self.candidates}) > 1:
+            raise PrivetError("Candidates are all classifiers or all regressors.")
+
+    def _check_schema(self, schema: Schema) -> None:  # type: ignore[override]
+        for own in self.candidates:
+            own._check_schema(schema)
+
+    @property
+    def _task(self) -> Any:  # type: ignore[override]
+        return self.candidates[0]._task
+
+    def _needs(self, able: frozenset[str]) -> set[str]:
+        return {"parts", "prefer"}.union(*(own._needs(able) for own in self.candidates))
+
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Any:
+        raise PrivetError("A search has several roots: it learns at the desk.")
+
+    def _learn(self, desk: Desk, budget: Fraction) -> Any:
+        trial = budget * exact(self.trial)
+        everybody = desk.learning if desk.learning is not None else desk.gather()
+        trying, choosing = desk.parts(everybody, PARTS)
+        each = trial / len(self.candidates)
+        tried = [self._grown(own, desk, trying, each, Fraction(PARTS[0], sum(PARTS)))[1] for own in self.candidates]
+        scorers = [reading_of(own, BINS, None).scorer for own in tried]
+        self.best_index_ = desk.prefer(desk.root(trial, within=choosing), scorers, trial)
+        self._winner, grown = self._grown(self.candidates[self.best_index_], desk, everybody, budget - trial)
+        self._released = self._winner._released  # type: ignore[misc]
+        self._draws_rules = self._winner._draws_rules or getattr(self._winner, "structure", None) == "random"
+        return grown
+
+    def _grown(
+        self, own: Any, desk: Desk, part: Node, budget: Fraction, share: Fraction = Fraction(1)
+    ) -> tuple[Any, Any]:
+        """A copy of a candidate, and what it learns from a part of the records with a budget of its own."""
+        copy = clone(own)
+        if getattr(copy, "n_records", None) is not None:
+            copy.n_records *= float(share)
+        desk.learning = part
+        return copy, copy._grow(desk.curtain, desk.root(budget), budget)
+
+    def _fit(self, curator: Curator, budget: Fraction, held_out: Holdout | None = None) -> None:
+        super()._fit(curator, budget, held_out)
+        winner = self._winner
+        del self._winner
+        winner.set_params(epsilon=self.epsilon, schema=curator.schema, random_state=None)
+        winner.schema_, winner.privacy_, winner.evaluation_ = self.schema_, self.privacy_, self.evaluation_
+        setattr(winner, winner._released, getattr(self, self._released))
+        winner._set_fitted()
+        self.best_estimator_ = winner
+
+    # -- what the winner says -----------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The winner's predictions."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict(X))
+
+    @property
+    def predict_proba(self) -> Any:
+        """The winner's probabilities, if it released any."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba
+
+    @property
+    def classes_(self) -> np.ndarray:
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.classes_)
+
+    def score(self, X: Any, y: Any) -> float:
+        """The winner's accuracy, or R^2, on records that need no protection."""
+        check_is_fitted(self, "best_estimator_")
+        return float(self.best_estimator_.score(X, y))
+
+    def save(self, path: Any, note: str = "") -> None:
+        """Write the winner, with the receipt of the whole search."""
+        check_is_fitted(self, "best_estimator_")
+        self.best_estimator_.save(path, note)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if self.candidates:
+            own = self.candidates[0].__sklearn_tags__()
+            tags.estimator_type = own.estimator_type
+            tags.classifier_tags, tags.regressor_tags = own.classifier_tags, own.regressor_tags
+        return tags

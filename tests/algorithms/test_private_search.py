@@ -1,0 +1,169 @@
+"""A private choice among models costs epsilon once, and the winner is a model as any other."""
+
+import numpy as np
+import pandas
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+
+import privet
+from algorithms.test_held_out import HoldingOut, OneLabel
+from privet import (
+    BudgetError,
+    CapabilityError,
+    Categorical,
+    Ledger,
+    MemoryCurator,
+    Numeric,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+    PrivateSearch,
+    PrivateTreeClassifier,
+    PrivateTreeRegressor,
+    PrivetError,
+    Schema,
+    SchemaError,
+    TopDownClassifier,
+)
+from privet.audit import Pair, exact_bound
+from privet.curators.desk import Desk
+from tiny_tables import worst_loss
+
+SCHEMA = Schema({"x": Numeric(0, 1), "s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
+NUMBER = Schema({"x": Numeric(0, 1)}, target=(0, 1))
+RNG = np.random.default_rng(0)
+X = pandas.DataFrame({"x": RNG.random(6000), "s": RNG.choice(["a", "b"], 6000)})
+Y = np.where((X["x"] > 0.5) ^ (X["s"] == "a"), "y", "n")  # one split says nothing
+GOOD, BAD = PrivateTreeClassifier(max_depth=3), PrivateTreeClassifier(max_depth=1)
+
+
+# -- the guarantee -----------------------------------------------------------------------------------------------------
+
+
+def test_no_transcript_of_a_search_is_more_than_epsilon_apart():
+    search = PrivateSearch(candidates=[OneLabel(), OneLabel()], epsilon=1.0)
+    assert worst_loss("one class", search, 2, (0, 1)) <= 1 + 1e-9
+    assert worst_loss("integers", search, 1, (0, 1)) <= 1 + 1e-9
+
+
+@pytest.mark.slow
+def test_no_transcript_of_a_search_with_a_score_is_more_than_epsilon_apart():
+    search = PrivateSearch(candidates=[OneLabel(), OneLabel()], epsilon=1.0)
+    assert worst_loss("integers", HoldingOut(search, holdout=0.5), 1, (0, 1)) <= 1 + 1e-9
+
+
+def test_an_audit_of_a_search_finds_no_more_than_epsilon():
+    small = Schema({"a": Categorical([0, 1], other=False)}, classes=[0, 1])
+    pair = Pair(([[0]], [0]), ([[0], [1]], [0, 1]), small)
+    bound = exact_bound(PrivateSearch(candidates=[OneLabel(), OneLabel()], epsilon=1.0), pair)
+    assert bound.epsilon <= 1
+
+
+def test_a_choice_on_the_records_that_were_tried_would_be_caught(monkeypatch):
+    monkeypatch.setattr(Desk, "parts", lambda self, node, shares: [node] * len(shares))
+    search = PrivateSearch(candidates=[OneLabel(), OneLabel()], epsilon=1.0, trial=0.9)
+    assert worst_loss("integers", search, 2, (0, 1)) > 1.05
+
+
+@pytest.mark.parametrize("holdout", [None, 0.2])
+def test_the_whole_search_spends_epsilon_once(holdout):
+    with Ledger(2) as ledger:
+        search = PrivateSearch(SCHEMA, candidates=[GOOD, BAD, TopDownClassifier()], epsilon=1).fit(
+            X, Y, holdout=holdout
+        )
+    assert ledger.spent == search.privacy_.spent == search.best_estimator_.privacy_.spent == 1
+    assert search.verify()
+    assert search.best_estimator_.verify()
+    questions = [event.question for event in search.privacy_.events]
+    assert questions.count("choose a model") == 1
+    assert ("evaluate" in questions) == (holdout is not None)
+
+
+# -- what it chooses ---------------------------------------------------------------------------------------------------
+
+
+def test_the_better_candidate_wins():
+    for candidates, best in (([GOOD, BAD], 0), ([BAD, GOOD], 1)):
+        search = PrivateSearch(SCHEMA, candidates=candidates, epsilon=20, random_state=1).fit(X, Y, holdout=0.2)
+        assert search.best_index_ == best
+        assert search.score(X, Y) > 0.95
+        assert search.evaluation_.accuracy.value > 0.9
+        assert (search.predict(X) == search.best_estimator_.predict(X)).all()
+        assert search.classes_.tolist() == ["n", "y"]
+
+
+def test_boosted_candidates_begin_anew():
+    """Trials of one kind leave no scores behind for the next."""
+    boosted = PrivateForestClassifier(method="boosting", progress=False)
+    y = np.where(X["x"] > 0.5, "y", "n")
+    search = PrivateSearch(SCHEMA, candidates=[boosted, clone(boosted)], epsilon=20, random_state=1).fit(X, y)
+    assert search.score(X, y) > 0.95
+    assert search.predict_proba(X).shape == (6000, 2)
+
+
+def test_numbers_are_chosen_by_how_close_they_are():
+    y = (X["x"] > 0.7).astype(float)
+    candidates = [PrivateTreeRegressor(max_depth=1), PrivateForestRegressor(n_trees=2, max_depth=1)]
+    search = PrivateSearch(NUMBER, candidates=candidates, epsilon=10, random_state=0).fit(X[["x"]], y, holdout=0.2)
+    assert search.verify()
+    assert search.evaluation_.mean_absolute_error.value < 0.2
+    assert {event.lemma for event in search.privacy_.events if event.question == "choose a model"} == {"worth(256)"}
+
+
+def test_the_winner_is_saved_with_the_receipt_of_the_search(tmp_path):
+    search = PrivateSearch(SCHEMA, candidates=[GOOD, BAD], epsilon=2).fit(X, Y, holdout=0.2)
+    search.save(tmp_path / "winner.json")
+    again = privet.load(tmp_path / "winner.json")
+    assert again.privacy_ == search.privacy_
+    assert str(again.evaluation_) == str(search.evaluation_)
+    assert (again.predict(X) == search.predict(X)).all()
+
+
+def test_hints_are_scaled_to_the_part_that_tries():
+    search = PrivateSearch(SCHEMA, candidates=[PrivateTreeClassifier(n_records=6000)], epsilon=1).fit(X, Y)
+    assert search.best_estimator_.n_records == 6000
+    assert search.candidates[0].n_records == 6000
+
+
+def test_scikit_learn_sees_what_it_is():
+    assert is_classifier(PrivateSearch(candidates=[GOOD]))
+    assert is_regressor(PrivateSearch(candidates=[PrivateTreeRegressor()]))
+    assert len(clone(PrivateSearch(candidates=[GOOD, BAD])).candidates) == 2
+
+
+# -- refusals, before anything is spent --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("candidates", "error"),
+    [
+        ([], PrivetError),
+        ([GOOD, "tree"], PrivetError),
+        ([GOOD, PrivateTreeRegressor()], PrivetError),
+        ([PrivateTreeRegressor()], SchemaError),
+        ([PrivateTreeClassifier(max_depth=0)], PrivetError),
+        ([TopDownClassifier(variant="published")], PrivetError),
+        ([PrivateForestClassifier(delta=1e-6)], PrivetError),
+        ([PrivateSearch(candidates=[GOOD])], PrivetError),
+    ],
+)
+def test_candidates_that_make_no_sense_spend_nothing(candidates, error):
+    with Ledger(1) as ledger, pytest.raises(error):
+        PrivateSearch(SCHEMA, candidates=candidates, epsilon=1).fit(X, Y)
+    assert ledger.spent == 0
+
+
+def test_too_little_budget_or_a_curator_that_cannot_is_refused_first(monkeypatch):
+    with Ledger(0.5) as ledger, pytest.raises(BudgetError):
+        PrivateSearch(SCHEMA, candidates=[GOOD], epsilon=1).fit(X, Y)
+    assert ledger.spent == 0
+    curator, plain = MemoryCurator(X, Y, SCHEMA, ledger=Ledger(1)), MemoryCurator.open
+
+    def open_without(self):
+        desk = plain(self)
+        desk.capabilities -= {"prefer"}
+        return desk
+
+    monkeypatch.setattr(MemoryCurator, "open", open_without)
+    with pytest.raises(CapabilityError, match="prefer"):
+        PrivateSearch(candidates=[GOOD], epsilon=1).fit_curator(curator)
+    assert curator.ledger.spent == 0
