@@ -112,6 +112,8 @@ class PrivateEstimator(Explained, BaseEstimator):
         tell_misfits(X, y, schema)
         named = schema is not self.schema and open_frame(X) is not None
         self._fit(curator, budget, held_out)
+        if Ledger.current() is None and not curator.void:
+            curator.tell_if_seen(budget)
         self._fitted_names = schema.names if named else None
         return self
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from privet.algorithms.held_out import Holdout
 
-PARTS = (2, 1)
-"""Of three records that are learned from, two try the candidates and one chooses."""
+PARTS = (4, 1)
+"""Of five records that are learned from, four try the candidates and one chooses: to compare takes few records."""
 
 BINS = 48
 """Of errors, where candidates are compared; classes are right or wrong."""

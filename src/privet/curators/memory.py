@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -21,6 +22,7 @@ from privet.curators.base import Curator, reasons_void
 from privet.curators.desk import Desk, capabilities_of
 from privet.curators.records import Binned, Records
 from privet.curators.room import CountingRoom
+from privet.curators.seen import tell_if_seen
 from privet.curators.table_sums import parts_of, table_sums
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.gradients import GRADIENT_PAIRS, SCORE_BITS
@@ -78,6 +80,10 @@ class MemoryCurator(Curator):
 
     def open(self) -> Desk:
         return Desk(self.schema, self.ledger, self.room(), trust=self.trust, void=self.void)
+
+    def tell_if_seen(self, epsilon: Fraction) -> None:
+        """Warn whoever holds the records if this process has learned from them before (``seen.py``)."""
+        tell_if_seen(self.records, epsilon)
 
     def room(self) -> MemoryRoom:
         """These records, counted for one fit: exact numbers, for those behind the curtain."""

@@ -123,6 +123,11 @@ class Records:
             return self._own
         return self._cut(grid, self._own if self._kept is None else None)
 
+    @property
+    def own(self) -> Binned:
+        """The records in the cells of the schema's own grid."""
+        return self._own
+
     def cells(self, grid: Grid, features: Sequence[int]) -> np.ndarray:
         """The cells of some features of a grid of the schema, a column for each."""
         known = self._own if self._kept is None else None

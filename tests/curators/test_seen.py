@@ -1,0 +1,70 @@
+"""Fits on the same records outside of a ledger are told what they add up to."""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+from privet import Ledger, Numeric, PrivateTreeClassifier, PrivateTreeRegressor, Schema
+from privet.curators.records import Records
+from privet.curators.seen import tell_if_seen
+
+SCHEMA = Schema({"x": Numeric(0, 1), "y": Numeric(0, 1)}, classes=[0, 1])
+NUMBER = Schema({"x": Numeric(0, 1)}, target=(0, 1))
+
+
+def table(n=500):
+    rng = np.random.default_rng()
+    X = rng.random((n, 2))
+    return X, (X[:, 0] > 0.5).astype(int)
+
+
+def told(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [str(own.message) for own in caught if "outside of any ledger" in str(own.message)]
+
+
+def test_the_second_fit_on_the_same_records_warns_with_the_sum():
+    X, y = table()
+    model = PrivateTreeClassifier(SCHEMA, epsilon=0.5)
+    assert told(lambda: model.fit(X, y)) == []
+    (said,) = told(lambda: model.fit(X, y))
+    assert "epsilon 1," in said
+    assert told(lambda: model.fit(X, y)) == []  # the third, not to repeat itself
+    assert "epsilon 2," in told(lambda: model.fit(X, y))[0]
+
+
+def test_a_grid_search_warns():
+    X, y = table()
+    search = GridSearchCV(PrivateTreeClassifier(SCHEMA, epsilon=1), {"max_depth": [1, 2]}, cv=5)
+    assert told(lambda: search.fit(X, y))
+
+
+def test_other_records_ledgers_and_void_receipts_do_not_warn():
+    X, y = table()
+    PrivateTreeClassifier(SCHEMA, epsilon=1).fit(X, y)
+    assert told(lambda: PrivateTreeClassifier(SCHEMA, epsilon=1).fit(*table())) == []
+    assert told(lambda: PrivateTreeClassifier(SCHEMA, epsilon=1, random_state=0).fit(X, y)) == []
+    with Ledger(3):
+        assert told(lambda: PrivateTreeClassifier(SCHEMA, epsilon=1).fit(X, y)) == []
+
+
+def test_numeric_targets_are_known_again():
+    X, _y = table()
+    for times in range(2):
+        said = told(lambda: PrivateTreeRegressor(NUMBER, epsilon=1).fit(X[:, :1], X[:, 1]))
+        assert len(said) == times
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_few_kinds_of_records_are_known_by_all_of_them(n):
+    X, y = table(n)
+    records = Records(X, y, SCHEMA)
+    assert told(lambda: tell_if_seen(records, Fraction(1))) == []
+    assert len(told(lambda: tell_if_seen(records, Fraction(1)))) == (n > 0)
+    fewer = Records(X[:-1], y[:-1], SCHEMA)
+    assert told(lambda: tell_if_seen(fewer, Fraction(1))) == []
