@@ -318,7 +318,7 @@ def test_owners_who_keep_their_records_grow_trees_on_parts_and_boosting_is_refus
         model = PrivateForestClassifier(epsilon=5, n_trees=n_trees).fit_curator(curator)
         assert model.score(X, y) > 0.9
         assert model.privacy_.verify()
-        assert len(curator.coordinator.sign(model.privacy_.to_json())) == 3
+        assert len(curator.coordinator.sign(model.privacy_.to_json()).signatures) == 3
     curator = FederatedCurator(schema, channel)
     with pytest.raises(CapabilityError):
         PrivateForestClassifier(epsilon=5, method="boosting").fit_curator(curator)

@@ -22,7 +22,6 @@ from privet.consortium.federated.config import PartyConfig
 from privet.consortium.federated.identity import Identity, certified
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.service import open_party, train
-from privet.consortium.federated.signed import SignedReceipt
 from privet.questions.tally import Tally
 
 NAMES = ("general", "mercy", "north")
@@ -81,7 +80,7 @@ def test_a_signed_receipt_is_checked_with_the_parties_certificates(here):
     curator.grid(GRID)
     curator.tally({curator.root(Fraction(1)): Tally(TABLES)}, Fraction(1))
     receipt = receipt_of(curator)
-    signed = SignedReceipt(curator.coordinator.terms, receipt, curator.coordinator.sign(receipt))
+    signed = curator.coordinator.sign(receipt)
     (here / "m.signed.json").write_text(signed.to_json())
     result = run("verify", "m.signed.json", *(f"{name}.crt" for name in NAMES))
     assert result.exit_code == 0

@@ -240,5 +240,10 @@ def verify(
     say(f"It adds up, and is signed by {', '.join(own.signatures)}.")
     if model is not None:
         say(f"It is the receipt of {model}.")
+    for name, numbers in own.left_out().items():
+        which = ", ".join(map(str, numbers))
+        say(f"{name} is not in the answers to {len(numbers)} of {len(own.answered)} questions: {which}.")
+    if not own.left_out():
+        say(f"All parties are in the answers to all {len(own.answered)} questions.")
     if own.missing:
         say(f"{', '.join(own.missing)} dropped out and has not signed; the terms tolerate {own.terms.dropouts}.")

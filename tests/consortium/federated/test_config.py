@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 
 from privet.consortium.federated.config import CoordinatorConfig, PartyConfig
+from privet.curators.owners.party_records import QUESTIONS
 from privet.errors import PrivetError
 
 PARTY = """
@@ -50,7 +51,7 @@ def test_a_partys_file_is_read_with_its_neighbours(read, tmp_path):
     assert config.address == ("example.org", 9443)
     assert config.parties == {"general": b"g.crt"}
     assert config.state == tmp_path / "state"
-    assert config.questions == ("tally", "owner_sum", "choose_each")
+    assert config.questions == QUESTIONS
     assert config.tolerated_colluders == 1
     assert config.certificate == tmp_path / "a.crt"  # beside the key, if it is not named
     assert config.coordinator == tmp_path / "c.crt"
@@ -81,7 +82,7 @@ def test_a_key_that_others_can_read_is_refused(read, tmp_path, kind, text):
         (PartyConfig, "epsilon = 0.1", "", "needs epsilon"),
         (PartyConfig, "[[parties]]", '[[parties]]\nname = "b"\ncertificate = "g.crt"\n[[parties]]', "same certificate"),
         (PartyConfig, "epsilon = 0.1", "epsilon = 0", "positive"),
-        (PartyConfig, "epsilon = 0.1", "epsilon = 1\nquestions = ['peek']", "tally, owner_sum, choose_each"),
+        (PartyConfig, "epsilon = 0.1", "epsilon = 1\nquestions = ['peek']", ", ".join(QUESTIONS)),
         (PartyConfig, "epsilon = 0.1", "epsilon = 1\ntolerated_colluders = -1", "whole number"),
         (PartyConfig, "epsilon = 0.1", "epsilon = 1\nseed = 0.5", "whole number"),
         (PartyConfig, "epsilon = 0.1", "epsilom = 1", "epsilom"),
@@ -89,7 +90,7 @@ def test_a_key_that_others_can_read_is_refused(read, tmp_path, kind, text):
         (PartyConfig, "epsilon = 0.1", "epsilon = nan", r"x\.toml: epsilon must be"),
         (PartyConfig, "epsilon = 0.1", "epsilon = 1\ndelta = 2", r"x\.toml: delta is"),
         (PartyConfig, "epsilon = 0.1", "epsilon = 1\nstate = 5", "needs state"),
-        (PartyConfig, "epsilon = 0.1", "epsilon = 1\nquestions = [[1]]", "tally, owner_sum, choose_each"),
+        (PartyConfig, "epsilon = 0.1", "epsilon = 1\nquestions = [[1]]", ", ".join(QUESTIONS)),
         (PartyConfig, "[[parties]]", '[[parties]]\nname = "general"\ncertificate = "c.crt"\n[[parties]]', "two of"),
         (PartyConfig, "[[parties]]", "[parties]", r"\[\[parties\]\]"),
         (PartyConfig, 'name = "mercy"', 'name = "Mercy Hospital"', "small letters"),

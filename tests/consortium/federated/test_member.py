@@ -22,7 +22,7 @@ class Records:
 
     def __init__(self, counts):
         self.counts, self.told, self.contexts = np.array(counts), [], []
-        self.ledger = SimpleNamespace(root=SimpleNamespace(spent=0, currency="epsilon"))
+        self.ledger = SimpleNamespace(root=SimpleNamespace(spent=0, currency="epsilon"), unit="one row")
 
     def tell(self, what):
         self.told.append(what)

@@ -382,4 +382,4 @@ def test_a_limit_that_was_lowered_below_what_was_spent_ends_the_questions_and_no
         curator.coordinator._channel = InProcess(parties)
         with pytest.raises(FederatedError, match="a refuses: "):
             curator.tally({root: Tally(TABLES)}, Fraction(1, 10))
-        assert len(curator.coordinator.sign(receipt_of(curator))) == 3
+        assert len(curator.coordinator.sign(receipt_of(curator)).signatures) == 3

@@ -97,7 +97,7 @@ def test_six_processes_learn_the_tree_of_the_in_process_channel_and_show_masked_
     known = {name: certified((tmp_path / "coordinator" / f"{name}.crt").read_bytes()) for name in loopback.HOSPITALS}
     assert signed.verify(known).spent == model.privacy_.spent
     with pytest.raises(ReceiptError):
-        SignedReceipt(signed.terms, signed.receipt, {}).verify(known)
+        SignedReceipt(signed.terms, signed.receipt, {}, signed.answered).verify(known)
 
     lines = [json.loads(line) for line in wire.read_text().splitlines()]
     answers = [line["answered"] for line in lines if line["asked"]["words"]["do"] == "ask"]

@@ -249,11 +249,12 @@ def test_every_party_keeps_the_receipt_with_all_signatures(tmp_path):
     curator = owners.curator()
     curator.tally({curator.root(TENTH): Tally(TABLES)}, TENTH)
     receipt = receipt_of(curator)
-    signatures = curator.coordinator.sign(receipt)
+    signed = curator.coordinator.sign(receipt)
+    signatures = signed.signatures
     with closed(owners.parties.values()):
         for name in owners.parties:
             kept = (tmp_path / name / curator.coordinator.terms.run / "receipt.entry").read_text(encoding="utf-8")
             assert SignedReceipt.from_json(kept).verify(owners.known).spent == TENTH
-        words = {"do": "keep", "run": curator.coordinator.terms.run, "receipt": receipt}
+        words = {"do": "keep", "run": curator.coordinator.terms.run, "receipt": receipt, "answered": signed.answered}
         forged = {**signatures, "b": signatures["c"]}
         assert "refused" in unpack(owners.parties["a"].handle(pack({**words, "signatures": forged})))[0]

@@ -6,12 +6,25 @@ from fractions import Fraction
 
 import pytest
 
-from consortium.federated.owners import DIGEST, GRID, SCHEMA, TABLES, asking, closed, fit, receipt_of, table, tables
+from consortium.federated.owners import (
+    DIGEST,
+    GRID,
+    SCHEMA,
+    TABLES,
+    asking,
+    begun,
+    closed,
+    fit,
+    receipt_of,
+    table,
+    tables,
+)
 from privet import Ledger
 from privet.consortium.federated.channel import InProcess, in_process
 from privet.consortium.federated.identity import Identity
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt, lists_all
+from privet.consortium.federated.wire import pack, unpack
 from privet.errors import FederatedError, ReceiptError
 from privet.privacy.event import Event, add_up
 from privet.privacy.receipt import Receipt
@@ -26,7 +39,7 @@ def signed(change=lambda receipt: receipt, **terms):
     events = tuple(curator.ledger.events)
     receipt = change(Receipt(HALF, HALF, Fraction(0), (), curator.trust, events, released=DIGEST)).to_json()
     known = {name: party._identity.public for name, party in channel._parties.items()}
-    return SignedReceipt(curator.coordinator.terms, receipt, curator.coordinator.sign(receipt)), known
+    return curator.coordinator.sign(receipt), known
 
 
 def test_all_parties_sign_the_receipt_and_a_stranger_can_check_them():
@@ -37,10 +50,12 @@ def test_all_parties_sign_the_receipt_and_a_stranger_can_check_them():
     for name in known:
         with pytest.raises(FederatedError, match=f"in the name of {name}"):
             again.verify({**known, name: Identity.fresh(name).public})
-    without = SignedReceipt(own.terms, own.receipt, dict(list(own.signatures.items())[:2]))
+    without = SignedReceipt(own.terms, own.receipt, dict(list(own.signatures.items())[:2]), own.answered)
     with pytest.raises(Exception, match="party2 has not signed"):
         without.verify(known)
-    changed = SignedReceipt(own.terms, own.receipt.replace('"claimed": "1/2"', '"claimed": "3/4"'), own.signatures)
+    changed = SignedReceipt(
+        own.terms, own.receipt.replace('"claimed": "1/2"', '"claimed": "3/4"'), own.signatures, own.answered
+    )
     with pytest.raises(FederatedError, match="was not signed"):
         changed.verify(known)
 
@@ -76,7 +91,7 @@ def test_two_roots_that_were_paid_one_after_the_other_are_not_signed_as_one():
     assert [add_up(events), add_up(merged)] == [1, HALF]
     with pytest.raises(FederatedError, match="does not list all"):
         curator.coordinator.sign(receipt_of(curator, merged))
-    assert len(curator.coordinator.sign(receipt_of(curator))) == 3
+    assert len(curator.coordinator.sign(receipt_of(curator)).signatures) == 3
 
 
 def test_roots_are_matched_one_to_one_and_in_order():
@@ -119,14 +134,14 @@ def test_a_party_whose_noise_can_be_reproduced_signs_void_receipts_only():
     curator = fit(in_process(tables(3), SCHEMA, seed=1), HALF)
     with pytest.raises(FederatedError, match="can be reproduced"):
         curator.coordinator.sign(receipt_of(curator))
-    assert len(curator.coordinator.sign(receipt_of(curator, void=curator.void))) == 3
+    assert len(curator.coordinator.sign(receipt_of(curator, void=curator.void)).signatures) == 3
 
 
 def test_a_receipt_that_names_no_model_is_not_signed():
     curator = fit(in_process(tables(3), SCHEMA), HALF)
     with pytest.raises(FederatedError, match="which model"):
         curator.coordinator.sign(receipt_of(curator, released=""))
-    assert len(curator.coordinator.sign(receipt_of(curator))) == 3
+    assert len(curator.coordinator.sign(receipt_of(curator)).signatures) == 3
 
 
 def test_signatures_of_one_receipt_are_not_those_of_another():
@@ -135,10 +150,75 @@ def test_signatures_of_one_receipt_are_not_those_of_another():
     known = {name: party._identity.public for name, party in channel._parties.items()}
     curator = fit(channel, HALF)
     text = receipt_of(curator)
-    signed = SignedReceipt(curator.coordinator.terms, text, curator.coordinator.sign(text))
+    signed = curator.coordinator.sign(text)
     signed.check_is_of(signed.verify(known))
     other = receipt_of(curator, released="1" * 64)
     with pytest.raises(ReceiptError, match="another receipt"):
         signed.check_is_of(Receipt.from_json(other))
     with pytest.raises(FederatedError, match="not signed"):
         replace(signed, receipt=other).verify(known)
+
+
+class Away(InProcess):
+    """``party2`` does not hear the second question."""
+
+    def ask(self, messages):
+        heard = {
+            name: message
+            for name, message in messages.items()
+            if name != "party2" or unpack(message)[0].get("number", 0) != 1
+        }
+        return super().ask(heard)
+
+
+def with_one_away(noise):
+    """A run of three questions with one party away at the second."""
+    channel = in_process(tables(5), SCHEMA)
+    away = Away(channel._parties.values())
+    known = {name: party._identity.public for name, party in channel._parties.items()}
+    curator, root = begun(away, Fraction(1, 4), Fraction(1), tolerated_dropouts=1, noise=noise)
+    for _ in range(2):
+        curator.tally({root: Tally(TABLES)}, Fraction(1, 4))
+    return curator, known
+
+
+@pytest.mark.parametrize("noise", ["shared", "own"])
+def test_a_receipt_says_who_is_in_which_answer_and_parties_sign_that(noise):
+    curator, known = with_one_away(noise)
+    signed = curator.coordinator.sign(receipt_of(curator))
+    everybody = list(curator.coordinator.terms.parties)
+    without = [name for name in everybody if name != "party2"]
+    assert signed.answered == [everybody, without, without]
+    assert signed.left_out() == {"party2": [1, 2]}
+    again = SignedReceipt.from_json(signed.to_json())
+    again.verify(known)
+    for other in ([everybody] * 3, [everybody, without], [without] * 3):
+        with pytest.raises(FederatedError, match="was not signed"):
+            replace(again, answered=other).verify(known)
+    for other in ([["party0"]] * 3, [[*everybody, "eve"]] * 3, [everybody[::-1]] * 3, [["party0"] * 5] * 3):
+        with pytest.raises(FederatedError, match="too few of the parties, or others"):
+            replace(again, answered=other).verify(known)
+
+
+def test_a_party_signs_no_other_list_than_those_it_knows():
+    curator, _ = with_one_away("shared")
+    coordinator = curator.coordinator
+    true = list(coordinator._answered)
+    everybody, without = true[0], true[1]
+    for wrong in ([everybody, everybody, without], [without, without, without]):
+        coordinator._answered = wrong
+        with pytest.raises(FederatedError, match="Others are in the answer to question"):
+            coordinator.sign(receipt_of(curator))
+    said = {"do": "sign", "run": coordinator.terms.run, "receipt": receipt_of(curator)}
+    party2 = coordinator._channel._parties["party2"]
+    claimed = unpack(party2.handle(pack({**said, "answered": [everybody, everybody, without]})))[0]
+    assert "party2 was not asked question 1" in claimed["refused"]
+    coordinator._answered = true
+    assert len(coordinator.sign(receipt_of(curator)).signatures) >= 4
+
+
+def test_where_nobody_may_be_missing_all_are_in_every_answer():
+    curator, _ = begun(in_process(tables(3), SCHEMA), Fraction(1, 4), Fraction(1))
+    curator.coordinator._answered = [["party0", "party1"]]
+    with pytest.raises(FederatedError, match="too few of the parties"):
+        curator.coordinator.sign(receipt_of(curator))

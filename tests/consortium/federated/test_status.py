@@ -36,7 +36,7 @@ def town(tmp_path):
 
 
 def test_a_party_sees_its_limit_its_runs_and_how_long_certificates_hold(town, tmp_path):
-    config = town.party("a", state=tmp_path / "a")
+    config = town.party("a", state=tmp_path / "a", schema=tmp_path / "s.toml")
     seen = party_status(config)
     assert (seen["spent"], seen["left"], seen["runs"], seen["running"]) == ("0", "1", [], True)
     curator, _ = begun(town.channel, HALF)
@@ -55,7 +55,7 @@ def test_a_party_sees_its_limit_its_runs_and_how_long_certificates_hold(town, tm
 
 
 def test_a_party_that_has_never_run_has_a_status_and_no_folder_afterwards(town, tmp_path):
-    seen = party_status(town.party("a", state=tmp_path / "nowhere"))
+    seen = party_status(town.party("a", state=tmp_path / "nowhere", schema=tmp_path / "s.toml"))
     assert (seen["spent"], seen["last contact"], seen["running"]) == ("0", "none", False)
     assert not (tmp_path / "nowhere").exists()
 

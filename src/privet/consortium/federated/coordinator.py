@@ -21,6 +21,7 @@ from privet.consortium.federated.allowance import Need
 from privet.consortium.federated.identity import Known, check_signature
 from privet.consortium.federated.journal import Journal
 from privet.consortium.federated.masking import KEY_BYTES, SEED_BYTES, SHARE_BYTES, TAG_BYTES, join_seeds, unmasked
+from privet.consortium.federated.signed import SignedReceipt
 from privet.consortium.federated.terms import (
     OTHER_PROTOCOL,
     PROTOCOL,
@@ -86,6 +87,7 @@ class Coordinator:
         self._gone: set[str] = set()
         self._garbled: dict[str, str] = {}
         self._heard: list[str] = []
+        self._answered: list[list[str]] = []
         self._history = self.terms.digest
         self._need = need
         self._keys = self._join()
@@ -152,26 +154,26 @@ class Coordinator:
         result = self._answer(question, lambda asked, roster: self._all_said(asked, roster, read))
         return [read(said) for said in unpack(result)[0]["said"]]
 
-    def sign(self, receipt: str) -> dict[str, str]:
-        """The parties' signatures of the receipt, by name; those who dropped out may be missing.
+    def sign(self, receipt: str) -> SignedReceipt:
+        """The receipt with the parties' signatures, by name; those who dropped out may be missing.
 
         Each party gets them all, to keep, if it is still there.
         """
-        message = pack({"do": "sign", "run": self.terms.run, "receipt": receipt})
+        message = pack({"do": "sign", "run": self.terms.run, "receipt": receipt, "answered": self._answered})
 
         def check(name: str, said: dict[str, Any], _: bytes) -> None:
-            self._signed(name, said, receipt_statement(self.terms, name, receipt))
+            self._signed(name, said, receipt_statement(self.terms, name, receipt, self._answered))
 
         replies = self._exchange(dict.fromkeys(self.terms.parties, message), check)
         signatures = {name: said["signature"] for name, (said, _) in replies.items()}
         self._hand_out(receipt, signatures)
-        return signatures
+        return SignedReceipt(self.terms, receipt, signatures, self._answered)
 
     def _hand_out(self, receipt: str, signatures: dict[str, str]) -> None:
         """Once, and without waiting for who has left: the run is over, and nothing depends on it here."""
         words = {"do": "keep", "run": self.terms.run, "receipt": receipt, "signatures": signatures}
         try:
-            self._channel.ask(dict.fromkeys(signatures, pack(words)))
+            self._channel.ask(dict.fromkeys(signatures, pack({**words, "answered": self._answered})))
         except FederatedError as error:
             self._progress(f"the parties have not got the signed receipt: {error}")
 
@@ -197,15 +199,21 @@ class Coordinator:
                 "The journal has another question here: the run was begun with another model or other parameters. "
                 "Use the same ones to go on, or another folder to begin anew."
             )
-        result = self._journal.get(f"{number:06}out")
-        if result is None:
+        if self._journal.get(f"{number:06}out") is None:
             self._progress(f"question {number}: {question['do']}")
             result = settle(message, unpack(message)[0]["roster"])
-            self._journal.put(f"{number:06}out", result)
-            self._journal.put(f"{number:06}who", pack({"answered": self._heard}))
+            self._journal.put(f"{number:06}out", pack({"answered": self._heard}, result))
+        answered, result = self._settled(number)
+        self._answered.append(answered)
         self._history = history_after(self._history, message)
         self._number, self._told = number + 1, []
         return result
+
+    def _settled(self, number: int) -> tuple[list[str], bytes]:
+        """Who is in the answer to a question, and the answer; nobody, if it was not answered."""
+        kept = self._journal.get(f"{number:06}out")
+        words, result = ({"answered": []}, b"") if kept is None else unpack(kept)
+        return words["answered"], result
 
     def _summed(self, asked: bytes, roster: Sequence[str], n: int) -> bytes:
         box = SHARE_BYTES * (len(roster) if self.terms.deals_pairs else 1) + TAG_BYTES
@@ -355,8 +363,7 @@ class Coordinator:
         not answer that any more.
         """
         while isinstance(number, int) and 0 <= number < self._number:
-            who = self._journal.get(f"{number:06}who")
-            if who is not None and name in unpack(who)[0]["answered"]:
+            if name in self._settled(number)[0]:
                 raise FederatedError(
                     f"{name} has answered question {number} and does not know it any more: what it keeps was lost, or "
                     "is an older copy. It has forgotten what it spent, so it must not go on."

@@ -35,7 +35,7 @@ from privet.consortium.federated.identity import Identity, Known
 from privet.consortium.federated.masking import Stream
 from privet.consortium.federated.member import Member, signed_keys
 from privet.consortium.federated.run_state import Diary, Entry
-from privet.consortium.federated.signed import SignedReceipt, checked_receipt
+from privet.consortium.federated.signed import SignedReceipt, answered_of, check_answered, checked_receipt
 from privet.consortium.federated.terms import (
     OTHER_PROTOCOL,
     PROTOCOL,
@@ -320,13 +320,15 @@ class Party:
         One receipt for a run, and its end: nothing is answered in it afterwards that the receipt would not list.
         """
         run, text = word(words, "run", str), word(words, "receipt", str)
-        terms, diary = self._terms(run), self._diary(run)
-        statement = receipt_statement(terms, self.name, text)
+        terms, diary, answered = self._terms(run), self._diary(run), answered_of(words)
+        statement = receipt_statement(terms, self.name, text, answered)
         if (closed := diary.closed) is not None:
             before, reply = closed
             if before != statement:
                 raise FederatedError(f"{self.name} has signed another receipt of this run, which is closed.")
             return reply
+        check_answered(answered, terms)
+        diary.check_answered(answered, self.name)
         receipt = checked_receipt(text, terms, self._open(terms.run).ledger.events)
         if self._seed is not None and not receipt.void:
             raise FederatedError(f"The noise of {self.name} can be reproduced: a receipt of this run is void.")
@@ -340,9 +342,11 @@ class Party:
         """Keep the receipt with everybody's signatures."""
         run = word(words, "run", str)
         terms, diary = self._terms(run), self._diary(run)
-        signed = SignedReceipt(terms, word(words, "receipt", str), texts(words, "signatures"))
+        signed = SignedReceipt(terms, word(words, "receipt", str), texts(words, "signatures"), answered_of(words))
         signed.verify({**self._known, self.name: self._identity.public})
-        if diary.closed is None or diary.closed[0] != receipt_statement(terms, self.name, signed.receipt):
+        if diary.closed is None or diary.closed[0] != receipt_statement(
+            terms, self.name, signed.receipt, signed.answered
+        ):
             raise FederatedError(f"{self.name} has not signed this receipt.")
         diary.once("receipt", lambda: signed.to_json().encode())
         return pack({"kept": True})

@@ -113,6 +113,22 @@ class Diary(Journal):
     def has_settled(self, number: int, listed: Sequence[str]) -> bool:
         return self.get(f"{number:06}list") == pack({"answered": list(listed)})
 
+    def check_answered(self, answered: Sequence[Sequence[str]], name: str) -> None:
+        """Raise unless those who are said to be in each answer are those that this party, ``name``, knows of.
+
+        It knows the lists that it has signed, and which questions it missed; an answer of its own may have come late.
+        """
+        assert self.terms is not None
+        for number in range(self.next, len(answered)):
+            if name in answered[number]:
+                raise FederatedError(f"{name} was not asked question {number}, and this receipt says that it answered.")
+        for number, (entry, named) in enumerate(zip(self.entries(), answered)):  # later ones were never read
+            there = list(named)
+            listed, missed = self.get(f"{number:06}list"), unpack(entry.asked)[0]["do"] == "missed"
+            wrong = there != list(self.terms.parties) if not self.terms.dropouts else missed and name in there
+            if wrong or (listed is not None and not self.has_settled(number, there)):
+                raise FederatedError(f"Others are in the answer to question {number} than this receipt says.")
+
     def close(self, statement: bytes, reply: bytes) -> None:
         self.put("signed", pack({"statement": statement.hex()}, reply))
         self._drop_secrets()

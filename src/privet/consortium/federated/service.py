@@ -118,5 +118,4 @@ def train(
     ledger = Ledger(math.inf, delta, whole_orders=True)
     model.fit_curator(FederatedCurator(schema, coordinator, ledger=ledger))
     progress("asking all parties to sign the receipt")
-    receipt = model.privacy_.to_json()
-    return SignedReceipt(coordinator.terms, receipt, coordinator.sign(receipt))
+    return coordinator.sign(model.privacy_.to_json())

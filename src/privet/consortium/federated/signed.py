@@ -9,25 +9,30 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from privet.consortium.federated.identity import Known, check_signature
 from privet.consortium.federated.terms import Terms, receipt_statement
-from privet.consortium.federated.wire import hex_bytes, texts, word
+from privet.consortium.federated.wire import hex_bytes, names, texts, word
 from privet.errors import FederatedError, ReceiptError
 from privet.privacy.event import Event, spending
 from privet.privacy.receipt import Receipt
 from privet.strict_json import object_of
 
-FORMAT = "privet-signed-receipt-1"
+FORMAT = "privet-signed-receipt-2"
 
 
 @dataclass(frozen=True)
 class SignedReceipt:
-    """``receipt`` is the text that was signed; ``signatures`` are by party, in hexadecimal digits."""
+    """``receipt`` is the text that was signed; ``signatures`` are by party, in hexadecimal digits.
+
+    ``answered`` says, for every question in its order, whose answers are in what was released.
+    """
 
     terms: Terms
     receipt: str
     signatures: Mapping[str, str]
+    answered: Sequence[Sequence[str]]
 
     def verify(self, known: Known) -> Receipt:
         """The receipt, if it adds up and all parties have signed it but those who may drop out; raises otherwise."""
@@ -35,13 +40,14 @@ class SignedReceipt:
         receipt.verify()
         if receipt.trust != self.terms.trust:
             raise ReceiptError("The receipt says something else about trust than the terms.")
+        check_answered(self.answered, self.terms)
         if len(self.missing) > self.terms.dropouts:
             raise ReceiptError(f"{', '.join(self.missing)} has not signed this receipt.")
         for name in self.terms.parties:
             if name in self.missing:
                 continue
             signature = hex_bytes(self.signatures[name])
-            check_signature(known, name, receipt_statement(self.terms, name, self.receipt), signature)
+            check_signature(known, name, receipt_statement(self.terms, name, self.receipt, self.answered), signature)
         return receipt
 
     def check_is_of(self, receipt: Receipt) -> None:
@@ -54,8 +60,16 @@ class SignedReceipt:
         """Parties that have not signed: they dropped out."""
         return [name for name in self.terms.parties if name not in self.signatures]
 
+    def left_out(self) -> dict[str, list[int]]:
+        """The numbers of the questions, by party, whose released answers do not have that party in them."""
+        gone = {
+            name: [number for number, there in enumerate(self.answered) if name not in there]
+            for name in self.terms.parties
+        }
+        return {name: numbers for name, numbers in gone.items() if numbers}
+
     def to_json(self) -> str:
-        words = {"format": FORMAT, "terms": self.terms.words, "receipt": self.receipt}
+        words = {"format": FORMAT, "terms": self.terms.words, "receipt": self.receipt, "answered": self.answered}
         return json.dumps({**words, "signatures": dict(self.signatures)}, indent=1)
 
     @classmethod
@@ -64,7 +78,19 @@ class SignedReceipt:
         if words.get("format") != FORMAT:
             raise ReceiptError(f"This is not a {FORMAT}.")
         terms = Terms.of_words(words.get("terms"))
-        return cls(terms, word(words, "receipt", str), texts(words, "signatures"))
+        return cls(terms, word(words, "receipt", str), texts(words, "signatures"), answered_of(words))
+
+
+def answered_of(words: dict[str, Any]) -> list[list[str]]:
+    """Who answered each question, as a message or a file says it."""
+    return [names({"answered": each}, "answered") for each in word(words, "answered", list)]
+
+
+def check_answered(answered: Sequence[Sequence[str]], terms: Terms) -> None:
+    """Raise unless every question was answered by enough of the parties, each named once and in order."""
+    for there in answered:
+        if list(there) != [name for name in terms.parties if name in there] or len(there) < terms.threshold:
+            raise FederatedError("This receipt lists too few of the parties, or others, for one of its questions.")
 
 
 def checked_receipt(text: str, terms: Terms, own: list[Event]) -> Receipt:

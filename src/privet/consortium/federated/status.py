@@ -23,6 +23,7 @@ from privet.consortium.net.certificates import standing
 from privet.disk import lock_file
 from privet.errors import FederatedError
 from privet.privacy.amounts import show
+from privet.privacy.unit import Unit
 from privet.questions.codec import schema_digest
 from privet.schema import Schema
 
@@ -40,13 +41,15 @@ def party_status(config: PartyConfig) -> Status:
     """What a party's own files say: for its operator, who may see all of it."""
     folders = sorted(each for each in _folders(config.state) if RUN.fullmatch(each.name))
     diaries = {folder.name: Diary(folder) for folder in folders}
-    allowance = Allowance(config.name, config.epsilon, config.delta)
+    unit = Unit.of(Schema.from_toml(config.schema)).name
+    allowance = Allowance(config.name, config.epsilon, config.delta, unit)
     spent = allowance.spent(diaries.values())
     log = config.state / LOG
     return {
         "party": config.name,
         "running": _is_running(config.state),
         "version": f"{VERSION}, protocol {PROTOCOL}",
+        "covers": unit,
         "limit": show(config.epsilon) + ("" if config.delta is None else f" (delta {show(config.delta)})"),
         "spent": show(allowance.in_epsilon(spent)),
         "left": show(allowance.left(spent)),
@@ -123,17 +126,16 @@ def _journalled(folder: Path) -> Status:
     terms = journal.get("terms")
     if terms is None:
         return {"journal": str(folder), "state": "empty"}
-    number = 0
-    while journal.get(f"{number:06}out") is not None:
-        number += 1
-    who = journal.get(f"{number - 1:06}who")
+    number, last = 0, pack({"answered": []})
+    while (out := journal.get(f"{number:06}out")) is not None:
+        number, last = number + 1, out
     touched = max(file.stat().st_mtime for file in folder.iterdir())
     return {
         "journal": str(folder),
         "run": unpack(terms)[0]["run"][:8],
         "joined": journal.get("keys") is not None,
         "questions": number,
-        "in the last answer": [] if who is None else unpack(who)[0]["answered"],
+        "in the last answer": unpack(last)[0]["answered"],
         "last contact": datetime.fromtimestamp(touched, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
 

@@ -24,7 +24,7 @@ from typing import Any
 from privet.consortium.federated.wire import count, names, pack, word
 from privet.errors import FederatedError
 
-PROTOCOL = 4
+PROTOCOL = 5
 """Of the messages between coordinator and parties, and of what they keep: who speaks another one does not join, and a
 run stays with the one that it was begun with.
 """
@@ -167,6 +167,10 @@ def list_statement(context: bytes, listed: Sequence[str]) -> bytes:
     return b"privet list|" + context + pack({"answered": list(listed)})
 
 
-def receipt_statement(terms: Terms, name: str, receipt: str) -> bytes:
-    """What a party signs in the end: that it answered what this receipt says under these terms, and nothing else."""
-    return b"privet receipt|" + terms.digest + name.encode() + b"|" + sha256(receipt.encode()).digest()
+def receipt_statement(terms: Terms, name: str, receipt: str, answered: Sequence[Sequence[str]]) -> bytes:
+    """What a party signs in the end: that it answered what this receipt says under these terms, and nothing else.
+
+    ``answered`` are, for every question, those whose answers are in what was released.
+    """
+    who = sha256(pack({"answered": [list(names) for names in answered]})).digest()
+    return b"privet receipt|" + terms.digest + name.encode() + b"|" + sha256(receipt.encode()).digest() + who
