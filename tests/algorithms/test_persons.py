@@ -181,3 +181,20 @@ def test_persons_without_ids_are_refused_before_anything_is_spent():
         with pytest.raises(SchemaError, match="groups"):
             PrivateTreeClassifier(SCHEMA, epsilon=1).fit(X[["a", "b"]].to_numpy(), y)
         assert (ledger.spent, ledger.unit) == (0, "")
+
+
+def test_records_that_are_held_out_are_other_persons_and_score_for_nothing_more():
+    X, y = visits(2000)
+    model = PrivateTreeClassifier(SCHEMA, epsilon=1).fit(X, y, holdout=0.25)
+    assert model.verify()
+    assert model.privacy_.epsilon <= 1
+    assert abs(model.evaluation_.n - 500) < 200  # 500 persons, sd 19, and noise of about one in each of some cells
+
+
+def test_a_persons_receipt_costs_the_same_for_dp_accounting():
+    accounting = pytest.importorskip("dp_accounting")
+    X, y = visits()
+    receipt = PrivateTreeClassifier(SCHEMA, epsilon=1).fit(X, y).privacy_
+    accountant = accounting.rdp.RdpAccountant([1e6])
+    accountant.compose(receipt.to_dp_events())
+    assert accountant.get_epsilon(1e-9) == pytest.approx(1, rel=1e-3)

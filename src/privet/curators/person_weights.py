@@ -3,7 +3,7 @@
 A person weighs ``unit.weight`` in all, W. A person's k records that count have W // k each, and one more for the first
 W mod k of them in an order that is drawn for that person alone. Of a person with more than ``unit.records`` the first
 so many in that order count. So what a person's records weigh depends on that person and on draws of their own, and
-adding or removing a person leaves all others as they are (docs/theory.md, P1).
+adding or removing a person leaves all others as they are (docs/theory.md, L5).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a question costs: which lemma prices it, and which scores have a proof for what.
 
-Sensitivities are the lemmas' times the weight of the unit: what a person's records weigh together (docs/theory.md, P1).
+Sensitivities are the lemmas' times the weight of the unit: what a person's records weigh together (docs/theory.md, L5).
 """
 
 from __future__ import annotations

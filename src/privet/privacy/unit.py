@@ -1,7 +1,7 @@
 """Whom a guarantee covers: one row of the table, or one person with all their rows.
 
 A person counts for ``weight`` units in all, spread over their records, and every sensitivity is multiplied by it. So
-prices, ledgers and receipts are in the persons' epsilon or rho (docs/theory.md, P1).
+prices, ledgers and receipts are in the persons' epsilon or rho (docs/theory.md, L5).
 """
 
 from __future__ import annotations
