@@ -137,6 +137,17 @@ class Town:
         """What each server's ledger on the disk says."""
         return [LedgerFile(self.folder / f"server{i}.ledger").tightest().spent for i in range(3)]
 
+    def wait_until_settled(self, parties, seconds):
+        """A server that ends a run says so before it settles what the run has spent."""
+        for i in parties:
+            file = LedgerFile(self.folder / f"server{i}.ledger")
+            for _ in range(10 * seconds):
+                if all(line.settled for line in file.lines()):
+                    break
+                time.sleep(0.1)
+            else:
+                raise AssertionError(f"server {i} never settled")
+
     def asked(self, name):
         """How many queries of a user each server's file has counted."""
         return [json.loads((self.folder / f"server{i}.users.json").read_text()).get(name, 0) for i in range(3)]
