@@ -37,6 +37,7 @@ RESULTS = HERE / "results" / "peers.jsonl"
 ROWS, LEAST = 40_000, 5_000
 DELTA = 1e-6
 EPSILONS = (0.1, 1.0, 4.0)
+SEEDS = 3
 FIRST_SEED = 500
 """Splits of smaller seeds were used while defaults were chosen."""
 
@@ -212,7 +213,7 @@ def show(runs: list[dict[str, Any]]) -> None:
 
 
 def _table(runs: list[dict[str, Any]], measure: str, better: int, epsilon: float) -> None:
-    names = list(dict.fromkeys(r["method"] for r in runs))
+    names = [m for m in (OURS, OURS_PURE, *PEERS) if any(r["method"] == m for r in runs)]
     factor = 1000 if measure == "mse" else 1
     print(f"\nEpsilon {epsilon:g}, {measure}{' x 1000' if factor > 1 else ''}:\n")
     _row("set", [*names, "ours"])
@@ -221,22 +222,28 @@ def _table(runs: list[dict[str, Any]], measure: str, better: int, epsilon: float
     for name in dict.fromkeys(r["set"] for r in runs):
         means = {m: mean_of([r[measure] * factor for r in runs if (r["set"], r["method"]) == (name, m)]) for m in names}
         said = place(means, better)
-        level.append(said != "behind")
+        level += [said != "behind"] if said else []
         _row(name, [*(_cell(means[m], 2 if factor > 1 else 3) for m in names), said])
-    print(f"\nFirst, or within one standard error of the first: {sum(level)} of {len(level)}.")
+    print(f"\nFirst, or behind by at most one standard error: {sum(level)} of {len(level)}.")
 
 
-def _cell(found: tuple[float, float] | None, digits: int) -> str:
-    return "" if found is None else f"{found[0]:.{digits}f} ± {found[1]:.{digits}f}"
+def _cell(found: tuple[float, float, int] | None, digits: int) -> str:
+    """The mean with its error, and the number of runs if not all of them are there."""
+    if found is None:
+        return ""
+    mean, error, n = found
+    return f"{mean:.{digits}f}" + (f" ± {error:.{digits}f}" if n > 1 else "") + ("" if n == SEEDS else f" ({n})")
 
 
-def mean_of(values: Sequence[float]) -> tuple[float, float] | None:
+def mean_of(values: Sequence[float]) -> tuple[float, float, int] | None:
+    """The mean, its standard error (0 of a single run) and the number of runs."""
     if not values:
         return None
-    return float(np.mean(values)), float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else 0.0
+    n = len(values)
+    return float(np.mean(values)), float(np.std(values, ddof=1) / math.sqrt(n)) if n > 1 else 0.0, n
 
 
-def place(means: dict[str, tuple[float, float] | None], better: int) -> str:
+def place(means: dict[str, tuple[float, float, int] | None], better: int) -> str:
     """Whether ours, with the delta that DP-EBM has, is first, level within one standard error of both, or behind."""
     mine = means.get(OURS)
     others = [own for method, own in means.items() if own and method not in (OURS, OURS_PURE)]
@@ -254,7 +261,7 @@ def _row(head: str, cells: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--epsilons", type=float, nargs="*", default=list(EPSILONS))
     parser.add_argument("--methods", nargs="*")
     parser.add_argument("--results", type=Path, default=RESULTS)

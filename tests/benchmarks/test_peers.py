@@ -35,7 +35,8 @@ def peers():
     ],
 )
 def test_a_place_is_by_means_and_errors(peers, mine, best, better, said):
-    assert peers.place({peers.OURS: mine, "DP-EBM": best, "other": None, peers.OURS_PURE: (99.0, 0.0)}, better) == said
+    means = {peers.OURS: (*mine, 3), "DP-EBM": (*best, 3), "other": None, peers.OURS_PURE: (99.0, 0.0, 3)}
+    assert peers.place(means, better) == said
 
 
 def test_scores_are_of_labels_of_chances_and_of_clipped_numbers(peers):
