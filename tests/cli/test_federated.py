@@ -43,6 +43,17 @@ def test_help_says_what_has_to_be_trusted():
     assert "Not independently reviewed" in " ".join(run("--help").stdout.split())
 
 
+def test_a_received_certificate_is_shown_with_its_fingerprint(here):
+    made = run("keygen", "mercy", "--days", "30").stdout
+    shown = run("fingerprint", "mercy.crt")
+    assert shown.exit_code == 0
+    assert shown.stdout.splitlines()[-1] in made
+    assert "of mercy; until" in shown.stdout
+    assert "29 days" in shown.stdout
+    (here / "no.crt").write_text("nonsense")
+    assert run("fingerprint", "no.crt").exit_code == 1
+
+
 def test_a_coordinators_certificate_names_its_hosts(here):
     from cryptography import x509
 

@@ -239,3 +239,17 @@ def test_no_write_that_is_cut_off_loses_or_invents_spending(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     n_points = int(done.stdout.split()[0])
     assert n_points >= 30, done.stdout
+
+
+@pytest.mark.parametrize("place", [0.0, 0.3])
+def test_a_damaged_file_is_refused_and_no_older_copy_is_advised(tmp_path, place):
+    """An older copy has forgotten what was spent since it was made."""
+    path = tmp_path / "ledger"
+    LedgerFile.create(path, 1, records="all")
+    data = bytearray(path.read_bytes())
+    start = int(place * len(data))
+    data[start : start + 2000] = b"\xff" * 2000
+    path.write_bytes(data)
+    with pytest.raises(BudgetError) as told:
+        LedgerFile(path)
+    assert "Bring" not in str(told.value)

@@ -11,8 +11,28 @@ import typer
 from privet.algorithms.registry import make
 from privet.cli.files import check_output
 from privet.cli.models import settings
-from privet.cli.options import AsJson, Check, Config, Days, Epsilon, Force, KeyFolder, KeyName, Output, Settings
-from privet.cli.programs import errors_in, make_keys, need, refuse_problems, show_status, stop_when_told
+from privet.cli.options import (
+    AsJson,
+    Certificates,
+    Check,
+    Config,
+    Days,
+    Epsilon,
+    Force,
+    KeyFolder,
+    KeyName,
+    Output,
+    Settings,
+)
+from privet.cli.programs import (
+    errors_in,
+    make_keys,
+    need,
+    refuse_problems,
+    show_certificates,
+    show_status,
+    stop_when_told,
+)
 from privet.cli.screen import say, warn
 from privet.disk import owner_only, write_whole
 
@@ -206,11 +226,31 @@ def _check_parties(config: CoordinatorConfig, epsilon: float | None, delta: floa
 
 
 @federated.command()
+def give_up(
+    config: Config,
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="How its name begins, as privet federated status shows it.")
+    ],
+) -> None:
+    """Give up a run that will never be finished, at a party that is stopped.
+
+    Its secrets are dropped from the state folder and nothing more is
+    answered in it. What it has spent stays spent.
+
+    Example:
+
+        privet federated give-up mercy.toml 3f2a91c0
+    """
+    from privet.consortium.federated.config import PartyConfig
+    from privet.consortium.federated.status import give_up as ended
+
+    say(f"Gave up run {ended(PartyConfig.read(config), run)}: its secrets are gone, what it has spent stays spent.")
+
+
+@federated.command()
 def verify(
     signed: Annotated[Path, typer.Argument(metavar="SIGNED", exists=True, dir_okay=False, help="A signed receipt.")],
-    certificates: Annotated[
-        list[Path], typer.Argument(metavar="CERTIFICATES", exists=True, dir_okay=False, help="NAME.crt of each party.")
-    ],
+    certificates: Certificates,
     model: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="The model that the receipt should be of.")
     ] = None,
@@ -247,3 +287,17 @@ def verify(
         say(f"All parties are in the answers to all {len(own.answered)} questions.")
     if own.missing:
         say(f"{', '.join(own.missing)} dropped out and has not signed; the terms tolerate {own.terms.dropouts}.")
+
+
+@federated.command()
+def fingerprint(certificates: Certificates) -> None:
+    """Show whose a certificate is, until when it is valid, and its fingerprint.
+
+    Compare it with what its owner reads to you, on a way that nobody else
+    is on: whoever can swap a certificate can sit in between.
+
+    Example:
+
+        privet federated fingerprint general.crt
+    """
+    show_certificates(certificates)

@@ -13,6 +13,7 @@ from privet.cli.files import check_output
 from privet.cli.models import settings
 from privet.cli.options import (
     AsJson,
+    Certificates,
     Check,
     Config,
     Data,
@@ -25,7 +26,15 @@ from privet.cli.options import (
     Rows,
     Settings,
 )
-from privet.cli.programs import errors_in, make_keys, need, refuse_problems, show_status, stop_when_told
+from privet.cli.programs import (
+    errors_in,
+    make_keys,
+    need,
+    refuse_problems,
+    show_certificates,
+    show_status,
+    stop_when_told,
+)
 from privet.cli.screen import say, working
 from privet.disk import write_whole
 from privet.errors import PrivetError
@@ -258,3 +267,17 @@ def status(config: Config, check: Check = False, as_json: AsJson = False) -> Non
         found["check"] = checks(known)
     show_status(found, as_json)
     refuse_problems(found.get("check", ()))
+
+
+@mpc.command()
+def fingerprint(certificates: Certificates) -> None:
+    """Show whose a certificate is, until when it is valid, and its fingerprint.
+
+    Compare it with what its owner reads to you, on a way that nobody else
+    is on: whoever can swap a certificate can sit in between.
+
+    Example:
+
+        privet mpc fingerprint general.crt
+    """
+    show_certificates(certificates)

@@ -13,6 +13,9 @@ Data = Annotated[
 ]
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", exists=True, dir_okay=False, help="Who is who, as TOML.")]
 Epsilon = Annotated[float, typer.Option(help="The privacy budget of this model.")]
+Certificates = Annotated[
+    list[Path], typer.Argument(metavar="CERTIFICATES", exists=True, dir_okay=False, help="NAME.crt, one or several.")
+]
 Check = Annotated[
     bool, typer.Option("--check", help="Also a dry run with the others: reach, versions, clocks, budgets; nobody pays.")
 ]

@@ -103,7 +103,10 @@ class LedgerFile:
             if kind != _APPLICATION or version != _VERSION:
                 raise BudgetError(f"{path} is no ledger of this version of Privet.")
             if db.execute("PRAGMA quick_check").fetchone()[0] != "ok":
-                raise BudgetError(f"{path} is damaged. Bring it back from the newest copy; see docs/ledger.md.")
+                raise BudgetError(
+                    f"{path} is damaged. An older copy would have forgotten what was spent since. If there is no copy "
+                    "of its last state, make one that counts all of its limit as spent: privet ledger new --spent."
+                )
             self.records, delta, whole_orders = db.execute("SELECT records, delta, whole_orders FROM ledger").fetchone()
         self.delta, self.whole_orders = Fraction(delta), bool(whole_orders)
         self._named = None if cohorts is None else tuple(dict.fromkeys(cohorts))

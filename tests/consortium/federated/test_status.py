@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from consortium.federated.owners import SCHEMA, begun, closed, receipt_of, table, tables
+from consortium.federated.owners import SCHEMA, TABLES, begun, closed, receipt_of, table, tables
 from consortium.federated.wired import Town
 from privet import Schema
 from privet.consortium.federated.allowance import Need
@@ -15,8 +15,10 @@ from privet.consortium.federated.channel import InProcess, in_process
 from privet.consortium.federated.identity import Identity, certified
 from privet.consortium.federated.journal import Journal
 from privet.consortium.federated.party import Party
-from privet.consortium.federated.status import checks, coordinator_status, party_status
+from privet.consortium.federated.status import checks, coordinator_status, give_up, party_status
 from privet.consortium.federated.wire import pack, unpack
+from privet.errors import FederatedError
+from privet.questions.tally import Tally
 
 HALF = Fraction(1, 2)
 NAMES = ("a", "b", "c")
@@ -113,3 +115,30 @@ def test_a_check_says_the_same_whatever_the_records_are():
 
     assert said(10) == said(300)
     assert "another version" in said(10)[0]["problems"][0]
+
+
+def test_a_run_that_is_given_up_has_no_secrets_and_no_more_answers_and_stays_paid_for(town, tmp_path):
+    config = town.party("a", state=tmp_path / "a", schema=tmp_path / "s.toml")
+    curator, root = begun(town.channel, HALF, Fraction(1), tolerated_dropouts=0)
+    run = curator.coordinator.terms.run
+    folder = tmp_path / "a" / run
+    _, key = unpack((folder / "run.entry").read_bytes())
+    asked = unpack(
+        unpack((folder / "000000.entry").read_bytes())[1][: unpack((folder / "000000.entry").read_bytes())[0]["asked"]]
+    )
+    with pytest.raises(FederatedError, match="a is running"):
+        give_up(config, run[:8])
+    party = town.channel._parties["a"]
+    party.close()
+    for other in ("", "x", "ffffffffff"):
+        with pytest.raises(FederatedError, match="open runs of a begin with"):
+            give_up(config, other)
+    assert give_up(config, run[:8]) == run
+    assert not any(key in file.read_bytes() for file in folder.iterdir())
+    seen = party_status(config)
+    assert (seen["runs"][0]["state"], seen["spent"], seen["left"]) == ("given up", "0.5", "0.5")
+    again = Party(party._identity, *table(30), SCHEMA, party._known, limit=Fraction(1), state=tmp_path / "a")
+    town.channel._parties["a"] = again
+    with pytest.raises(FederatedError, match="a refuses: a has given this run up"):
+        curator.tally({root: Tally(TABLES)}, Fraction(1, 4))
+    assert "given this run up" in unpack(again.handle(pack(*asked)))[0]["refused"]

@@ -249,7 +249,7 @@ class Party:
         number, run = count(words, "number"), word(words, "run", str)
         question = word(words, "question", dict)
         diary = self._diary(run)
-        if (before := diary.entry(number)) is not None:
+        if not diary.given_up and (before := diary.entry(number)) is not None:
             if before.asked != message:
                 raise FederatedError(f"Question {number} was another one, and it is answered.")
             return before.reply
@@ -386,6 +386,8 @@ class Party:
         terms, diary = self._terms(run), self._diary(run)
         if diary.closed is not None:
             raise FederatedError(f"{self.name} has signed the receipt of this run, which is closed.")
+        if diary.given_up:
+            raise FederatedError(f"{self.name} has given this run up: begin another one.")
         key = diary.key
         self._accept(terms)  # again: the party's file may have changed since
         # What was answered before was within the limit.

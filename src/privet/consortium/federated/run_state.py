@@ -41,7 +41,7 @@ class Diary(Journal):
         try:
             last = self.last
             _ = self.terms, self.place, last and Fraction(last.noted["spent"])
-            if self.closed is not None:  # the machine may have stopped between the end and this
+            if self.closed is not None or self.given_up:  # the machine may have stopped between the end and this
                 self._drop_secrets()
         except (FederatedError, KeyError, TypeError, ValueError) as error:
             run = "a run" if folder is None else f"run {folder.name}"
@@ -132,6 +132,16 @@ class Diary(Journal):
     def close(self, statement: bytes, reply: bytes) -> None:
         self.put("signed", pack({"statement": statement.hex()}, reply))
         self._drop_secrets()
+
+    def give_up(self) -> None:
+        """End a run that will never have a receipt: nothing more is answered in it. What it has spent stays spent."""
+        if self.closed is None:
+            self.put("given_up", pack({}))
+            self._drop_secrets()
+
+    @property
+    def given_up(self) -> bool:
+        return self.get("given_up") is not None
 
     def _drop_secrets(self) -> None:
         """What was spent, asked and said stays; what was left of writing that was broken off goes."""

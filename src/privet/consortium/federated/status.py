@@ -117,8 +117,22 @@ def _checked(name: str, reply: bytes | None, now: float) -> Status:
 def _run(allowance: Allowance, run: str, diary: Diary) -> Status:
     assert diary.terms is not None
     closed = "open" if diary.closed is None else "signed" if diary.receipt is None else "closed"
+    closed = "given up" if diary.given_up else closed
     spent = show(allowance.in_epsilon(allowance.spent([diary])))
     return {"run": run[:8], "state": closed, "questions": diary.next, "spent": spent, "with": list(diary.terms.parties)}
+
+
+def give_up(config: PartyConfig, run: str) -> str:
+    """Give up an open run whose name begins like this, while no process serves the party; its whole name."""
+    found = [folder for folder in _folders(config.state) if RUN.fullmatch(folder.name) and folder.name.startswith(run)]
+    diaries = {folder.name: diary for folder in found if (diary := Diary(folder)).closed is None}
+    if len(diaries) != 1 or not run:
+        raise FederatedError(f"{len(diaries) if run else 'No'} open runs of {config.name} begin with {run!r}, not one.")
+    if _is_running(config.state):
+        raise FederatedError(f"{config.name} is running. Stop it, give the run up, and start it again.")
+    ((name, diary),) = diaries.items()
+    diary.give_up()
+    return name
 
 
 def _journalled(folder: Path) -> Status:
