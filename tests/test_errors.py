@@ -8,7 +8,8 @@ import pytest
 import privet
 from privet import errors
 
-KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
+CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
+KINDS = [kind for kind in CLASSES if not issubclass(kind, Warning)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -23,6 +24,12 @@ def test_every_error_is_one_of_privets_and_says_what_it_is(kind):
 def test_an_error_keeps_its_kind_and_words_on_its_way_out_of_a_worker_process(kind):
     again = pickle.loads(pickle.dumps(kind("Do this next.")))
     assert (type(again), str(again)) == (kind, "Do this next.")
+
+
+def test_warnings_are_users_warnings():
+    warnings = [kind for kind in CLASSES if issubclass(kind, Warning)]
+    assert warnings == [errors.BudgetWarning]
+    assert all(issubclass(kind, UserWarning) and inspect.getdoc(kind) for kind in warnings)
 
 
 def test_a_run_that_was_ended_elsewhere_is_a_joint_computation_that_ended():

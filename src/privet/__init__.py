@@ -32,8 +32,10 @@ if TYPE_CHECKING:  # for type checkers and editors: a test holds it equal to the
     from privet.curators.memory import MemoryCurator as MemoryCurator
     from privet.curators.mpc import MpcCurator as MpcCurator
     from privet.errors import BudgetError as BudgetError
+    from privet.errors import BudgetWarning as BudgetWarning
     from privet.errors import CapabilityError as CapabilityError
     from privet.errors import LeakError as LeakError
+    from privet.errors import NotReleasedError as NotReleasedError
     from privet.errors import PrivetError as PrivetError
     from privet.errors import ReceiptError as ReceiptError
     from privet.errors import SchemaError as SchemaError
@@ -60,7 +62,16 @@ _NAMES = {
     "privet.curators.mpc": ("MpcCurator",),
     "privet.curators.hidden": ("HiddenCurator",),
     "privet.algorithms.model_file": ("load",),
-    "privet.errors": ("PrivetError", "SchemaError", "BudgetError", "LeakError", "ReceiptError", "CapabilityError"),
+    "privet.errors": (
+        "PrivetError",
+        "SchemaError",
+        "BudgetError",
+        "BudgetWarning",
+        "LeakError",
+        "NotReleasedError",
+        "ReceiptError",
+        "CapabilityError",
+    ),
 }
 """What can be had from here beside the registered estimators, by its home, and its name there if that is another."""
 
