@@ -55,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--sets", nargs="*", default=list(SETS))
-    parser.add_argument("--trial", type=float, default=0.3)
+    parser.add_argument("--trial", type=float, default=0.5)
     parser.add_argument("--write", action="store_true", help=f"add the results to {RESULTS.name}")
     options = parser.parse_args()
     behind: dict[str, list[float]] = {"search": [], "search with a score": []}

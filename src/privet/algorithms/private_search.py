@@ -67,7 +67,7 @@ class PrivateSearch(PrivateEstimator):
     """
 
     candidates: Sequence[Any] = ()
-    trial: float = fraction(0.3)
+    trial: float = fraction(0.5)
 
     def _check_params(self) -> None:
         if not 1 <= len(self.candidates) <= MOST_CANDIDATES:

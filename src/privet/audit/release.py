@@ -113,8 +113,9 @@ class Release:
 
 
 def released(model: Any) -> str:
-    """Everything that a fitted model of ours makes public, as text: its trees and its receipt."""
-    return json.dumps([grown_of(model).to_dict(), model.privacy_.to_dict()])
+    """Everything that a fitted model of ours makes public, as text: its trees, its receipt and its scores."""
+    scored = getattr(model, "evaluation_", None)
+    return json.dumps([grown_of(model).to_dict(), model.privacy_.to_dict(), scored and scored.to_dict()])
 
 
 def tree_views(model: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import pytest
 
 from privet.algorithms.registry import MODELS
-from privet.audit.claims.privet import VARIANTS, kinds, sound_estimators
+from privet.audit.claims.privet import COMPOSED, VARIANTS, kinds, sound_estimators
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ def test_our_own_trees_are_attacked_where_it_hurts(key, least, finding):
 
 def test_every_registered_estimator_is_audited_at_the_epsilon_asked_for():
     estimators = sound_estimators(0.5)
-    assert set(estimators) == {*MODELS, *VARIANTS}
+    assert set(estimators) == {*MODELS, *VARIANTS, *COMPOSED}
     assert {model.epsilon for model in estimators.values()} == {0.5}
     assert {getattr(model, "variant", "sound") for model in estimators.values()} == {"sound"}
 
