@@ -263,3 +263,24 @@ def test_more_than_is_left_is_refused_for_a_test_set_too():
     with pytest.raises(PrivetError, match="hidden"):
         evaluate_on(object(), X, Y, 1.0, None)
     assert Holdout.of(0.2, None, SCHEMA) == replace(Holdout.of(0.5, None, SCHEMA), share=Fraction(1, 5))
+
+
+# -- people ------------------------------------------------------------------------------------------------------------
+
+
+def test_people_are_held_out_with_all_their_records():
+    """400 people with 1 to 10 records each: the score counts people, each for one vote."""
+    rng = np.random.default_rng(2)
+    person = np.repeat(np.arange(400), rng.integers(1, 11, 400))
+    table = pandas.DataFrame({"x": rng.random(len(person)), "patient": person})
+    y = np.where(table["x"] > 0.5, "y", "n")
+    schema = Schema({"x": Numeric(0, 1)}, classes=["n", "y"], person="patient", records_per_person=10)
+    with Ledger(20) as ledger:
+        model = PrivateTreeClassifier(schema, epsilon=20).fit(table, y, holdout=0.5)
+    assert ledger.spent == model.privacy_.spent == 20
+    assert model.verify()
+    assert "person" in model.privacy_.unit
+    assert model.evaluation_.weight == 12
+    assert 120 < model.evaluation_.n < 280  # of 400 draws of one half: beyond eight standard deviations
+    assert "persons" in str(model.evaluation_)
+    assert model.evaluation_.accuracy.value > 0.9

@@ -92,7 +92,11 @@ def _outside(name: str, values: np.ndarray, low: float, high: float) -> Iterator
     ends = f"its range, {low:g} to {high:g},"
     for outside, where in ((values < low, "below"), (values > high, "above")):
         if word := _word(outside):
-            yield Misfit(name, f"{word} values are {where} {ends} and become its nearest end; is the unit the same?")
+            yield Misfit(
+                name,
+                f"{word} values are {where} {ends} and become its nearest end; is the unit the same, or has a step "
+                "before this one, such as a scaler, changed the numbers?",
+            )
 
 
 def _hint(table: Table, name: str, feature: Categorical) -> str:
