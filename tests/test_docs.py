@@ -14,7 +14,7 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), flags=re.M | re.S)
 
 
-@pytest.mark.parametrize("page", ["adding_an_algorithm.md", "persons.md"])
+@pytest.mark.parametrize("page", ["adding_an_algorithm.md", "persons.md", "evaluation.md", "model_selection.md"])
 def test_every_block_of_a_guide_runs(page, capsys, monkeypatch):
     guide = ModuleType("guide")
     monkeypatch.setitem(sys.modules, "guide", guide)  # dataclasses look up the module that they are written in
