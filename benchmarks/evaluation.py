@@ -21,8 +21,8 @@ import numpy as np
 from sklearn.metrics import log_loss, roc_auc_score
 
 from privet import PrivateForestClassifier, PrivateTreeClassifier, PrivateTreeRegressor
-from privet.evaluate.evaluation import LEAST_CHANCE
 from privet.evaluate.intervals import Estimate
+from privet.evaluate.scorers import LEAST_CHANCE
 from shared_data import REGRESSION_SETS, Shared, load
 
 RESULTS = Path(__file__).parent / "results" / "evaluation.jsonl"

@@ -15,13 +15,11 @@ import numpy as np
 
 from privet.errors import PrivetError
 from privet.evaluate.intervals import Estimate, area_under_curve, positive_mean, quantile, ratio
-from privet.evaluate.scorers import Groups, Reading
+from privet.evaluate.scorers import LEAST_CHANCE, Groups, Reading
 from privet.privacy.receipt import Receipt
 from privet.strict_json import as_list, as_number, as_text, as_whole
 
 QUANTILES = (0.5, 0.9)
-LEAST_CHANCE = 1e-3
-"""No chance counts as smaller in the log loss: a noisy count of 0 is no certainty."""
 
 
 @dataclass(frozen=True, eq=False)

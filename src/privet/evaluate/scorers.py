@@ -26,8 +26,8 @@ ONE = 2**40
 LARGEST_LOGIT = 4.0
 """Between these log-odds the bins of two classes' scores are evenly spaced."""
 
-BEYOND = 1.5
-"""So far the scores of the outermost bins are taken to reach."""
+LEAST_CHANCE = 1e-3
+"""No chance counts as smaller in the log loss: a noisy count of 0 is no certainty. Beyond it scores are in one bin."""
 
 SMALLEST_ERROR = 2.0**-8
 """Errors below this share of the target's range are in one bin."""
@@ -215,12 +215,14 @@ def _score_cuts(
             if 0 < apart < len(leaves):
                 cuts[apart - 1] = turn
             return cuts, int(apart), (leaves / ONE + 1) / 2, np.zeros(len(leaves))
-    half = n_bins // 2
-    logits = LARGEST_LOGIT * np.arange(1 - half, half) / (half - 1)
-    ends = np.concatenate([[logits[0] - BEYOND], logits, [logits[-1] + BEYOND]])
+    half, certain = n_bins // 2, np.log((1 - LEAST_CHANCE) / LEAST_CHANCE)
+    even = LARGEST_LOGIT * np.arange(1 - half, half) / (half - 1)
+    logits = np.concatenate([[-certain], even, [certain]])
     cuts = _boosted(logits) * GRADIENT_ONE if branches is None else np.tanh(logits / 2) * ONE * n_trees
-    cuts[half - 1] = turn
-    return cuts, half, 1 / (1 + np.exp(-(ends[1:] + ends[:-1]) / 2)), np.diff(ends)
+    cuts[half] = turn
+    middles = np.concatenate([logits[:1], (logits[1:] + logits[:-1]) / 2, logits[-1:]])
+    widths = np.concatenate([[0.0], np.diff(logits), [0.0]])
+    return cuts, half + 1, 1 / (1 + np.exp(-middles)), widths
 
 
 def _boosted(logits: np.ndarray) -> np.ndarray:
