@@ -1,11 +1,13 @@
 """Every fit draws noise of its own: an estimator whose copies repeat each other is refused."""
 
 import random
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
+from privet import Numeric, PrivateTreeClassifier, Schema
 from privet.audit import Pair, attack_membership, release_of, statistical_bound
 from privet.errors import PrivetError
 
@@ -81,3 +83,12 @@ def test_a_generator_that_each_copy_makes_for_itself_is_allowed():
     release = release_of(Makes(), PAIR)
     release.check_copies(PAIR.one)
     assert release(*PAIR.one) != release(*PAIR.one)
+
+
+def test_many_fits_of_an_audit_are_no_reason_to_warn():
+    schema = Schema({"x": Numeric(0, 1)}, classes=[0, 1])
+    release = release_of(PrivateTreeClassifier(schema, n_records=10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(4):
+            release(np.arange(100)[:, None] / 99, [0, 1] * 50)
