@@ -48,8 +48,9 @@ def test_a_few_images_open_a_backdoor_in_a_tree_without_privacy_and_none_in_ours
     plain = {k: share for (method, k), share in success.items() if method == "tree without privacy"}
     assert plain[0] < 0.05
     assert plain[5] > 0.95
+    # One tree at a tenth learns what 56 images teach, and a forest at a hundredth is too noisy: the page says so.
+    weak = {"PrivateTree, 0.1": 56, "PrivateForest, 10 trees, 0.01": 0}
     ours = {(method, k): share for (method, k), share in success.items() if method.startswith("Private")}
-    assert ours
+    assert {method for method, _ in ours} > set(weak)
     for (method, k), share in ours.items():
-        # One tree at a tenth learns what 56 images and more teach: nothing is certified there, and the page says so.
-        assert share < 0.2 or (method == "PrivateTree, 0.1" and k >= 56)
+        assert share < 0.2 or k >= weak.get(method, 10**6)
