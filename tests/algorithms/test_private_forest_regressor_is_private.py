@@ -107,7 +107,7 @@ def test_two_rounds_are_within_their_budget(monkeypatch):
     assert 0.3 < found.epsilon <= 2 + 1e-9
 
 
-def test_the_computation_would_catch_a_quarter_of_the_noise(monkeypatch):
+def test_the_computation_would_catch_an_eighth_of_the_noise(monkeypatch):
     proper = prices.scale_for
     monkeypatch.setattr(prices, "scale_for", lambda sensitivity, ratio: proper(sensitivity, ratio) / 8)
     assert loss([], KINDS[1]) > 1
