@@ -35,7 +35,7 @@ def test_scores_are_sums_of_terms():
     columns = {0: np.array([0.0, 1.0, 2.0, np.nan, 7.0]), 1: np.array([1, 0, 0, 1, 2])}
     assert boosted().scores(columns, 5)[:, 0].tolist() == [21, 11, 12, 23, 22]
     assert boosted(AGE, BOTH).scores(columns, 5)[:, 0].tolist() == [21, 11, 12, 63, 42]
-    chances = boosted().probabilities(columns, 5)
+    chances = boosted().predictions(boosted().scores(columns, 5))
     assert chances[:, 1] == pytest.approx(linked_chances(np.array([21, 11, 12, 23, 22])))
 
 
@@ -45,7 +45,7 @@ def test_several_classes_have_a_score_each_against_the_rest():
     model = boosted(AGE, schema=schema)
     assert model.scores(columns, 2).tolist() == [[0, 1, 0], [0, 2, 0]]
     shares = linked_chances(np.array([0.0, 1.0, 0.0]))
-    assert model.probabilities(columns, 2)[0] == pytest.approx(shares / shares.sum())
+    assert model.predictions(model.scores(columns, 2))[0] == pytest.approx(shares / shares.sum())
 
 
 def test_rounds_of_the_same_features_are_one_term_over_the_stretches_that_they_part():
@@ -153,7 +153,7 @@ def of_target(values=(-TARGET_ONE // 4, TARGET_ONE // 4, TARGET_ONE)):
 
 def test_a_target_begins_somewhere_is_lifted_by_its_level_and_stays_in_its_range():
     columns = {0: np.array([0.0, 3.0, np.nan]), 1: np.array([0, 0, 0])}
-    assert of_target().values(columns, 3).tolist() == [15.0, 20.0, 30.0]
+    assert of_target().predictions(of_target().scores(columns, 3))[:, 0].tolist() == [15.0, 20.0, 30.0]
     assert of_target().dependence(0, columns[0])[:, 0].tolist() == [15.0, 20.0, 30.0]
     assert of_target().importances.tolist() == [1, 0]
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from privet.algorithms.explained import Explained
 from privet.algorithms.held_out import NEEDS, By, Holdout, check_evaluation, evaluate_on, scored_by_fit
 from privet.algorithms.parameters import check_choice, check_parameters
+from privet.algorithms.prediction import fast_leaves
 from privet.algorithms.receipts import receipt_of
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
@@ -31,6 +32,7 @@ from privet.privacy.receipt import Receipt
 from privet.privacy.zcdp import rho_within
 from privet.questions.curtain import Curtain, Node
 from privet.schema import Numeric, Schema
+from privet.tree.forest import Forest
 from privet.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from privet.evaluate.evaluation import Evaluation
     from privet.privacy.mechanisms import Mechanisms
     from privet.tables.draft import Task
+    from privet.tables.table import Table
 
 
 VARIANTS = ("sound", "published")
@@ -282,15 +285,18 @@ class PrivateEstimator(Explained, BaseEstimator):
 
     def apply(self, X: Any) -> np.ndarray:
         """The leaf that each row falls into, as a number of its tree's nodes; of a forest one for each tree."""
-        columns, n_rows = self._columns(X)
-        return np.asarray(getattr(self, self._released).apply(columns, n_rows))
+        table, released = self._table(X), getattr(self, self._released)
+        leaves = fast_leaves(released, table) if isinstance(released, Tree | Forest) else None
+        return np.asarray(released.apply(*self._columns(table))) if leaves is None else leaves
 
-    def _columns(self, X: Any) -> tuple[dict[int, np.ndarray], int]:
-        """A table as columns, numbers or codes of categories, by the number of their feature; and how many rows."""
+    def _table(self, X: Any) -> Table:
         from privet.tables.table import read_table
 
         check_is_fitted(self, self._released)
-        table = read_table(X, self.schema_, fitted_names=self._fitted_names)
+        return read_table(X, self.schema_, fitted_names=self._fitted_names)
+
+    def _columns(self, table: Table) -> tuple[dict[int, np.ndarray], int]:
+        """A table as columns, numbers or codes of categories, by the number of their feature; and how many rows."""
         # Every column is read, also where the tree does not use it: a table that does not fit the schema is refused.
         columns = {
             f: table.numeric(name) if isinstance(feature, Numeric) else table.codes(name)

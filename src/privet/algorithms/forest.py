@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor
+from privet.algorithms.prediction import fast_scores
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.scores import Gini, Score, SquaredError
 from privet.schema import Schema
@@ -31,6 +32,12 @@ class PrivateForest(PrivateEstimator):
             leaves.average_as_printed(budget)
         else:
             leaves.average(budget, noise=1 / float(budget))
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """The scores of a boosted ensemble."""
+        table = self._table(X)
+        scores = fast_scores(self.forest_, table)
+        return self.forest_.scores(*self._columns(table)) if scores is None else scores
 
 
 class ForestClassifier(PrivateForest, PrivateClassifier):

@@ -203,8 +203,7 @@ class PrivateForestClassifier(ForestClassifier):
         check_is_fitted(self, "forest_")
         if isinstance(self.forest_, Forest):
             return super()._votes(X)
-        columns, n_rows = self._columns(X)
-        return self.forest_.probabilities(columns, n_rows)[:, np.argsort(np.array(self.schema_.classes))]
+        return self.forest_.predictions(self._scores(X))[:, np.argsort(np.array(self.schema_.classes))]
 
     @property
     def feature_importances_(self) -> np.ndarray:

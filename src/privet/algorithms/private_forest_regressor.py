@@ -208,8 +208,7 @@ class PrivateForestRegressor(ForestRegressor):
         check_is_fitted(self, "forest_")
         if isinstance(self.forest_, Forest):
             return super().predict(X)
-        columns, n_rows = self._columns(X)
-        return self.forest_.values(columns, n_rows)
+        return self.forest_.predictions(self._scores(X))[:, 0]
 
     @property
     def feature_importances_(self) -> np.ndarray:

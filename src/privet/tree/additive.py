@@ -207,16 +207,8 @@ class Additive:
             return column
         return np.where(np.isnan(column), len(cuts) + 1, np.searchsorted(cuts, column, side="left"))
 
-    def probabilities(self, columns: Mapping[int, np.ndarray], n_rows: int) -> np.ndarray:
-        """The chance of each class, in the schema's order."""
-        return self._predictions(self.scores(columns, n_rows))
-
-    def values(self, columns: Mapping[int, np.ndarray], n_rows: int) -> np.ndarray:
-        """What is predicted of a numeric target."""
-        return self._predictions(self.scores(columns, n_rows))[:, 0]
-
-    def _predictions(self, scores: np.ndarray) -> np.ndarray:
-        """A column for each class, or one for the target."""
+    def predictions(self, scores: np.ndarray) -> np.ndarray:
+        """What scores stand for: the chance of each class, in the schema's order, or one column for the target."""
         if self.calibration is None:
             return _chances(scores)
         assert self.schema.target is not None
@@ -251,7 +243,7 @@ class Additive:
                 total += term.means_of((feature,))[stretch[cells]]
             else:
                 total += term.mean
-        return self._predictions(total / GRADIENT_ONE)
+        return self.predictions(total / GRADIENT_ONE)
 
     def to_dict(self) -> dict[str, Any]:
         plain = {

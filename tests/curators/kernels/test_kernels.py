@@ -449,3 +449,32 @@ def test_a_product_of_too_many_parts_is_refused():
     cells = np.zeros((1, 5), np.uint8)
     with pytest.raises(ValueError, match="up to 4 features"):
         kernels.product_sums(cells, [[0, 1]], [[np.zeros(1, np.uint8)] * 2], [[17, 17]], np.zeros(1, np.int32))
+
+
+# Predictions
+
+
+def test_rows_descend_to_their_leaves(engine):
+    cells = np.array([[0, 0], [1, 0], [1, 1], [2, 1]], np.uint8)
+    features, starts = np.array([0, -1, 1, -1, -1]), np.array([0, 0, 3, 0, 0])
+    children = np.array([1, 2, 2, 3, 4], np.int32)
+    assert kernels.descend(cells, features, starts, children).tolist() == [1, 3, 4, 4]
+    assert kernels.descend(cells, features[1:2], starts[:1], children[:0]).tolist() == [0] * 4
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+def test_terms_add_up_by_stretches(engine, kind):
+    rng = np.random.default_rng(0)
+    cells = rng.integers(6, size=(700, 5)).astype(kind)
+    terms = []
+    for columns in ([0], [1, 3], [0, 2, 4], [0, 1, 2, 3]):
+        stretches = [rng.permutation([0, 1, 2, 2, 1, 0]).astype(np.int32) for _ in columns]
+        terms.append((columns, stretches, rng.integers(-(2**40), 2**40, size=(3 ** len(columns), 2))))
+    expected = np.zeros((700, 2), np.int64)
+    for columns, stretches, values in terms:
+        place = np.ravel_multi_index([own[cells[:, f]] for f, own in zip(columns, stretches)], [3] * len(columns))
+        expected += values[place]
+    assert kernels.add_terms(cells, terms, 2).tolist() == expected.tolist()
+    assert kernels.add_terms(cells, [], 2).tolist() == [[0, 0]] * 700
+    with pytest.raises(ValueError, match="all their stretches"):
+        kernels.add_terms(cells, [(terms[0][0], terms[0][1], terms[0][2][1:])], 2)

@@ -33,9 +33,11 @@ __all__ = [
     "MISSING",
     "MOST_PARTS",
     "MOST_WEIGHT",
+    "add_terms",
     "column_sums",
     "cut_column",
     "cut_matrix",
+    "descend",
     "histograms",
     "look_up",
     "partition_level",
@@ -195,6 +197,46 @@ def product_sums(
     work = SUM * int(starts[-1]) * len(columns)
     _pick(work).product_sums(cells, features, maps, values, rows, out)
     return [own[: math.prod(sizes)] for own, sizes in zip(out, n_parts)]
+
+
+def descend(
+    cells: NDArray, features: NDArray[np.int64], starts: NDArray[np.int64], children: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """The leaf of a tree that each row falls into.
+
+    Node ``i`` asks for column ``features[i]``, -1 at a leaf, and sends a row in cell ``c`` of it to the node
+    ``children[starts[i] + c]``.
+    """
+    return _pick(ROUTE * len(cells) * 4).descend(cells, features, starts, children)
+
+
+def add_terms(
+    cells: NDArray,
+    terms: Sequence[tuple[Sequence[int], Sequence[NDArray[np.int32]], NDArray[np.int64]]],
+    n_outputs: int,
+) -> NDArray[np.int64]:
+    """The sum over terms of what each has for a row: int64 ``(rows, n_outputs)``.
+
+    A term has up to four columns of ``cells``, for each of them the stretch that each cell belongs to, and a row of
+    values for each combination of stretches, the last column's first.
+    """
+    features = np.full((len(terms), MOST_FACTORS), -1, np.int64)
+    widest = max((len(own) for _, stretches, _ in terms for own in stretches), default=1)
+    maps = np.zeros((len(terms), MOST_FACTORS, widest), np.int32)
+    starts = np.zeros(len(terms) + 1, np.int64)
+    for t, (columns, stretches, values) in enumerate(terms):
+        sizes = [int(own.max()) + 1 for own in stretches]
+        if not 1 <= len(columns) <= MOST_FACTORS or len(values) != math.prod(sizes):
+            raise ValueError(f"a term has up to {MOST_FACTORS} columns and values for all their stretches")
+        starts[t + 1] = starts[t] + len(values)
+        features[t, : len(columns)] = columns
+        for j, own in enumerate(stretches):
+            maps[t, j, : len(own)] = own * math.prod(sizes[j + 1 :])
+    every = np.concatenate([np.empty((0, n_outputs), np.int64), *(values for _, _, values in terms)])
+    out = np.zeros((len(cells), n_outputs), np.int64)
+    if terms:
+        _pick(SUM * len(cells) * len(terms)).add_terms(cells, features, maps, starts[:-1], every, out)
+    return out
 
 
 def partition_level(

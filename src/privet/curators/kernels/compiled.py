@@ -264,64 +264,6 @@ def total(cells, values, rows, whole, bounds, offsets, f_start, f_stop, out):
 
 
 @kernel
-def look_up(scores, mine, table, shift, start, stop, first, second):
-    """Write what ``table`` has for each of the rows' scores, in units of 2^shift, to the two columns."""
-    last, reach = int64(table.shape[1] - 1), int64(table.shape[1] // 2)
-    half = int64(1) << int64(shift - 1)
-    for i in range(uint64(start), uint64(stop)):
-        place = ((scores[i] + half) >> int64(shift)) + reach
-        place = place if place > 0 else int64(0)
-        own = table[uint64(mine[i]), uint64(place if place < last else last)]
-        first[i], second[i] = own[uint64(0)], own[uint64(1)]
-
-
-@kernel
-def add_up(cells, values, rows, whole, start, stop, stretch, offsets, accumulator, out):
-    """Add each row's value to ``out`` at its cells, in 32 bits as long as a stretch of rows cannot overflow them."""
-    features = uint64(len(offsets))
-    for begin in range(uint64(start), uint64(stop), uint64(stretch)):
-        accumulator[:] = 0
-        for k in range(begin, min(uint64(begin + uint64(stretch)), uint64(stop))):
-            i = k if whole else uint64(rows[k])
-            value = values[i]
-            for f in range(features):
-                accumulator[uint64(uint64(offsets[f]) + uint64(cells[i, f]))] += value
-        for c in range(uint64(len(out))):
-            out[c] += accumulator[c]
-
-
-@kernel
-def add_up_products(cells, values, rows, whole, start, stop, stretch, features, maps, accumulator, out):
-    """Add each row's value to ``out`` at its part of each product of four features.
-
-    ``maps[product, factor, cell]`` is the factor's share of the part's number: their sum is the part. Rows go in blocks
-    that stay in the first-level cache while one product after the other is summed.
-    """
-    n_products, block = uint64(len(features)), uint64(512)
-    for begin in range(uint64(start), uint64(stop), uint64(stretch)):
-        end = min(uint64(begin + uint64(stretch)), uint64(stop))
-        accumulator[:] = 0
-        for a in range(begin, end, block):
-            b = min(uint64(a + block), end)
-            for p in range(n_products):
-                f0, f1, f2, f3 = features[p, 0], features[p, 1], features[p, 2], features[p, 3]
-                m0, m1, m2, m3 = maps[p, 0], maps[p, 1], maps[p, 2], maps[p, 3]
-                mine = accumulator[p]
-                for k in range(a, b):
-                    i = k if whole else uint64(rows[k])
-                    part = uint64(
-                        uint64(m0[uint64(cells[i, uint64(f0)])])
-                        + uint64(m1[uint64(cells[i, uint64(f1)])])
-                        + uint64(m2[uint64(cells[i, uint64(f2)])])
-                        + uint64(m3[uint64(cells[i, uint64(f3)])])
-                    )
-                    mine[part] += values[i]
-        for p in range(n_products):
-            for c in range(uint64(out.shape[1])):
-                out[p, c] += accumulator[p, c]
-
-
-@kernel
 def refine(column, table, n_parts, rows, whole, start, stop, parts):
     """Split the parts of rows ``start`` to ``stop`` of the list by one more column; False on a cell without part."""
     good = True
@@ -384,48 +326,41 @@ def fill(children, rows, whole, bounds, parts, places, out):
             mine[p] += 1
 
 
-def _read(kind, dims=1, layout="C"):
+def read(kind, dims=1, layout="C"):
     return types.Array(kind, dims, layout, readonly=True)
 
 
-def _write(kind, dims=1, layout="C"):
+def write(kind, dims=1, layout="C"):
     return types.Array(kind, dims, layout)
 
 
-def _signatures():
+def signatures():
     f8, i8, i4, u8 = types.float64, types.int64, int32, types.uint8
     flag = types.boolean
-    level = (_read(i4), flag, _read(i8))
-    yield fill, [(_read(i8), *level, _read(u8), _write(i8), _write(i4))]
-    yield tabulate, [(_read(f8, 2), _read(i8), _write(f8), _write(f8), _write(u8), _write(uint16, 2))]
-    known = (_read(f8, 2), _read(i8), _read(u8), _read(f8), _read(f8), _read(u8), _read(uint16, 2))
-    yield cut, [(_read(f8, 2), flag, i8, i8, *known, _write(o, 2, "A"), _write(u8)) for o in (u8, uint16)]
-    features = (_read(i8), i8, i8)
+    level = (read(i4), flag, read(i8))
+    yield fill, [(read(i8), *level, read(u8), write(i8), write(i4))]
+    yield tabulate, [(read(f8, 2), read(i8), write(f8), write(f8), write(u8), write(uint16, 2))]
+    known = (read(f8, 2), read(i8), read(u8), read(f8), read(f8), read(u8), read(uint16, 2))
+    yield cut, [(read(f8, 2), flag, i8, i8, *known, write(o, 2, "A"), write(u8)) for o in (u8, uint16)]
+    features = (read(i8), i8, i8)
     yield (
         count,
         [
-            (_read(c, 2, "A"), _read(y), weights, *level, _read(i8), _read(i8), i8, i8, _write(counter), _write(i8, 3))
+            (read(c, 2, "A"), read(y), weights, *level, read(i8), read(i8), i8, i8, write(counter), write(i8, 3))
             for c in (u8, uint16)
-            for y, weights, counter in ((u8, types.none, i4), (uint16, types.none, i4), (uint16, _read(u8), i8))
+            for y, weights, counter in ((u8, types.none, i4), (uint16, types.none, i4), (uint16, read(u8), i8))
         ],
     )
-    yield total, [(_read(c, 2, "A"), _read(i8, 2), *level, *features, _write(i8, 3)) for c in (u8, uint16)]
-    span = (i8, i8)
-    yield look_up, [
-        (_read(i8, 1, "A"), _read(types.boolean), _read(i4, 3), i8, *span, _write(i4), _write(i4))
-    ]  # fmt: skip
-    summed = (_read(i4), *level[:2], *span, i8)
-    yield add_up, [(_read(c, 2, "A"), *summed, _read(i8), _write(i4), _write(i8)) for c in (u8, uint16)]
-    yield add_up_products, [(_read(u8, 2, "A"), *summed, _read(i8, 2), _read(u8, 3), _write(i4, 2), _write(i8, 2))]
-    yield refine, [(_read(c, 1, "A"), _read(u8), i8, *level[:2], i8, i8, _write(u8)) for c in (u8, uint16)]
-    blocks = (_read(u8, 2, "A"), _read(uint16, 2, "A"))
-    yield route, [(*blocks, _read(i8), _read(u8), _read(i8), _read(i8), *level, _write(u8), _write(i8))]
+    yield total, [(read(c, 2, "A"), read(i8, 2), *level, *features, write(i8, 3)) for c in (u8, uint16)]
+    yield refine, [(read(c, 1, "A"), read(u8), i8, *level[:2], i8, i8, write(u8)) for c in (u8, uint16)]
+    blocks = (read(u8, 2, "A"), read(uint16, 2, "A"))
+    yield route, [(*blocks, read(i8), read(u8), read(i8), read(i8), *level, write(u8), write(i8))]
 
 
-def load():
+def load(kernels):
     """Compile every kernel for its few types, or read them from the cache; nothing compiles later."""
     told = False
-    for each, signatures in _signatures():
+    for each, signatures in kernels:
         for signature in signatures:
             each.compile(signature)
         each.disable_compile()

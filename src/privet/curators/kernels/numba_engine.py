@@ -20,12 +20,12 @@ import numpy as np
 from numba.np.ufunc import parallel
 from numpy.typing import NDArray
 
-from . import compiled, numpy_engine
+from . import compiled, compiled_boosting, numpy_engine
 
 if numba.config.DISABLE_JIT:
     raise ImportError("NUMBA_DISABLE_JIT is set")
 
-compiled.load()
+compiled.load([*compiled.signatures(), *compiled_boosting.signatures()])
 
 # Below this many cells a call takes less time than starting a thread.
 ALONE = 1 << 18
@@ -119,7 +119,7 @@ def sums(
 def look_up(scores: NDArray, mine: NDArray, table: NDArray, shift: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     first, second = np.empty(len(scores), np.int32), np.empty(len(scores), np.int32)
     _run(
-        lambda a, b: compiled.look_up(scores, mine, table, shift, a, b, first, second),
+        lambda a, b: compiled_boosting.look_up(scores, mine, table, shift, a, b, first, second),
         _ranges(len(scores), 4 * len(scores)),
     )
     return first, second
@@ -128,7 +128,7 @@ def look_up(scores: NDArray, mine: NDArray, table: NDArray, shift: int) -> tuple
 def column_sums(cells: NDArray, offsets: NDArray, values: NDArray, rows: NDArray | None, out: NDArray) -> None:
     offsets, stretch = np.asarray(offsets, np.int64), _stretch(values)
     _add_under_lock(
-        lambda a, b, own: compiled.add_up(
+        lambda a, b, own: compiled_boosting.add_up(
             cells, values, *_rows(rows), a, b, stretch, offsets, np.empty(len(out), np.int32), own
         ),
         len(values) if rows is None else len(rows),
@@ -142,12 +142,28 @@ def product_sums(
 ) -> None:
     stretch = _stretch(values)
     _add_under_lock(
-        lambda a, b, own: compiled.add_up_products(
+        lambda a, b, own: compiled_boosting.add_up_products(
             cells, values, *_rows(rows), a, b, stretch, features, maps, np.empty(out.shape, np.int32), own
         ),
         len(values) if rows is None else len(rows),
         2 * len(features),
         out,
+    )
+
+
+def descend(cells: NDArray, features: NDArray, starts: NDArray, children: NDArray) -> NDArray[np.int64]:
+    leaves = np.empty(len(cells), np.int64)
+    _run(
+        lambda a, b: compiled_boosting.descend(cells, features, starts, children, a, b, leaves),
+        _ranges(len(cells), 4 * len(cells)),
+    )
+    return leaves
+
+
+def add_terms(cells: NDArray, features: NDArray, maps: NDArray, starts: NDArray, values: NDArray, out: NDArray) -> None:
+    _run(
+        lambda a, b: compiled_boosting.add_terms(cells, features, maps, starts, values, a, b, out),
+        _ranges(len(cells), 2 * len(cells) * len(features)),
     )
 
 

@@ -82,6 +82,21 @@ def product_sums(
         np.add.at(out[p], parts, wide)
 
 
+def descend(cells: NDArray, features: NDArray, starts: NDArray, children: NDArray) -> NDArray[np.int64]:
+    leaves = np.zeros(len(cells), np.int64)
+    moving = np.arange(len(cells)) if features[0] >= 0 else np.empty(0, np.int64)
+    while len(moving):
+        nodes = leaves[moving]
+        leaves[moving] = children[starts[nodes] + cells[moving, features[nodes]]]
+        moving = moving[features[leaves[moving]] >= 0]
+    return leaves
+
+
+def add_terms(cells: NDArray, features: NDArray, maps: NDArray, starts: NDArray, values: NDArray, out: NDArray) -> None:
+    for own, tables, start in zip(features, maps, starts):
+        out += values[start + sum(table[cells[:, f]].astype(np.intp) for f, table in zip(own, tables) if f >= 0)]
+
+
 def product_cells(
     columns: Sequence[NDArray], part_maps: Sequence[NDArray], n_parts: Sequence[int], rows: NDArray | None
 ) -> NDArray[np.uint8]:
