@@ -39,6 +39,7 @@ def test_the_rounds_spend_the_budget_and_every_class_has_its_turn(n, budget, cur
     budgets = [turn.tally_budget for turn in plan]
     assert budgets == sorted(budgets)
     assert [turn.products for turn in plan] == sorted(turn.products for turn in plan)
+    assert all(0 < turn.step <= 1 for turn in plan)
 
 
 @pytest.mark.parametrize("currency", ["epsilon", "rho"])

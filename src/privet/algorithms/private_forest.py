@@ -174,7 +174,7 @@ class PrivateForestClassifier(ForestClassifier):
                 asked = {start: Tally((table,), measure="gradient", output=turn.output)}
                 sums = curtain.tally(asked, turn.tally_budget)[start]
                 noise = noise_of(turn.tally_budget, currency)
-                values = _newton(sums, RIDGE * noise)
+                values = _newton(sums, RIDGE * noise, turn.step)
                 curtain.advance({start: Step(table, tuple(values.tolist()), turn.output)})
                 tables.learn(table, turn.output, sums[:, 0] / GRADIENT_ONE, noise)
                 rounds.append(Round.of(table, values, sums[:, 1], turn.output, scope, paid=len(rounds)))
@@ -216,8 +216,8 @@ class PrivateForestClassifier(ForestClassifier):
         return self.forest_.dependence(feature, column) if boosted else super()._dependence(feature, column)
 
 
-def _newton(sums: np.ndarray, ridge: float) -> np.ndarray:
-    """A damped Newton step for each part, from its noisy gradient and Hessian: whole numbers of 1 / GRADIENT_ONE."""
+def _newton(sums: np.ndarray, ridge: float, share: float) -> np.ndarray:
+    """A share of a damped Newton step for each part, from its noisy sums: whole numbers of 1 / GRADIENT_ONE."""
     gradient, hessian = sums[:, 0] / GRADIENT_ONE, np.maximum(sums[:, 1] / (GRADIENT_ONE >> HESSIAN_BITS), 0)
     step = np.clip(-gradient / (hessian + ridge), -LARGEST_MOVE, LARGEST_MOVE)
-    return np.rint(step * GRADIENT_ONE).astype(np.int64)
+    return np.rint(share * step * GRADIENT_ONE).astype(np.int64)

@@ -34,6 +34,10 @@ MOST_ROUNDS = 400
 RIDGE = 4.0
 """Every part is given so many standard deviations of the noise in Hessian: a part with few records hardly moves."""
 
+FULL_STEPS = 90.0
+"""Where the budget is worth more rounds than this, each takes less than a Newton step: with little noise, full steps
+fit what is particular to the records."""
+
 LARGEST_MOVE = 2.0
 """No round moves a score further, whatever the noise."""
 
@@ -108,12 +112,16 @@ def pays_off(n_records: float, budget: Fraction, currency: str, n_classes: int, 
 
 @dataclass(frozen=True)
 class Turn:
-    """One round: of which class, with what budgets for its choice and its sums, and whether products are candidates."""
+    """One round: of which class, with what budgets for its choice and its sums, and whether products are candidates.
+
+    ``step`` is the share of a Newton step that it takes.
+    """
 
     output: int
     choice_budget: Fraction
     tally_budget: Fraction
     products: bool
+    step: float
 
 
 def plan_rounds(n_records: float, budget: Fraction, currency: str, n_classes: int) -> tuple[Turn, ...]:
@@ -125,16 +133,18 @@ def plan_rounds(n_records: float, budget: Fraction, currency: str, n_classes: in
     recipe = RECIPES[currency]
     outputs = [1] if n_classes <= 2 else list(range(n_classes))
     strength = max(signal(n_records, budget, currency), 0.0) / len(outputs)
-    n = min(max(int(recipe.rounds * strength**recipe.power), FEWEST_ROUNDS if len(outputs) == 1 else 2), MOST_ROUNDS)
-    return turns(recipe, n, outputs, budget)
+    wanted = recipe.rounds * strength**recipe.power
+    n = min(max(int(wanted), FEWEST_ROUNDS if len(outputs) == 1 else 2), MOST_ROUNDS)
+    step = min(1.0, (FULL_STEPS / max(wanted, 1.0)) ** (1 / 3))
+    return turns(recipe, n, outputs, budget, step)
 
 
-def turns(recipe: Recipe, n: int, outputs: list[int], budget: Fraction) -> tuple[Turn, ...]:
+def turns(recipe: Recipe, n: int, outputs: list[int], budget: Fraction, step: float = 1.0) -> tuple[Turn, ...]:
     """``n`` rounds of each output, later ones with more of the budget."""
     weights = [n + recipe.growth * t for t in range(n)]
     unit = budget / (sum(weights) * len(outputs))
     return tuple(
-        Turn(output, unit * weight * CHOICE_SHARE, unit * weight * (1 - CHOICE_SHARE), t >= n * recipe.alone)
+        Turn(output, unit * weight * CHOICE_SHARE, unit * weight * (1 - CHOICE_SHARE), t >= n * recipe.alone, step)
         for t, weight in enumerate(weights)
         for output in outputs
     )

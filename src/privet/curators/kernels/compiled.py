@@ -118,6 +118,8 @@ def cut(X, by_columns, start, stop, cuts, lengths, missing, lows, scales, bent, 
     bits = np.empty(BLOCK, np.int32)
     middle = int64((firsts.shape[1] - 1) >> 1)
     top, known = float(firsts.shape[1] - 2), uint16(UNSURE - 1)
+    parted = np.flatnonzero(lengths)
+    few_parted = 2 * len(parted) <= len(lengths)
     for r in range(uint64(start), uint64(stop), block):
         size = uint64(min(block, uint64(uint64(stop) - r)))
         odd = False
@@ -129,6 +131,14 @@ def cut(X, by_columns, start, stop, cuts, lengths, missing, lows, scales, bent, 
                     x = column[uint64(r + k)]
                     odd |= x - x != 0.0
                     found[k, f] = bucket(x, low, scale, top)
+        elif few_parted:  # a tree's features: the others are only looked at for what is no number
+            for k in range(size):
+                row, own = X[uint64(r + k)], found[k]
+                for f in range(m):
+                    odd |= row[f] - row[f] != 0.0
+                for q in range(uint64(len(parted))):
+                    f = uint64(parted[q])
+                    own[f] = bucket(row[f], lows[f], scales[f], top)
         else:
             for k in range(size):
                 row, own = X[uint64(r + k)], found[k]
@@ -137,6 +147,10 @@ def cut(X, by_columns, start, stop, cuts, lengths, missing, lows, scales, bent, 
                     odd |= x - x != 0.0
                     own[f] = bucket(x, lows[f], scales[f], top)
         for f in range(m):
+            if lengths[f] == 0:
+                for k in range(size):
+                    out[uint64(r + k), f] = 0
+                continue
             mine, first = cuts[f], firsts[f]
             if bent[f]:
                 if by_columns:

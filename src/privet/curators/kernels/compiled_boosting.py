@@ -1,6 +1,7 @@
 # mypy: disallow-untyped-defs=False
 """Single-threaded machine code for boosting and for predictions; the conventions are those of :mod:`compiled`."""
 
+import numpy as np
 from numba import int64, types, uint16, uint64
 
 from .compiled import kernel, read, write
@@ -80,25 +81,48 @@ def descend(cells, features, starts, children, start, stop, out):
 def add_terms(cells, features, maps, starts, values, start, stop, out):
     """Add what each term has for a row's cells of up to four features to its scores.
 
-    ``maps[term, factor, cell]`` is the factor's share of the row of ``values``, which begin at the term's start.
+    ``maps[term, factor, cell]`` is the factor's share of the row of ``values``, which begin at the term's start. The
+    loops are written out for each number of features, which are -1 where a term has fewer.
     """
-    n_terms, n_outputs, block = uint64(len(features)), uint64(values.shape[1]), uint64(512)
+    n_terms, n_outputs, block, first = uint64(len(features)), uint64(values.shape[1]), uint64(512), uint64(0)
+    places = np.empty(512, np.uint32)
     for a in range(uint64(start), uint64(stop), block):
-        b = min(uint64(a + block), uint64(stop))
+        size = min(block, uint64(uint64(stop) - a))
         for t in range(n_terms):
             f0, f1, f2, f3 = features[t, 0], features[t, 1], features[t, 2], features[t, 3]
             m0, m1, m2, m3 = maps[t, 0], maps[t, 1], maps[t, 2], maps[t, 3]
-            first = uint64(starts[t])
-            for i in range(a, b):
-                place = uint64(first + uint64(m0[uint64(cells[i, uint64(f0)])]))
-                if f1 >= 0:
-                    place = uint64(place + uint64(m1[uint64(cells[i, uint64(f1)])]))
-                if f2 >= 0:
-                    place = uint64(place + uint64(m2[uint64(cells[i, uint64(f2)])]))
-                if f3 >= 0:
-                    place = uint64(place + uint64(m3[uint64(cells[i, uint64(f3)])]))
-                for k in range(n_outputs):
-                    out[i, k] += values[place, k]
+            mine = values[uint64(starts[t]) :]
+            if f1 < 0:
+                for k in range(size):
+                    places[k] = m0[uint64(cells[uint64(a + k), uint64(f0)])]
+            elif f2 < 0:
+                for k in range(size):
+                    i = uint64(a + k)
+                    places[k] = m0[uint64(cells[i, uint64(f0)])] + m1[uint64(cells[i, uint64(f1)])]
+            elif f3 < 0:
+                for k in range(size):
+                    i = uint64(a + k)
+                    places[k] = (
+                        m0[uint64(cells[i, uint64(f0)])]
+                        + m1[uint64(cells[i, uint64(f1)])]
+                        + m2[uint64(cells[i, uint64(f2)])]
+                    )
+            else:
+                for k in range(size):
+                    i = uint64(a + k)
+                    places[k] = (
+                        m0[uint64(cells[i, uint64(f0)])]
+                        + m1[uint64(cells[i, uint64(f1)])]
+                        + m2[uint64(cells[i, uint64(f2)])]
+                        + m3[uint64(cells[i, uint64(f3)])]
+                    )
+            if n_outputs == 1:
+                for k in range(size):
+                    out[uint64(a + k), first] += mine[uint64(places[k]), first]
+            else:
+                for k in range(size):
+                    for output in range(n_outputs):
+                        out[uint64(a + k), output] += mine[uint64(places[k]), output]
 
 
 def signatures():
