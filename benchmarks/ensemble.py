@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import ExitStack
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
@@ -178,22 +179,29 @@ def wall_robot(seeds: int) -> None:
 ROUNDS_SETS = ("magic", "california", "electricity", "default_credit_card")
 """Where the constants of boosting are varied: not Adult."""
 
+
+def _recipes(times: float = 1.0, **changes: Any) -> dict[str, Any]:
+    """The recipes of both currencies with other numbers, and so many times the rounds."""
+    return {name: replace(own, rounds=own.rounds * times, **changes) for name, own in tree_rounds.RECIPES.items()}
+
+
 ROUNDS_VARIANTS: dict[str, dict[str, Any]] = {
     "as it is": {},
-    "twice as many rounds": {"PER_ROUND": {"epsilon": 4.0, "rho": 3.0}},
-    "half as many rounds": {"PER_ROUND": {"epsilon": 16.0, "rho": 12.0}},
+    "twice as many rounds": {"RECIPES": _recipes(2.0)},
+    "half as many rounds": {"RECIPES": _recipes(0.5)},
     "an eighth of a round chooses": {"CHOICE_SHARE": Fraction(1, 8)},
     "half of a round chooses": {"CHOICE_SHARE": Fraction(1, 2)},
-    "half chooses, and half as many rounds more": {
-        "CHOICE_SHARE": Fraction(1, 2),
-        "PER_ROUND": {"epsilon": 5.5, "rho": 4.0},
-    },
+    "half chooses, and half as many rounds more": {"CHOICE_SHARE": Fraction(1, 2), "RECIPES": _recipes(1.5)},
     "ridge 1": {"RIDGE": 1.0},
     "ridge 2": {"RIDGE": 2.0},
     "ridge 8": {"RIDGE": 8.0},
-    "8 cells": {"CELLS": {"epsilon": 8, "rho": 8}},
-    "16 cells": {"CELLS": {"epsilon": 16, "rho": 16}},
-    "32 cells": {"CELLS": {"epsilon": 32, "rho": 32}},
+    "8 cells": {"RECIPES": _recipes(cells=8)},
+    "16 cells": {"RECIPES": _recipes(cells=16)},
+    "32 cells": {"RECIPES": _recipes(cells=32)},
+    "no products": {"RECIPES": _recipes(alone=Fraction(2))},
+    "no triples": {"RECIPES": _recipes(triple=0)},
+    "the same budget for every round": {"RECIPES": _recipes(growth=0)},
+    "no penalty": {"PENALTY": 0.0},
     "one partition of each feature": {"PARTITIONS": 1},
     "ten partitions of each feature": {"PARTITIONS": 10},
 }

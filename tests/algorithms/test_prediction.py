@@ -31,7 +31,7 @@ TABLE = pd.DataFrame(
 )
 LABELS = np.where(TABLE["a"] + (TABLE["town"] == "x") * TABLE["b"] / 5 > 0.7, "yes", "no")
 MODELS = [
-    (PrivateTreeClassifier, {}),
+    (PrivateTreeClassifier, {"leaves": "counts"}),
     (PrivateForestClassifier, {"method": "trees", "n_trees": 3}),
     (PrivateForestClassifier, {"method": "boosting"}),
     (PrivateForestClassifier, {"method": "boosting", "delta": 1e-6}),
@@ -43,7 +43,7 @@ def fitted(kind, options, features):
     regression = kind is PrivateForestRegressor
     schema = Schema(features, target=(0, 1)) if regression else Schema(features, classes=["no", "yes", "often"][:2])
     y = TABLE["a"] if regression else LABELS
-    return kind(schema, epsilon=50, random_state=0, **options).fit(TABLE[list(features)], y)
+    return kind(schema, epsilon=8, random_state=0, **options).fit(TABLE[list(features)], y)
 
 
 def predicted(model, X):
