@@ -1,6 +1,7 @@
 """Quotes: what a fit would do with its budget, told before anything is spent."""
 
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -81,6 +82,11 @@ def test_every_estimator_that_learns_from_a_table_has_a_quote(name):
     told = quote(kind(epsilon=1), 300, SCHEMA if kind._task == "classification" else TARGET)
     assert told.steps or told.depth == 0
     assert told.spent <= 1 + 1e-9 or told.spent == math.inf
+
+
+def test_budgets_may_be_written_as_fractions():
+    assert PrivateTreeClassifier(SCHEMA, epsilon="1/2").quote(1000).spent == pytest.approx(0.5)
+    assert "too small" in PrivateTreeClassifier(SCHEMA, epsilon=Fraction(1, 10**12)).quote(1000).warnings[0]
 
 
 def test_what_cannot_be_quoted_is_refused():

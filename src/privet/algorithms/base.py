@@ -197,7 +197,7 @@ class PrivateEstimator(Explained, BaseEstimator):
                 "This ledger adds up pure epsilons. Open it with a delta, Ledger(total, delta=...), or leave the "
                 "model's delta out."
             )
-        warn_about(self.epsilon, self.delta, getattr(self, "n_records", None))
+        warn_about(budget, self.delta, getattr(self, "n_records", None))
         desk, released = curator.open(), ""
         desk.reservation = ledger.reserve(*self._most(ledger, budget), type(self).__name__)
         try:

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from privet.algorithms.quote import fit_apart
 from privet.algorithms.stand_in import stand_in
 from privet.errors import PrivetError
+from privet.privacy.amounts import checked_delta
 from privet.privacy.meaning import guess_rate
 from privet.schema import Schema
 from privet.tables.table import read_table
@@ -60,7 +61,7 @@ def scores_by_epsilon(
             fit_apart(tried, *learn, seed + run)
             found[i, run] = tried.score(*test)
     errors = found.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.zeros(len(epsilons))
-    delta = float(model.delta or 0)
+    delta = float(checked_delta(model.delta)) if model.delta else 0.0
     return [
         Point(float(epsilon), float(mean), float(error), guess_rate(float(epsilon), delta))
         for epsilon, mean, error in zip(epsilons, found.mean(axis=1), errors)

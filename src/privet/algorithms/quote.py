@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from sklearn.base import clone
@@ -19,10 +20,11 @@ from sklearn.base import clone
 from privet.algorithms.stand_in import stand_in
 from privet.curators.memory import MemoryCurator
 from privet.errors import BudgetWarning, PrivetError
+from privet.privacy.amounts import checked_delta, exact
 from privet.privacy.event import Event
 from privet.privacy.ledger import Ledger
 from privet.privacy.lemmas import Lemma
-from privet.privacy.meaning import in_words, short, warnings_about
+from privet.privacy.meaning import as_float, in_words, short, warnings_about
 from privet.privacy.mechanisms import mechanisms
 from privet.privacy.receipt import Receipt
 from privet.schema import Schema
@@ -95,14 +97,14 @@ def quote(model: Any, n_records: int, schema: Schema | None = None, seed: int = 
     fit_apart(tried, *stand_in(schema, n_records, seed), seed)
     receipt: Receipt = tried.privacy_
     steps = tuple(_steps(receipt.events, n_records))
-    epsilon, delta = float(model.epsilon), float(model.delta or 0)
+    epsilon, delta = as_float(exact(model.epsilon)), float(checked_delta(model.delta)) if model.delta else 0.0
     grown = getattr(tried, tried._released)
     return Quote(
         model=type(model).__name__,
         n_records=n_records,
         epsilon=epsilon,
         delta=delta,
-        spent=float(receipt.spent),
+        spent=math.inf if receipt.spent == math.inf else as_float(Fraction(receipt.spent)),
         depth=getattr(grown, "depth", None),
         unit=receipt.unit,
         steps=steps,

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import math
 import warnings
+from fractions import Fraction
+from typing import Any
 
 from privet.errors import BudgetWarning
+from privet.privacy.amounts import checked_delta
 
 WEAK, NOTHING = 5.0, 20.0
 """From these epsilons on a promise is weak, and is none."""
@@ -63,11 +66,17 @@ def warnings_about(epsilon: float, delta: float = 0.0, n_records: float | None =
     return found
 
 
-def warn_about(epsilon: float, delta: float | None, n_records: float | None) -> None:
+def warn_about(budget: Fraction, delta: Any, n_records: float | None) -> None:
     """Warn before a fit, from public numbers alone; a promise that is merely weak is the user's choice."""
-    if epsilon >= NOTHING or epsilon * (1e6 if n_records is None else n_records) < LEAST_RECORDS:
-        for words in warnings_about(float(epsilon), float(delta or 0), n_records):
+    epsilon = as_float(budget)
+    if epsilon >= NOTHING or epsilon * (1e6 if n_records is None else float(n_records)) < LEAST_RECORDS:
+        for words in warnings_about(epsilon, float(checked_delta(delta)) if delta else 0.0, n_records):
             warnings.warn(words, BudgetWarning, stacklevel=4)
+
+
+def as_float(budget: Fraction) -> float:
+    """A budget as a float that is neither 0 nor infinite, however small or large it is."""
+    return float(min(max(budget, Fraction(1, 10**300)), Fraction(10**300)))
 
 
 def short(amount: float) -> str:
