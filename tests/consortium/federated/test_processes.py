@@ -209,3 +209,55 @@ def test_a_party_that_holds_another_certificate_of_the_coordinator_does_not_talk
     assert coordinator.returncode == 1
     assert "east, south did not join" in said
     assert "no entry at" in (tmp_path / "south" / "party.log").read_text()
+
+
+def logs_of(folder, names):
+    return [(folder / name / "state" / "questions.log").read_text() for name in names]
+
+
+@pytest.mark.slow
+def test_lines_that_break_in_the_middle_cost_nothing_but_time(tmp_path, lay_out):
+    names = ("north", "south", "east")
+    wire = lay_out(names, rows=3000, seed=1, timeout=60)
+    parties = [loopback.start_party(tmp_path, name) for name in names]
+    coordinator = start_coordinator(tmp_path)
+    try:
+        for question in ("question 0", "question 1"):
+            wait_for(tmp_path / "south" / "state" / "questions.log", question)
+            wire.cut()
+        said, _ = coordinator.communicate(timeout=500)
+    finally:
+        coordinator.kill()
+        loopback.stop(parties)
+    assert coordinator.returncode == 0, said
+    model = load(tmp_path / "coordinator" / "model.json")
+    assert model.tree_.to_dict() == in_one_process(names, 3000, 1).tree_.to_dict()
+    for log in logs_of(tmp_path, names):
+        assert log.count("question 0") == log.count("question 1") == 1
+        assert log.count("connected to the coordinator") >= 3
+        assert "spent epsilon 1 in this run, 1 of 1 in all, 0 left" in log
+
+
+@pytest.mark.slow
+def test_a_partys_small_limit_and_a_second_coordinator_cost_nobody_anything(tmp_path, lay_out):
+    names = ("north", "south", "east")
+    lay_out(names, rows=300, timeout=60)
+    file = tmp_path / "south" / "party.toml"
+    file.write_text(file.read_text().replace("epsilon = 1.0", "epsilon = 0.5"))
+    parties = [loopback.start_party(tmp_path, name) for name in names[:2]]
+    coordinator = start_coordinator(tmp_path)
+    try:
+        for name in names[:2]:
+            wait_for(tmp_path / name / "party.log", "connected to the coordinator")
+        second = start_coordinator(tmp_path, "--journal", str(tmp_path / "second.run"), "--force")
+        told, _ = second.communicate(timeout=200)
+        assert second.returncode == 1
+        assert "Address already in use. Another coordinator may have this port" in told
+        parties.append(loopback.start_party(tmp_path, names[2]))
+        said, _ = coordinator.communicate(timeout=500)
+    finally:
+        coordinator.kill()
+        loopback.stop(parties)
+    assert coordinator.returncode == 1
+    assert "south refuses: south has epsilon 0.5 left of its limit of 0.5, and this run needs epsilon 1." in said
+    assert not any("question 0" in log for log in logs_of(tmp_path, names))
