@@ -98,7 +98,7 @@ def test_a_sound_receipt_never_exceeds_epsilon_and_verifies(problem, epsilon, ch
     assert Receipt.from_json(receipt.to_json()) == receipt
     assert model.tree_.depth <= chosen["max_depth"]
     assert model.predict(X).shape == (len(X),)
-    assert hasattr(model, "predict_proba") == (len(schema.classes) == 1)
+    assert hasattr(model, "predict_proba") == (len(schema.classes) == 1)  # of one class the chance is 1
 
 
 @settings(relaxed, max_examples=30)

@@ -73,8 +73,8 @@ class InnerTwice(PrivateTreeClassifier):
 
     factor = 2
 
-    def _fit(self, curator, budget):
-        super()._fit(Leaky(curator, self.factor), budget)
+    def _fit(self, curator, *args):
+        super()._fit(Leaky(curator, self.factor), *args)
 
 
 class InnerFourTimes(InnerTwice):

@@ -65,7 +65,7 @@ def test_a_receipt_says_what_holds_and_why_nothing_does():
     y = ["no", "yes"] * 50
     text = str(PrivateTreeClassifier(SCHEMA, epsilon=0.1).fit(X, y).privacy_)
     assert text.startswith("epsilon   0.1   (delta 0)\nclaimed   0.1\nspent     0.1\n")
-    assert "one record; neighbours: add or remove one" in text
+    assert "one row of the table, not a person who has several; neighbours: add or remove one" in text
     assert "saw all records" in text
     assert "VOID" not in text
     void = str(PrivateTreeClassifier(SCHEMA, epsilon=0.1, random_state=1).fit(X, y).privacy_)

@@ -160,7 +160,7 @@ class Curtain:
         Where the schema names a person, these are sums over persons, each the mean of their records, rounded to whole
         numbers once they are noisy: noise of the same size, for the promise to a person.
         """
-        return self._of_persons(_desk(self).tally(tallies, budget))
+        return _of_persons(self, _desk(self).tally(tallies, budget))
 
     def evaluate(self, scorers: Mapping[Node, Scorer], budget: Budget) -> dict[Node, np.ndarray]:
         """How a released model does on each node's records: noisy counts of (group, bin of its score, true class).
@@ -230,7 +230,7 @@ class Curtain:
         noise on exact integers, L1 sensitivity as many units as there are tables, for all owners together
         (``least_impurity_sensitivity``).
         """
-        return self._of_persons(_desk(self).owner_sum(tables, statistic, budget))
+        return _of_persons(self, _desk(self).owner_sum(tables, statistic, budget))
 
     def quantiles(
         self, node: Node, features: Sequence[int], probs: Sequence[Fraction], budget: Fraction
@@ -262,12 +262,7 @@ class Curtain:
 
     def peek(self, nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
         """Exact histograms, at the price of infinity: for published variants whose claim does not hold."""
-        return self._of_persons(_desk(self).peek(nodes))
-
-    def _of_persons(self, answers: dict[Node, np.ndarray]) -> dict[Node, np.ndarray]:
-        """Sums in units of the persons' weight as sums over persons: an algorithm need not know the difference."""
-        unit: Any = _desk(self).unit  # type: ignore[attr-defined]
-        return {node: unit.whole(own) for node, own in answers.items()}
+        return _of_persons(self, _desk(self).peek(nodes))
 
 
 def budgets(nodes: Sequence[Node], budget: Budget) -> list[Fraction]:
@@ -301,3 +296,9 @@ def _desk(curtain: Curtain) -> Curtain:
     if desk is None:
         raise LeakError("This curtain has no curator behind it.")
     return desk
+
+
+def _of_persons(curtain: Curtain, answers: dict[Node, np.ndarray]) -> dict[Node, np.ndarray]:
+    """Sums in units of the persons' weight as sums over persons: an algorithm need not know the difference."""
+    unit: Any = _desk(curtain).unit  # type: ignore[attr-defined]
+    return {node: unit.whole(own) for node, own in answers.items()}
