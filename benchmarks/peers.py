@@ -269,6 +269,9 @@ def main() -> None:
     asked = parser.parse_args()
     if not shared_data.available():
         raise SystemExit(f"skipped: there are no shared data in {shared_data.SHARED}")
+    absent = {library for library, python in PYTHONS.items() if not python.exists()}
+    for library in absent:
+        print(f"skipped: {library} has no environment here; `make peers` makes it", flush=True)
     asked.results.parent.mkdir(exist_ok=True)
     workers: dict[str, Worker] = {}
     done = {(r["set"], r["method"], r["epsilon"], r["seed"]) for r in regression.read(asked.results)}
@@ -277,7 +280,7 @@ def main() -> None:
             for method in methods(load(name)[2]):
                 wanted = not asked.methods or method in asked.methods
                 library = PEERS[method][0] if method in PEERS else None
-                if not wanted or (library and not PYTHONS[library].exists()):
+                if not wanted or library in absent:
                     continue
                 for epsilon in asked.epsilons:
                     if (name, method, epsilon, seed) in done:
