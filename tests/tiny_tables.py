@@ -8,8 +8,9 @@ from itertools import combinations_with_replacement, product
 
 import pandas
 
+from exact_transcripts import loss, transcripts
 from privet import Categorical, Ledger, MemoryCurator, Numeric, Schema
-from privet.audit.exact import check_draws_nothing, loss, transcripts
+from privet.audit.exact import check_draws_nothing
 from privet.audit.release import released
 
 AB = Categorical(["a", "b"], other=False)

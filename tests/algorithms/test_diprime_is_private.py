@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from exact_transcripts import loss, transcripts
 from privet import DiPriMeForestClassifier, DiPriMeForestRegressor, Ledger, MemoryCurator, Numeric, Schema
-from privet.audit.exact import loss, transcripts
 from tiny_tables import TARGETS, worst_loss
 
 ATTRIBUTES = ["random", "exp", "flip"]

@@ -7,8 +7,8 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from exact_transcripts import loss, transcripts
 from privet import Categorical, HiddenForestClassifier, HiddenTreeClassifier, Ledger, MemoryCurator, Numeric, Schema
-from privet.audit.exact import loss, transcripts
 from privet.errors import PrivetError
 from privet.questions.grid import Cells
 from privet.tree.hidden_shape import groups, shape_of

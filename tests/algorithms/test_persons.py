@@ -91,8 +91,8 @@ def test_a_person_column_that_is_ignored_is_found():
 
 
 def ignored_loss(model):
+    from exact_transcripts import loss, transcripts
     from privet import MemoryCurator
-    from privet.audit.exact import loss, transcripts
     from tiny_tables import SCHEMAS
 
     def law(n):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import privet
+from exact_transcripts import loss, transcripts
 from privet import Ledger, MemoryCurator, Numeric, PrivateForestRegressor, PrivetError, ReceiptError, Schema
-from privet.audit.exact import loss, transcripts
 from privet.explain.coverage import check
 from privet.tree.additive import Additive
 

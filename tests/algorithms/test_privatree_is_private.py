@@ -10,8 +10,8 @@ from itertools import combinations_with_replacement, product
 import pandas
 import pytest
 
+from exact_transcripts import loss, transcripts
 from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivaTreeClassifier, Schema
-from privet.audit.exact import loss, transcripts
 
 AB = Categorical(["a", "b"], other=False)
 SCHEMAS = {

@@ -9,10 +9,11 @@ from itertools import combinations_with_replacement, product
 import pandas
 import pytest
 
+from exact_transcripts import loss, transcripts
 from privet import Categorical, Ledger, MemoryCurator, Numeric, Schema, TopDownClassifier
 from privet.audit import bound_of_laws
 from privet.audit.claims.privet import kinds
-from privet.audit.exact import loss, outputs, scripted_fits, transcripts
+from privet.audit.exact import outputs, scripted_fits
 from privet.curators import prices
 
 AB = Categorical(["a", "b"], other=False)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from exact_transcripts import loss, transcripts
 from privet import (
     Categorical,
     DiPriMeForestClassifier,
@@ -20,7 +21,7 @@ from privet import (
 )
 from privet.algorithms.baselines import DPDFClassifier, DPERTClassifier, RandomTreeClassifier
 from privet.audit import Pair, bound_of_laws, exact_bound, exact_bound_of
-from privet.audit.exact import check_draws_nothing, loss, outputs, transcripts
+from privet.audit.exact import check_draws_nothing, outputs
 from privet.audit.scripted import TooManyTranscripts
 from privet.errors import PrivetError
 from privet.privacy.laws import log_gaussian

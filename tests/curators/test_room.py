@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from exact_transcripts import loss, transcripts
 from privet import Categorical, MemoryCurator, Numeric, Schema
-from privet.audit.exact import loss, transcripts
 from privet.audit.scripted import SELECTION_LAWS
 from privet.privacy.event import SELECTIONS, add_up
 from privet.privacy.laws import log_exponential, log_geometric, log_joint_quantiles

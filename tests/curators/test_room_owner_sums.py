@@ -7,8 +7,8 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from exact_transcripts import loss, transcripts
 from privet import Categorical, Ledger, MemoryCurator, Numeric, Schema
-from privet.audit.exact import loss, transcripts
 from privet.privacy.fixed_point import ONE
 from privet.privacy.scores import Gini
 from privet.questions.candidates import Candidates

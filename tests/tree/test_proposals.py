@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exact_transcripts import loss, transcripts
 from listening import Able
 from privet import Categorical, FederatedCurator, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
-from privet.audit.exact import loss, transcripts
 from privet.consortium.federated.channel import in_process
 from privet.privacy.event import add_up
 from privet.privacy.scores import CorrectCount, Gini

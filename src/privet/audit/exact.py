@@ -23,7 +23,6 @@ from privet.audit.scripted import (
     MOST,
     ScriptedMechanisms,
     TooManyTranscripts,
-    Transcript,
     WanderingMechanisms,
     Window,
     unseeded_generators,
@@ -38,11 +37,6 @@ _HOPELESS = 4
 
 NEARLY = 0.9
 """An event is nearly as telling as another from this share of its loss on."""
-
-
-def transcripts(run: Run, window: Window = WINDOW, most: int = 1_000_000) -> dict[Transcript, float]:
-    """The log-probability of every transcript of ``run``, which is given mechanisms and must draw from nothing else."""
-    return _law((mechanisms.transcript, p) for mechanisms, p, _ in _every_run(run, window, most))
 
 
 def outputs(run: Run, window: Window = WINDOW, most: int = MOST) -> dict[Hashable, float]:
@@ -378,8 +372,3 @@ def _next(answers: list[int], laws: list[np.ndarray]) -> list[int] | None:
         if answers[position] + 1 < len(laws[position]):
             return [*answers[:position], answers[position] + 1]
     return None
-
-
-def loss(one: dict[Transcript, float], other: dict[Transcript, float]) -> float:
-    """The largest absolute log-ratio of a transcript's probabilities; infinite if one side cannot have it."""
-    return max(_tilt(one, other, transcript) for transcript in [*one, *other])

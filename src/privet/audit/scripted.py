@@ -25,7 +25,6 @@ from privet.privacy.laws import (
 )
 from privet.privacy.scores import JointQuantiles
 
-Transcript = tuple[int, ...]
 Window = tuple[int, int]
 Law = Callable[[np.ndarray, float], np.ndarray]
 Tail = Callable[[int, float], float]
@@ -80,7 +79,7 @@ class ScriptedMechanisms:
         return _ScriptedGenerator(self)
 
     @property
-    def transcript(self) -> Transcript:
+    def transcript(self) -> tuple[int, ...]:
         return tuple(answer for i, answer in enumerate(self.answers) if i not in self.hidden)
 
     def draw(self, below: int) -> int:
