@@ -16,7 +16,7 @@ from privet import HiddenTreeClassifier, Ledger, MemoryCurator, Schema
 from privet.consortium.net.channel import TlsChannel
 from privet.consortium.servers.client import predict, train
 from privet.consortium.servers.commitments import SALT_BYTES, check, commitment
-from privet.consortium.servers.hidden_service import store_of
+from privet.consortium.servers.service import store_of
 from privet.consortium.servers.store import public_shape
 from privet.errors import MpcError, PrivetError
 from privet.privacy.receipt import Receipt
