@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import abstractmethod
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor
 from privet.algorithms.prediction import fast_scores
+from privet.algorithms.size import Size, size_share
+from privet.errors import PrivetError
+from privet.privacy.amounts import checked_delta, exact
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.scores import Gini, Score, SquaredError
+from privet.privacy.zcdp import rho_of, rho_within
+from privet.questions.curtain import Curtain, Node
+from privet.questions.grid import Grid, public_grid
 from privet.schema import Schema
+from privet.tree.additive import Additive
+from privet.tree.forest import Forest
 from privet.tree.frontier import Frontier
 
 
@@ -33,11 +43,77 @@ class PrivateForest(PrivateEstimator):
         else:
             leaves.average(budget, noise=1 / float(budget))
 
+
+class BoostedForest(PrivateForest):
+    """Base of the forests that boost or grow trees, whichever is expected to be better with so many records."""
+
+    method: str
+    n_trees: int | None
+    n_records: int | None
+    progress: Any
+    _most_cells: int | None = None  # of a numeric feature
+
+    @property
+    def _asks_for_trees(self) -> bool:
+        """Whoever says how many trees wants trees."""
+        return self.n_trees != type(self).n_trees
+
+    @abstractmethod
+    def _boosts(self, curtain: Curtain, n_records: float, budget: Fraction, currency: str) -> bool:
+        """Whether to boost, with so many records and this budget in this currency."""
+
+    @abstractmethod
+    def _boost(self, curtain: Curtain, start: Node, budget: Fraction, n_records: float, grid: Grid) -> Additive: ...
+
+    @abstractmethod
+    def _trees_of(self, curtain: Curtain, start: Node, budget: Fraction, size: Size, grid: Grid) -> Forest: ...
+
+    def _check_params(self) -> None:
+        if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
+            raise PrivetError(f"progress must be True, False, None or a function; got {self.progress!r}.")
+        if self.delta is not None:
+            rho_within(exact(self.epsilon), checked_delta(self.delta))
+        if self._asks_for_trees and self.method == "boosting":
+            raise PrivetError("n_trees is for method='trees': how often boosting goes round follows from the records.")
+
+    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Additive | Forest:
+        # The grid first: it reads every column, and refuses bad ones before anything is spent.
+        grid = public_grid(curtain.schema, self._most_cells)
+        curtain.grid(grid)
+        if self.delta is not None:
+            return self._grow_with_delta(curtain, budget, checked_delta(self.delta), grid)
+        size = Size.of(curtain, start, budget, self.n_records)
+        if not self._boosts(curtain, size.n, size.left, "epsilon"):
+            return self._trees_of(curtain, start, budget, size, grid)
+        return self._boost(curtain, start, size.left, size.n, grid)
+
+    def _grow_with_delta(self, curtain: Curtain, budget: Fraction, delta: Fraction, grid: Grid) -> Additive | Forest:
+        """Each root's limit is what it reserves: the size its share, and what is grown by it the rest."""
+        rho = rho_within(budget, delta)
+        if self.n_records is not None:
+            size = Size(self.n_records, budget)
+        else:
+            size = Size.of(curtain, curtain.root(size_share(budget)), budget, None)
+            rho -= rho_of("geometric", size_share(budget))
+        if not self._boosts(curtain, size.n, rho, "rho"):
+            return self._trees_of(curtain, curtain.root(size.left), budget, size, grid)
+        return self._boost(curtain, curtain.root(rho, "rho"), rho, size.n, grid)
+
     def _scores(self, X: Any) -> np.ndarray:
         """The scores of a boosted ensemble."""
         table = self._table(X)
         scores = fast_scores(self.forest_, table)
         return self.forest_.scores(*self._columns(table)) if scores is None else scores
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """How much each feature matters, as shares of one, by what was released alone: free."""
+        check_is_fitted(self, "forest_")
+        return self.forest_.importances if isinstance(self.forest_, Additive) else super().feature_importances_
+
+    def _dependence(self, feature: int, column: np.ndarray) -> np.ndarray:
+        boosted = isinstance(self.forest_, Additive)
+        return self.forest_.dependence(feature, column) if boosted else super()._dependence(feature, column)
 
 
 class ForestClassifier(PrivateForest, PrivateClassifier):

@@ -18,19 +18,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from privet.algorithms.forest import ForestClassifier
+from privet.algorithms.forest import BoostedForest, ForestClassifier
 from privet.algorithms.parameters import choice, hint, whole
 from privet.algorithms.private_tree import grow_trees
-from privet.algorithms.size import Size, size_share
-from privet.errors import PrivetError
-from privet.privacy.amounts import checked_delta, exact
+from privet.algorithms.size import Size
 from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.privacy.gradients import HESSIAN_BITS
 from privet.privacy.scores import GradientNorm
-from privet.privacy.zcdp import rho_of, rho_within
 from privet.progress import Progress
 from privet.questions.curtain import Curtain, Node
-from privet.questions.grid import Grid, public_grid
+from privet.questions.grid import Grid
 from privet.questions.tally import Step, Tally
 from privet.tree.additive import Additive, Round
 from privet.tree.forest import Forest
@@ -48,7 +45,7 @@ MOST_COUNTS = 2**27
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateForestClassifier(ForestClassifier):
+class PrivateForestClassifier(BoostedForest, ForestClassifier):
     """The best private ensemble that we know for a given budget, for two or more classes.
 
     Costs ``epsilon`` in all (pure differential privacy, add or remove one record) or, with ``delta``, is
@@ -101,18 +98,14 @@ class PrivateForestClassifier(ForestClassifier):
     n_records: int | None = hint()
     progress: Any = None
 
-    def _check_params(self) -> None:
-        if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
-            raise PrivetError(f"progress must be True, False, None or a function; got {self.progress!r}.")
-        if self.delta is not None:
-            rho_within(exact(self.epsilon), checked_delta(self.delta))
-        if self.n_trees > 1 and self.method == "boosting":
-            raise PrivetError("n_trees is for method='trees': how often boosting goes round follows from the records.")
-
     @property
     def one_currency(self) -> bool:
         """Not where the measured size decides between boosting, in rho, and trees, in epsilon."""
         return self.delta is None or self.n_records is not None or self.method != "auto"
+
+    @property
+    def _most_cells(self) -> int | None:  # type: ignore[override]
+        return PART_CELLS if self.n_trees > 1 else None
 
     # -- growing ------------------------------------------------------------------------------------------------------
 
@@ -128,32 +121,9 @@ class PrivateForestClassifier(ForestClassifier):
         """What boosting asks a curator for."""
         return {"tally", "choose", "advance"} | (set() if self.delta is None else {"zcdp"})
 
-    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Additive | Forest:
-        # The grid first: it reads every column, and refuses bad ones before anything is spent.
-        grid = public_grid(curtain.schema, None if self.n_trees == 1 else PART_CELLS)
-        curtain.grid(grid)
-        if self.delta is not None:
-            return self._grow_with_delta(curtain, budget, checked_delta(self.delta), grid)
-        size = Size.of(curtain, start, budget, self.n_records)
-        if not self._boosts(curtain, size.n, size.left, "epsilon"):
-            return self._parts(curtain, start, size, grid)
-        return self._boost(curtain, start, size.left, size.n, grid)
-
-    def _grow_with_delta(self, curtain: Curtain, budget: Fraction, delta: Fraction, grid: Grid) -> Additive | Forest:
-        """Each root's limit is what it reserves: the size its share, and what is grown by it the rest."""
-        rho = rho_within(budget, delta)
-        if self.n_records is not None:
-            size = Size(self.n_records, budget)
-        else:
-            size = Size.of(curtain, curtain.root(size_share(budget)), budget, None)
-            rho -= rho_of("geometric", size_share(budget))
-        if not self._boosts(curtain, size.n, rho, "rho"):
-            return self._parts(curtain, curtain.root(size.left), size, grid)
-        return self._boost(curtain, curtain.root(rho, "rho"), rho, size.n, grid)
-
     def _boosts(self, curtain: Curtain, n_records: float, budget: Fraction, currency: str) -> bool:
         n_classes = len(curtain.schema.classes or ())
-        if n_classes < 2 or self.method == "trees" or self.n_trees > 1:
+        if n_classes < 2 or self.method == "trees" or self._asks_for_trees:
             return False
         able = self._boosting <= curtain.capabilities
         return self.method == "boosting" or (able and pays_off(n_records, budget, currency, n_classes, self.aim))
@@ -181,7 +151,7 @@ class PrivateForestClassifier(ForestClassifier):
                 bar.advance(1)
         return Additive.on(curtain.schema, grid, rounds)
 
-    def _parts(self, curtain: Curtain, start: Node, size: Size, grid: Grid) -> Forest:
+    def _trees_of(self, curtain: Curtain, start: Node, budget: Fraction, size: Size, grid: Grid) -> Forest:
         n_classes, n_trees = len(curtain.schema.classes or ()), self.n_trees
         splits = public_splits(grid)
         counts_budget = size.left * COUNT_SHARE
@@ -204,16 +174,6 @@ class PrivateForestClassifier(ForestClassifier):
         if isinstance(self.forest_, Forest):
             return super()._votes(X)
         return self.forest_.predictions(self._scores(X))[:, np.argsort(np.array(self.schema_.classes))]
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """How much each feature matters, as shares of one, by what was released alone: free."""
-        check_is_fitted(self, "forest_")
-        return self.forest_.importances if isinstance(self.forest_, Additive) else super().feature_importances_
-
-    def _dependence(self, feature: int, column: np.ndarray) -> np.ndarray:
-        boosted = isinstance(self.forest_, Additive)
-        return self.forest_.dependence(feature, column) if boosted else super()._dependence(feature, column)
 
 
 def _newton(sums: np.ndarray, ridge: float, share: float) -> np.ndarray:

@@ -16,18 +16,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from privet.algorithms.forest import ForestRegressor
+from privet.algorithms.forest import BoostedForest, ForestRegressor
 from privet.algorithms.parameters import choice, hint, whole
 from privet.algorithms.private_tree_regressor import grow_means
-from privet.algorithms.size import Size, size_share
-from privet.errors import PrivetError
-from privet.privacy.amounts import checked_delta, exact
+from privet.algorithms.size import Size
 from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.privacy.scores import ResidualNorm
-from privet.privacy.zcdp import rho_of, rho_within
 from privet.progress import Progress
 from privet.questions.curtain import Curtain, Node
-from privet.questions.grid import Grid, public_grid
+from privet.questions.grid import Grid
 from privet.questions.split import Split
 from privet.questions.tally import Step, Tally
 from privet.tree.additive import Additive, Calibration, Round
@@ -51,7 +48,7 @@ MOST_TREES = 8
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateForestRegressor(ForestRegressor):
+class PrivateForestRegressor(BoostedForest, ForestRegressor):
     """The best private ensemble that we know for a numeric target and a given budget.
 
     Costs ``epsilon`` in all (pure differential privacy, add or remove one record) or, with ``delta``, is
@@ -96,18 +93,10 @@ class PrivateForestRegressor(ForestRegressor):
     n_records: int | None = hint()
     progress: Any = None
 
-    def _check_params(self) -> None:
-        if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
-            raise PrivetError(f"progress must be True, False, None or a function; got {self.progress!r}.")
-        if self.delta is not None:
-            rho_within(exact(self.epsilon), checked_delta(self.delta))
-        if self.n_trees is not None and self.method == "boosting":
-            raise PrivetError("n_trees is for method='trees': how often boosting goes round follows from the records.")
-
     @property
     def one_currency(self) -> bool:
         """Not where the measured size decides between boosting, in rho, and trees, in epsilon."""
-        decided = self.n_records is not None or self.method != "auto" or self.n_trees is not None
+        decided = self.n_records is not None or self.method != "auto" or self._asks_for_trees
         return self.delta is None or decided
 
     # -- growing ------------------------------------------------------------------------------------------------------
@@ -127,30 +116,7 @@ class PrivateForestRegressor(ForestRegressor):
 
     @property
     def _may_boost(self) -> bool:
-        return self.method != "trees" and self.n_trees is None
-
-    def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Additive | Forest:
-        # The grid first: it reads every column, and refuses bad ones before anything is spent.
-        grid = public_grid(curtain.schema)
-        curtain.grid(grid)
-        if self.delta is not None:
-            return self._grow_with_delta(curtain, budget, checked_delta(self.delta), grid)
-        size = Size.of(curtain, start, budget, self.n_records)
-        if not self._boosts(curtain, size.n, size.left, "epsilon"):
-            return self._trees_of(curtain, start, budget, size, grid)
-        return self._boost(curtain, start, size.left, size.n, grid)
-
-    def _grow_with_delta(self, curtain: Curtain, budget: Fraction, delta: Fraction, grid: Grid) -> Additive | Forest:
-        """Each root's limit is what it reserves: the size its share, and what is grown by it the rest."""
-        rho = rho_within(budget, delta)
-        if self.n_records is not None:
-            size = Size(self.n_records, budget)
-        else:
-            size = Size.of(curtain, curtain.root(size_share(budget)), budget, None)
-            rho -= rho_of("geometric", size_share(budget))
-        if not self._boosts(curtain, size.n, rho, "rho"):
-            return self._trees_of(curtain, curtain.root(size.left), budget, size, grid)
-        return self._boost(curtain, curtain.root(rho, "rho"), rho, size.n, grid)
+        return self.method != "trees" and not self._asks_for_trees
 
     def _boosts(self, curtain: Curtain, n_records: float, budget: Fraction, currency: str) -> bool:
         if not self._may_boost:
@@ -209,16 +175,6 @@ class PrivateForestRegressor(ForestRegressor):
         if isinstance(self.forest_, Forest):
             return super().predict(X)
         return self.forest_.predictions(self._scores(X))[:, 0]
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """How much each feature matters, as shares of one, by what was released alone: free."""
-        check_is_fitted(self, "forest_")
-        return self.forest_.importances if isinstance(self.forest_, Additive) else super().feature_importances_
-
-    def _dependence(self, feature: int, column: np.ndarray) -> np.ndarray:
-        boosted = isinstance(self.forest_, Additive)
-        return self.forest_.dependence(feature, column) if boosted else super()._dependence(feature, column)
 
 
 def _everything(grid: Grid) -> Split:
