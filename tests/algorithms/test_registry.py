@@ -77,7 +77,7 @@ def test_every_estimator_that_can_be_imported_by_name_is_registered():
         for name in module.__all__
         if isinstance(kind := getattr(module, name), type) and issubclass(kind, PrivateEstimator)
     }
-    assert exported == set(MODELS)
+    assert exported == set(MODELS) | {"PrivateSearch"}  # which is of others
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -226,4 +226,9 @@ def test_all_of_them_in_one_go(monkeypatch):
     monkeypatch.setattr("privet.algorithms.registry.MODELS", only)
     result = run("--estimator", "all", "--epsilon", "1", "--minutes", "10", "--json", "--plot", "all.png")
     assert result.exit_code == 0, result.stderr
-    assert set(json.loads(result.stdout)["estimators"]) == {"PrivateTreeClassifier", "PrivateTreeClassifier-counts"}
+    assert set(json.loads(result.stdout)["estimators"]) == {
+        "PrivateTreeClassifier",
+        "PrivateTreeClassifier-counts",
+        "PrivateTreeClassifier-scores",
+        "PrivateSearch-small",
+    }

@@ -5,14 +5,17 @@ two tables that differ in one record. Whatever it is told for nothing, or more e
 to be refused is none, as long as both tables are refused in the same words.
 """
 
+import decimal
 import sys
 import threading
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import privet
 from privet import (
     BudgetError,
     Categorical,
@@ -29,6 +32,7 @@ from privet.curators.records import Records
 from privet.curators.room import CountingRoom
 from privet.privacy.scope import Scope
 from privet.privacy.scores import CorrectCount, Gini
+from privet.privacy.zcdp import epsilon_at
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Cells, Grid, public_grid
 from privet.questions.multiway import Multiway
@@ -587,3 +591,44 @@ def test_a_ledger_inside_another_does_not_hide_what_is_spent():
             assert outer.spent <= Fraction(1, 10)
             return
     assert outer.spent >= 50
+
+
+# -- the caller's arithmetic -------------------------------------------------------------------------------------------
+
+
+def test_a_callers_decimal_context_changes_no_price():
+    """An answer of epsilon 43 on half of the records was charged 0.54 in a context of few exponents and no traps."""
+    X, y = people()[0]
+    curtain = MemoryCurator(X, y, SCHEMA, ledger=Ledger(2)).open().curtain
+    (half,) = curtain.samples(curtain.root(Fraction(2)), 1, 2)
+    context = decimal.Context(Emax=18, Emin=-99, rounding=decimal.ROUND_DOWN, traps=[])
+    with decimal.localcontext(context), pytest.raises(BudgetError):
+        curtain.tally({half: Tally()}, Fraction(43))
+
+
+@pytest.mark.parametrize("digits", [1, 9, 10, 28])
+def test_a_callers_decimal_context_changes_no_conversion(digits):
+    """An epsilon of 27.8 was converted to 10."""
+    rho, delta = Fraction(8) + Fraction(digits, 10**6), Fraction(1, 10**6)  # not one that was converted before
+    with decimal.localcontext(decimal.Context(digits, decimal.ROUND_DOWN, Emax=0, Emin=0, traps=[])):
+        found = epsilon_at(rho, delta)
+    epsilon_at.cache_clear()
+    assert found == epsilon_at(rho, delta) > 27
+
+
+def test_prices_and_draws_take_no_context_over():
+    """``values.decimals`` sets all of one; ``localcontext`` alone keeps the caller's rounding, range and traps."""
+    for file in Path(privet.__file__).parent.rglob("*.py"):
+        if file.name != "values.py":
+            assert "localcontext(" not in file.read_text(encoding="utf-8"), file
+
+
+def test_a_callers_error_state_does_not_show_exact_counts():
+    """Joint quantiles raised FloatingPointError under ``np.seterr(all="raise")`` or not, by one record."""
+    schema = Schema({"a": Numeric(0, 1)}, classes=[0, 1])
+    for n in (100, 625, 626, 5000):
+        X = np.repeat([0.05, 0.15, 0.3, 0.6, 0.8, 0.95], n)[:, None]
+        curtain = MemoryCurator(X, np.zeros(len(X), int), schema).open().curtain
+        curtain.grid(Grid(schema, [[0.1, 0.2, 0.5, 0.7, 0.9]]))
+        with np.errstate(all="raise"):
+            curtain.quantiles(curtain.root(), [0], [Fraction(1, 3), Fraction(2, 3)], Fraction(1, 2))

@@ -142,6 +142,12 @@ def test_what_was_spent_before_the_ledger_counts(tmp_path):
     assert file.lines()[0].what == "before this ledger"
 
 
+def test_pure_epsilon_that_was_spent_before_counts_in_full_beside_a_delta(tmp_path):
+    """It was converted as if it were an epsilon at the ledger's delta: 0.024 of rho instead of a half."""
+    file = LedgerFile.create(tmp_path / "a.ledger", 10, 1e-6, records="r", spent=F(1))
+    assert file.tightest().spent == F(1, 2)
+
+
 def test_the_first_unit_stays(file):
     assert file.unit == ""
     file.adopt("one row")

@@ -15,13 +15,14 @@ from typing import Any
 
 from privet.algorithms.receipts import receipt_of
 from privet.curators.desk import Desk
-from privet.errors import PrivetError
+from privet.errors import PrivetError, ReceiptError
 from privet.evaluate.ask import ask
 from privet.evaluate.evaluation import Evaluation
 from privet.evaluate.scorers import Groups, check_scorable
 from privet.explain.coverage import check_scores, sealed
 from privet.privacy.amounts import exact
 from privet.privacy.ledger import Ledger
+from privet.privacy.unit import Unit
 from privet.questions.curtain import Node
 from privet.schema import Schema
 
@@ -126,6 +127,8 @@ def check_evaluation(released: Any, scored: Evaluation) -> None:
     """Raise ReceiptError unless an evaluation on records of its own fits the model and its receipt."""
     if scored.privacy_ is not None:
         scored.privacy_.verify()
+        if scored.privacy_.unit != str(Unit.of(released.schema)):
+            raise ReceiptError("The scores' receipt covers others than the schema names: rows, or persons.")
         check_scores(replace(scored, privacy_=None).to_dict(), scored.privacy_, released)
 
 

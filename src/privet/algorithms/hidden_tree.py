@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -36,6 +36,7 @@ from privet.tree.hidden_shape import BRANCHES, check_training, shape_of
 from privet.tree.hidden_tree import HiddenForest, trees_of
 from privet.tree.planning import MOST_LEVELS, Plan, plan_levels, plan_values
 from privet.tree.tree import Tree
+from privet.values import decimals
 
 LABELS = {"permute_and_flip": 1, "report_noisy_max": 1, "exponential": 2}
 """How leaves may be labelled, and by what a published budget is divided: exp(epsilon q / 2) costs half of it."""
@@ -263,7 +264,7 @@ def budget_of_a_sample(budget: Fraction, n_trees: int) -> Fraction:
     >>> round(float(budget_of_a_sample(Fraction(1), 5)), 4)
     0.7453
     """
-    with localcontext(prec=60):
+    with decimals(60):
         share = Decimal(budget.numerator) / Decimal(budget.denominator) / n_trees
         each = (1 + n_trees * (share.exp() - 1)).ln()
         found = Fraction(int(each * 2**40), 2**40)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +12,7 @@ from privet.algorithms.parameters import check_whole, is_number
 from privet.algorithms.private_split import shares
 from privet.errors import PrivetError
 from privet.privacy.amounts import exact
+from privet.values import decimals
 
 LN2 = Decimal(2).ln()
 
@@ -66,7 +67,7 @@ def sample_size(
     b = min(shares(budget, max_nodes))
     if b == 0:
         raise PrivetError("Every depth up to max_nodes needs a share of the budget: a path may be that long.")
-    with localcontext(prec=50):
+    with decimals(50):
         alpha, smallest = _decimal(exact(epsilon)), _decimal(exact(epsilon) * b / 2)
         err, d, gamma = (_decimal(exact(value)) for value in (error, delta, advantage))
         m, k, h = (Decimal(int(value)) for value in (max_nodes, entities, functions))

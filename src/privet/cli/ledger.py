@@ -28,7 +28,7 @@ def new(
     records: Annotated[str, typer.Option(help="Which records it is for, in words.")],
     delta: Annotated[str | None, typer.Option(metavar="NUMBER", help="For releases with a delta: the most.")] = None,
     cohort: Annotated[str, typer.Option(help="What the records that there are now are called.")] = "first",
-    spent: Annotated[str, typer.Option(metavar="NUMBER", help="Epsilon that was spent on them before.")] = "0",
+    spent: Annotated[str, typer.Option(metavar="NUMBER", help="Pure epsilon that was spent on them before.")] = "0",
 ) -> None:
     """Make a ledger for a set of records.
 

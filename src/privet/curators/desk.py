@@ -63,7 +63,9 @@ def _answered_in_turn(method: Callable[..., Any]) -> Callable[..., Any]:
                 self.cannot(method.__name__)
             self._asking = True
             try:
-                return method(self, *args, **kwargs)
+                # Whether numbers overflow follows from records: that neither raises nor warns, whatever the caller set.
+                with np.errstate(all="ignore"):
+                    return method(self, *args, **kwargs)
             finally:
                 self._asking = False
 

@@ -14,6 +14,7 @@ import warnings
 from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
+from hashlib import shake_128
 
 import numpy as np
 
@@ -24,7 +25,7 @@ MOST_TABLES = 100
 SHARED = 0.3
 """Tables that have this share of their records in common count as the same records."""
 
-_KEY = secrets.randbits(64)
+_KEY = secrets.token_bytes(16)
 _lock = threading.Lock()
 
 
@@ -66,7 +67,7 @@ def _hashes(records: Records) -> np.ndarray:
     """A keyed hash of each record: its cells of the schema's own grid, and its label."""
     narrow, wide = records.own.cells
     columns = [*narrow.T, *wide.T, records.labels]
-    odd = np.random.default_rng(_KEY).integers(2**63, size=len(columns), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    odd = np.frombuffer(shake_128(_KEY).digest(8 * len(columns)), dtype=np.uint64) | np.uint64(1)
     total = np.zeros(records.n, dtype=np.uint64)
     for column, factor in zip(columns, odd):
         whole = column if column.dtype != np.float64 else column.view(np.uint64)

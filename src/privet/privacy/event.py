@@ -10,13 +10,14 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 
 from privet.errors import BudgetError, ReceiptError
 from privet.privacy.amounts import Amount
 from privet.privacy.truncated_geometric import Drawn
 from privet.privacy.zcdp import WHOLE, epsilon_at, rho_of
+from privet.values import decimals
 
 SELECTIONS = ("permute_and_flip", "exponential", "report_noisy_max")
 # Mechanisms with an epsilon; of shares, the honest parties' alone have the law of the whole.
@@ -129,7 +130,7 @@ def amplified(epsilon: Amount, inverse_rate: int) -> Amount:
         raise ReceiptError("A sample's rate is one over a whole number.")
     if inverse_rate == 1 or epsilon == 0 or epsilon > _LARGEST_EXPONENT:
         return epsilon
-    with localcontext(prec=80):
+    with decimals(80):
         exact = Decimal(Fraction(epsilon).numerator) / Decimal(Fraction(epsilon).denominator)
         cost = (1 + (exact.exp() - 1) / inverse_rate).ln() * (1 + Decimal(10) ** -60)
         return min(Fraction(epsilon), Fraction(math.ceil(cost * _SAMPLE_UNIT), _SAMPLE_UNIT))

@@ -125,7 +125,10 @@ class LedgerFile:
         spent: Amount = Fraction(0),
         whole_orders: bool = False,
     ) -> LedgerFile:
-        """Write a new file, whole or not at all. ``spent``: epsilon that these records have lost before it."""
+        """Write a new file, whole or not at all. ``spent``: pure epsilon that these records have lost before it.
+
+        In a ledger with a delta it counts as epsilon^2 / 2 of rho. An epsilon at a delta says too little to be counted.
+        """
         path = Path(path)
         if not path.parent.is_dir():
             raise BudgetError(f"There is no folder {path.parent} for the ledger. Make it first.")
@@ -140,7 +143,7 @@ class LedgerFile:
                 _note_change(db, cohort, "", limit)
                 if spent:
                     before = exact(spent, "what was spent before") if spent < math.inf else math.inf
-                    amount = rho_within(Fraction(before), fixed, whole_orders) if fixed else before
+                    amount = before**2 / 2 if fixed else before
                     _note_line(db, "before this ledger", amount, [cohort], settled=True)
         except FileExistsError:
             raise BudgetError(

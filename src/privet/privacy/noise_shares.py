@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
 from privet.privacy.poisson import PoissonTable, poisson_about_mean
+from privet.values import decimals
 
 
 def geometric_shares(n: int, scale: float, of: int, random_bytes: Callable[[int], bytes] = os.urandom) -> np.ndarray:
@@ -49,7 +50,7 @@ class _ShareLaw:
 
     def log_exact(self, digits: int) -> Decimal:
         """L = -ln(1 - exp(-1 / scale)), to so many digits."""
-        with localcontext(prec=2 * digits + 40):
+        with decimals(2 * digits + 40):
             ratio = (-Decimal(self._denominator) / Decimal(self._numerator)).exp()
             if ratio < Decimal(10) ** (-digits - 20):  # -ln(1 - a) is a, to these digits
                 return +ratio
@@ -90,7 +91,7 @@ def _logarithmic_exactly(u: int, v: int, law: _ShareLaw, random_bytes: Callable[
     bits = 64
     while True:
         digits = bits // 3 + 40
-        with localcontext(prec=2 * digits):
+        with decimals(2 * digits):
             room = Decimal(10) ** -digits
             if u and v:  # otherwise an end is open
                 low = _quotient(u + 1, v, bits, law, digits) * (1 - room)

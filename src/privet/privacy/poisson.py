@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
 from privet.privacy.samplers import one_sided_geometric
+from privet.values import decimals
 
 SMALL = 64
 """Means up to here have a table."""
@@ -39,7 +40,7 @@ class PoissonTable:
 
     def _digits(self) -> list[int]:
         """The first 64 binary digits of the chances of at most 0, 1, ..., until they are all ones."""
-        with localcontext(prec=80):
+        with decimals(80):
             mean = self._mean(60)
             term = total = (-mean).exp()
             table = [int(total * 2**64)]
@@ -51,7 +52,7 @@ class PoissonTable:
 
     def at_most(self, k: int, digits: int) -> Decimal:
         """The chance of at most ``k``."""
-        with localcontext(prec=digits + 20):
+        with decimals(digits + 20):
             mean = self._mean(digits)
             term, total = Decimal(1), Decimal(1)
             for i in range(1, k + 1):
@@ -154,7 +155,7 @@ class _Large:
     def _chance(self, j: int, digits: int) -> Decimal:
         """exp(ln w(j) + |j| / t - c) to so many digits."""
         work = digits + 30 + 2 * len(str(self._whole))
-        with localcontext(prec=work):
+        with decimals(work):
             ratio = _log_factorial(self._whole + j, work) - _log_factorial(self._whole, work)
             exponent = j * _decimal(self._mean, work).ln() - ratio
             exponent += _decimal(Fraction(abs(j), self._width) - self._most, work)
@@ -188,7 +189,7 @@ def _log_factorial(k: int, digits: int) -> Decimal:
 
     A small k is first raised, k! = (k + s)! / ((k + 1) ... (k + s)), until the series gets that far.
     """
-    with localcontext(prec=digits + 10):
+    with decimals(digits + 10):
         raised = max(k, digits)
         x = Decimal(raised)
         total = (x + Decimal("0.5")) * x.ln() - x + (2 * _pi(digits)).ln() / 2
@@ -216,7 +217,7 @@ def _bernoulli(n: int) -> tuple[Fraction, ...]:
 @lru_cache(maxsize=64)
 def _pi(digits: int) -> Decimal:
     """Machin's formula."""
-    with localcontext(prec=digits + 20):
+    with decimals(digits + 20):
 
         def arctan_of_inverse(x: int) -> Decimal:
             term = total = Decimal(1) / x
@@ -231,5 +232,5 @@ def _pi(digits: int) -> Decimal:
 
 
 def _decimal(value: Fraction, digits: int) -> Decimal:
-    with localcontext(prec=digits + 10):
+    with decimals(digits + 10):
         return Decimal(value.numerator) / Decimal(value.denominator)

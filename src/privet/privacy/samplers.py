@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
 
 import numpy as np
 
 from privet.errors import LeakError
+from privet.values import decimals
 
 WORD = 16  # binary digits of a uniform number that are drawn at a time
 
@@ -85,7 +86,7 @@ def _digits_of_exp(gap: int, place: int) -> int:
     """Word number ``place`` of the binary digits after the point of exp(-gap)."""
     if gap > WORD * (place + 1):  # exp(-gap) < 2^-gap: these digits are all zero
         return 0
-    with localcontext(prec=60 + WORD * (place + 1) + gap):
+    with decimals(60 + WORD * (place + 1) + gap):
         return int(Decimal(-gap).exp() * 2 ** (WORD * (place + 1))) % 2**WORD
 
 
@@ -166,7 +167,7 @@ def _central_exact(k: int) -> Fraction:
     """The same: exactly up to 4096, within 2^-100 of its size beyond."""
     if k <= 4096:
         return Fraction(math.comb(2 * k, k), 4**k)
-    with localcontext(prec=60):
+    with decimals(60):
         x = Decimal(k)
         series = -1 / (8 * x) + 1 / (192 * x**3) - 1 / (640 * x**5) + 17 / (14336 * x**7)
         return Fraction((series - (_PI * x).ln() / 2).exp())
@@ -372,7 +373,7 @@ def _coin(exponent: Fraction, numerator: int, denominator: int, random_bytes: Ca
     while True:
         word, bits = word << 64 | int.from_bytes(random_bytes(8), "little"), bits + 64
         digits = bits // 3 + 40
-        with localcontext(prec=digits):
+        with decimals(digits):
             power = Decimal(exponent.numerator) / Decimal(exponent.denominator)
             chance = power.exp() * Decimal(numerator) / Decimal(denominator)
             # An exponent is right to ``digits`` digits, and so is every operation.

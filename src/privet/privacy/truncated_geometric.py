@@ -12,13 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
 from privet.errors import LeakError, ReceiptError
+from privet.values import decimals
 
 DIGITS = 96
 """Binary places of a coin's chance."""
@@ -49,7 +50,7 @@ def tries(candidates: int) -> int:
 @lru_cache(maxsize=256)
 def thresholds(scale: float, bits: int) -> tuple[int, ...]:
     """Digit i is 1 if a word of ``DIGITS`` fair bits is below thresholds[i]: its chance, rounded to the nearest."""
-    with localcontext(prec=80):
+    with decimals(80):
         unit = 1 / Decimal(scale)
         return tuple(int((2**DIGITS / (1 + (2**i * unit).exp())).to_integral_value()) for i in range(bits))
 
@@ -116,7 +117,7 @@ class Drawn:
         *Dealt noise* is exact up to the cut, where no number is expected to arrive, and 2^-100 for a sampler that
         decides by so many digits: total variation.
         """
-        with localcontext(prec=60):
+        with decimals(60):
             epsilon = Decimal(sensitivity.numerator) / sensitivity.denominator / Decimal(scale)
             c = (-(2**self.bits) / Decimal(scale)).exp()
             if epsilon > 600 or c >= Decimal("0.5"):

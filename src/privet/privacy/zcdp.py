@@ -26,13 +26,14 @@ at whole orders alone (``whole``), and so is every sum that it is a part of.
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
 from privet.errors import BudgetError
+from privet.values import decimal_context, decimals
 
 DIGITS = 9
 """An epsilon at a delta is rounded up to so many digits after the point."""
@@ -45,7 +46,7 @@ WHOLE = frozenset({"skellam_shares"})
 
 _SKELLAM = Fraction(9, 8)
 
-_DECIMAL = Context(prec=40)
+_DECIMAL = decimal_context(40)
 _SLACK = Decimal(10) ** -20  # far above what rounding to 40 digits can add up to, far below the digits shown
 _GRID = np.exp(np.linspace(-3, 2, 2_000))
 _STEPS = 30
@@ -91,6 +92,11 @@ def epsilon_at(rho: Fraction, delta: Fraction, whole: bool = False) -> Fraction:
     _check(delta)
     if rho == 0:
         return Fraction(0)
+    with decimals(40):
+        return _converted(rho, delta, whole)
+
+
+def _converted(rho: Fraction, delta: Fraction, whole: bool) -> Fraction:
     # Without the small terms the best alpha - 1 is sqrt(ln(1/delta) / rho); searched around that, by its logarithm.
     middle = _DECIMAL.divide(_DECIMAL.ln(_DECIMAL.divide(-_DECIMAL.ln(_decimal(delta)), _decimal(rho))), 2)
     low, high = middle - 3, middle + 2

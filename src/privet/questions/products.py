@@ -34,7 +34,7 @@ class Products(Word):
         if len(prior) != len(own):
             raise LeakError("Every split and product has a prior.")
         n_children = np.array([table.n_children for table in own], dtype=np.int64)
-        if n_children.sum() > MOST_CELLS_IN_ALL:
+        if len(own) * int(n_children.max(initial=1)) > MOST_CELLS_IN_ALL:  # as ``rows`` holds them
             raise LeakError(f"Products of a list have at most {MOST_CELLS_IN_ALL:,} children in all.")
         put(self, grid=grid, tables=own, log_prior=prior, n_children=frozen(n_children))
 

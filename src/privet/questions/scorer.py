@@ -9,7 +9,7 @@ cell.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -232,33 +232,33 @@ class Scorer(Word):
                 part = part * own.n_children + own.parts[column[own.feature]]
             scores += term.values[part]
         if self.branches is not None:
-            for root in self.branches.roots:
-                scores += self.branches.values[self._leaves(int(root), cells)]
+            for leaves in self._leaves(self.branches, cells):
+                scores += self.branches.values[leaves]
         return scores
 
-    def _leaves(self, root: int, cells: np.ndarray) -> np.ndarray:
-        """The leaf of each record in the tree that begins at ``root``: level by level, all records at once."""
-        trees = self.branches
-        assert trees is not None
+    def _leaves(self, trees: Branches, cells: np.ndarray) -> Iterator[np.ndarray]:
+        """The leaf of each record in one tree after the other: level by level, all records at once."""
         place = {f: i for i, f in enumerate(self.features)}
         asks = np.array([place[own.feature] for own in trees.splits] or [0])
         sizes = np.array([len(own.part) for own in trees.splits] or [0])
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         parts = np.frombuffer(b"".join(own.part for own in trees.splits), dtype=np.uint8)
-        node = np.full(len(cells), root, dtype=np.int64)
-        going = np.arange(len(cells)) if trees.split[root] >= 0 else np.arange(0)
-        while len(going):
-            at = node[going]
-            split = trees.split[at]
-            node[going] = trees.first[at] + parts[starts[split] + cells[going, asks[split]]]
-            going = going[trees.split[node[going]] >= 0]
-        return node
+        for root in trees.roots.tolist():
+            node = np.full(len(cells), root, dtype=np.int64)
+            going = np.arange(len(cells)) if trees.split[root] >= 0 else np.arange(0)
+            while len(going):
+                at = node[going]
+                split = trees.split[at]
+                node[going] = trees.first[at] + parts[starts[split] + cells[going, asks[split]]]
+                going = going[trees.split[node[going]] >= 0]
+            yield node
 
     def _bins(self, scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
         if self.link == "score":
             return np.searchsorted(self.cuts, scores[:, 0].astype(np.float64), side="left")
         if self.link == "error":
-            return np.searchsorted(self.cuts, self._predicted(scores[:, 0]) - truth, side="left")
+            with np.errstate(over="ignore"):
+                return np.searchsorted(self.cuts, self._predicted(scores[:, 0]) - truth, side="left")
         ordered = np.array(self.order)
         winner = ordered[scores[:, ordered].argmax(axis=1)]
         best = scores[np.arange(len(scores)), winner]

@@ -191,7 +191,7 @@ def product_sums(
         _check_parts(tables, sizes)
         for j, (feature, table) in enumerate(zip(own, tables)):
             features[p, j] = feature
-            maps[p, j, : len(table)] = table * math.prod(sizes[j + 1 :])
+            maps[p, j, : len(table)] = table.astype(np.int64) * math.prod(sizes[j + 1 :])
     out = np.zeros((len(columns), MOST_PARTS), np.int64)
     rows, starts = _level(cells, rows, None)
     work = SUM * int(starts[-1]) * len(columns)
@@ -231,7 +231,7 @@ def add_terms(
         starts[t + 1] = starts[t] + len(values)
         features[t, : len(columns)] = columns
         for j, own in enumerate(stretches):
-            maps[t, j, : len(own)] = own * math.prod(sizes[j + 1 :])
+            maps[t, j, : len(own)] = own.astype(np.int64) * math.prod(sizes[j + 1 :])
     every = np.concatenate([np.empty((0, n_outputs), np.int64), *(values for _, _, values in terms)])
     out = np.zeros((len(cells), n_outputs), np.int64)
     if terms:

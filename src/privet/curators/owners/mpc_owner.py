@@ -139,7 +139,7 @@ class Owner:
         if text(schema, "A digest") != self._digest():
             raise SchemaError("The servers' schema is not this owner's. Give all of them the same file.")
         most = whole(most_records, 1, MOST_RECORDS, "The bound on records")
-        if ring_bits not in RINGS:
+        if type(ring_bits) is not int or ring_bits not in RINGS:
             raise LeakError("There is no such ring.")
         self._deal = partial(deal, ring=RINGS[ring_bits])
         self._bound = most if self._bound is None else self._bound
