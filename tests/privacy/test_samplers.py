@@ -326,7 +326,7 @@ def bytes_of(*words):
 @pytest.mark.parametrize(("nudge", "comes_up"), [(-1, True), (1, False)])
 def test_a_coin_whose_first_digits_decide_nothing_is_decided_by_more(nudge, comes_up):
     """exp(-1) * 3/2, agreed with in 64, 128, 192 digits, and then just below or above."""
-    with samplers.localcontext(prec=200):
+    with samplers.decimals(200):
         digits = int(Decimal(-1).exp() * 3 / 2 * 2**256)
     words = [(digits >> shift) % 2**64 for shift in (192, 128, 64)]
     source, left = bytes_of(*words, digits % 2**64 + nudge * 10)
