@@ -22,6 +22,8 @@ from privet.curators.records import Records
 
 KEPT_HASHES = 64
 MOST_TABLES = 100
+FEW = 1024
+HASHED_COLUMNS = 8
 SHARED = 0.3
 """Tables that have this share of their records in common count as the same records."""
 
@@ -45,7 +47,7 @@ def tell_if_seen(records: Records, epsilon: Fraction) -> None:
     hashes = _hashes(records)
     if not len(hashes):
         return
-    smallest, whole = np.unique(hashes)[:KEPT_HASHES], int(hashes.sum(dtype=np.uint64))
+    smallest, whole = _smallest(hashes), int(hashes.sum(dtype=np.uint64))
     with _lock:
         known = [own for own in _tables if _alike(own, smallest, whole)]
         spent, fits = sum((own.spent for own in known), epsilon), 1 + sum(own.fits for own in known)
@@ -64,9 +66,9 @@ def tell_if_seen(records: Records, epsilon: Fraction) -> None:
 
 
 def _hashes(records: Records) -> np.ndarray:
-    """A keyed hash of each record: its cells of the schema's own grid, and its label."""
+    """A keyed hash of each record: a few of its cells of the schema's own grid, and its label."""
     narrow, wide = records.own.cells
-    columns = [*narrow.T, *wide.T, records.labels]
+    columns = [*[*wide.T, *narrow.T][:HASHED_COLUMNS], records.labels]
     odd = np.frombuffer(shake_128(_KEY).digest(8 * len(columns)), dtype=np.uint64) | np.uint64(1)
     total = np.zeros(records.n, dtype=np.uint64)
     for column, factor in zip(columns, odd):
@@ -74,6 +76,12 @@ def _hashes(records: Records) -> np.ndarray:
         total = (total ^ (whole.astype(np.uint64) + np.uint64(1))) * factor
         total ^= total >> np.uint64(32)
     return total
+
+
+def _smallest(hashes: np.ndarray) -> np.ndarray:
+    """The smallest different ones, found among few as a rule: to sort all of a large table would outlast a fit."""
+    few = np.unique(np.partition(hashes, FEW)[:FEW] if len(hashes) > FEW else hashes)
+    return (few if len(few) >= KEPT_HASHES else np.unique(hashes))[:KEPT_HASHES]
 
 
 def _alike(known: _Seen, hashes: np.ndarray, whole: int) -> bool:
