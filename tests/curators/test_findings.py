@@ -36,7 +36,7 @@ from privet.privacy.zcdp import epsilon_at
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Cells, Grid, public_grid
 from privet.questions.multiway import Multiway
-from privet.questions.split import Split
+from privet.questions.split import Product, Split
 from privet.questions.tally import Tally
 from privet.tree.public_splits import public_splits
 
@@ -632,3 +632,16 @@ def test_a_callers_error_state_does_not_show_exact_counts():
         curtain.grid(Grid(schema, [[0.1, 0.2, 0.5, 0.7, 0.9]]))
         with np.errstate(all="raise"):
             curtain.quantiles(curtain.root(), [0], [Fraction(1, 3), Fraction(2, 3)], Fraction(1, 2))
+
+
+def test_a_product_of_one_part_and_256_is_answered():
+    """It was charged, and ended in OverflowError."""
+    schema = Schema({"a": Numeric(0, 1), "b": Numeric(0, 1)}, classes=[0, 1])
+    X = np.random.default_rng(0).random((50, 2))
+    curtain = MemoryCurator(X, (X[:, 0] > 0.5).astype(int), schema).open().curtain
+    grid = public_grid(schema)
+    curtain.grid(grid)
+    one, many = (own.n_cells for own in grid.features)
+    product = Product([Split(0, bytes(one)), Split(1, bytes(i % 256 for i in range(many)), 256)])
+    root = curtain.root()
+    assert curtain.tally({root: Tally([product], measure="gradient", output=1)}, PAID)[root].shape == (256, 2)
