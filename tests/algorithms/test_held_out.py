@@ -28,6 +28,7 @@ from privet.algorithms.base import PrivateClassifier
 from privet.algorithms.held_out import Holdout, evaluate_on
 from privet.algorithms.model_file import from_dict, to_dict
 from privet.curators.desk import Desk
+from privet.privacy.unit import Unit
 from privet.questions.grid import public_grid
 from privet.tree.frontier import Frontier
 from tiny_tables import worst_loss
@@ -284,3 +285,18 @@ def test_people_are_held_out_with_all_their_records():
     assert 120 < model.evaluation_.n < 280  # of 400 draws of one half: beyond eight standard deviations
     assert "persons" in str(model.evaluation_)
     assert model.evaluation_.accuracy.value > 0.9
+
+
+def test_scores_of_rows_are_no_scores_of_people():
+    """A test set whose receipt covers rows does not stand beside a model of people, and one of people does."""
+    table = pandas.DataFrame({"x": np.linspace(0, 1, 300), "patient": np.arange(300) // 3})
+    y = np.where(table["x"] > 0.5, "y", "n")
+    rows = Schema({"x": Numeric(0, 1)}, classes=["n", "y"])
+    people = Schema({"x": Numeric(0, 1)}, classes=["n", "y"], person="patient", records_per_person=3)
+    model = PrivateTreeClassifier(people, epsilon=5).fit(table, y)
+    model.evaluation_ = model.evaluate(table, y, epsilon=1)
+    assert model.verify()
+    of_rows = replace(model.evaluation_.privacy_, unit=str(Unit.of(rows)))
+    model.evaluation_ = replace(model.evaluation_, privacy_=of_rows)
+    with pytest.raises(ReceiptError, match="rows, or persons"):
+        model.verify()

@@ -5,7 +5,7 @@ import pytest
 
 from privet import Categorical, LeakError, Numeric, Schema
 from privet.questions.candidates import Candidates
-from privet.questions.grid import public_grid
+from privet.questions.grid import MOST_CELLS_IN_ALL, public_grid
 from privet.questions.products import Products
 from privet.questions.split import Product, Split, each_cell
 
@@ -50,3 +50,14 @@ def test_what_does_not_fit_the_grid_is_refused(tables, prior):
 def test_products_have_no_labels_and_no_stop(more):
     with pytest.raises(LeakError, match="gradients"):
         Candidates(Products(GRID, (TOWN, BOTH)), 2, **more)
+
+
+def test_a_list_has_no_more_children_than_memory_has_room_for():
+    """What is held is a row for each table, as wide as the widest: one product of 256 makes all rows wide."""
+    grid = public_grid(Schema({name: Numeric(0, 15, integer=True) for name in "ab"}, classes=["a", "b"]))
+    wide = Product((each_cell(grid, 0), each_cell(grid, 1)))
+    narrow = Split(0, bytes([0] * 8 + [1] * 8))
+    most = MOST_CELLS_IN_ALL // 256
+    assert len(Products(grid, [wide] + [narrow] * (most - 1))) == most
+    with pytest.raises(LeakError, match="children in all"):
+        Products(grid, [wide] + [narrow] * most)

@@ -1,5 +1,7 @@
 """A scorer puts each record into one cell, says what its arrays say, and refuses arrays that say nonsense."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -121,6 +123,33 @@ def test_every_record_is_in_one_cell_of_the_table():
 def test_trees_that_are_none_are_refused(changed):
     with pytest.raises(LeakError):
         stump(**changed)
+
+
+def lines_run(call):
+    """How many lines of the scorer's own file are run by a call: a cost that no clock changes."""
+    ran = 0
+
+    def trace(frame, event, argument):
+        nonlocal ran
+        if not frame.f_code.co_filename.endswith("scorer.py"):
+            return None
+        ran += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return ran
+
+
+def test_many_trees_of_many_splits_cost_their_sum_not_their_product():
+    n = 300
+    many = Branches([HALF] * n, [-1] * n, [0] * n, np.arange(n), np.zeros((n, 1)))
+    scorer = Scorer(grid(TWO), [], many, "score", [0.0])
+    assert lines_run(lambda: scorer.places(CELLS, np.zeros(4, dtype=int))) < 20 * 2 * n < n * n
 
 
 def test_a_tree_that_is_too_deep_is_refused():

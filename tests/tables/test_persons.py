@@ -28,7 +28,7 @@ def same(persons, ids):
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, lambda columns: pa.table(columns)])
-@pytest.mark.parametrize("ids", [IDS, [10, 3, 10, 2**60, 3], [1.5, 0.0, 1.5, 2.5, -0.0]])
+@pytest.mark.parametrize("ids", [IDS, [10, 3, 10, 2**60, 3], [4.0, 0.0, 4.0, 2.0**53 - 1, -0.0]])
 def test_persons_are_numbered_whatever_the_table(kind, ids):
     assert same(read_persons(frame(ids, kind), None, SCHEMA), ids)
 
@@ -49,11 +49,44 @@ def test_no_records_have_no_persons():
 
 
 @pytest.mark.parametrize(
-    "ids", [["a", None, "b"], [1.0, float("nan"), 2.0], ["a", "", "b"], pd.array([1, None, 2], dtype="Int64")], ids=str
+    "ids",
+    [
+        ["a", None, "b"],
+        [1.0, float("nan"), 2.0],
+        ["a", "", "b"],
+        ["a", " \t", "b"],
+        pd.Categorical(["a", " ", "b"]),
+        pl.Series(["a", "", "b"], dtype=pl.Categorical),
+        pa.array(["a", "", "b"], pa.string_view()),
+        pd.array([1, None, 2], dtype="Int64"),
+    ],
+    ids=str,
 )
 def test_a_missing_id_is_an_error(ids):
-    with pytest.raises(SchemaError, match="'id' has missing ids"):
+    with pytest.raises(SchemaError, match="'id' has missing or blank ids"):
         read_persons(frame(ids), None, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [1.5, 2.0],
+        [0.0, 2.0**53],
+        [-(2.0**53), 1.0],
+        [float("inf"), 1.0],
+        np.array([2**24, 1], dtype=np.float32),
+        pd.array([2.0**53, None, 1.0], dtype="Float64")[[0, 2]],
+        pd.Categorical([0.5, 1.0]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("inside", [True, False])
+def test_floats_that_several_ids_may_have_become_are_refused(ids, inside):
+    """Beyond 2^53 whole numbers round to each other before we see them; no value is quoted."""
+    X, groups = (frame(ids), None) if inside else (np.zeros((2, 1)), pd.Series(ids))
+    with pytest.raises(SchemaError, match="'id' has fractions or numbers too large") as refused:
+        read_persons(X, groups, SCHEMA)
+    assert not {"9007", "167", "0.5", "1.5"} & {word[:4] for word in str(refused.value).split()}
 
 
 @pytest.mark.parametrize(

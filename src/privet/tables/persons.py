@@ -20,7 +20,7 @@ def read_persons(X: Any, groups: Any, schema: Schema) -> Persons | None:
     """Each record's person as a number from 0 on, or None where the schema names no person.
 
     The ids are ``groups`` or, by default, the schema's column of a data frame. A missing id is an error: such a record
-    would belong to nobody, and nobody would be protected.
+    would belong to nobody, and nobody would be protected. So is a float that cannot be told from other ids.
     """
     if schema.person is None:
         if groups is not None:
@@ -30,10 +30,15 @@ def read_persons(X: Any, groups: Any, schema: Schema) -> Persons | None:
             )
         return None
     where = f"the person's column {schema.person!r}"
-    column = open_column(_column(X, groups, schema.person), where)
-    if _is_missing(column):
-        raise SchemaError(f"{where} has missing ids; leave these records out, or find out whose they are")
-    return _numbered(column, where)
+    column = _plain(open_column(_column(X, groups, schema.person), where), where)
+    if has_missing(column) or _has_blanks(column):
+        raise SchemaError(f"{where} has missing or blank ids; leave these records out, or find out whose they are")
+    if isinstance(column, np.ndarray):
+        _check_exact(column, where)
+        return np.unique(column, return_inverse=True)[1].astype(np.int64, copy=False).reshape(-1)
+    if len(column) == 0:
+        return np.zeros(0, dtype=np.int64)
+    return column.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _column(X: Any, groups: Any, person: str) -> Any:
@@ -55,30 +60,40 @@ def _column(X: Any, groups: Any, person: str) -> Any:
     raise SchemaError(f"X has no column {person!r}, which says whose record is whose{nearest(person, frame.columns)}")
 
 
-def _numbered(column: Any, where: str) -> Persons:
+def _plain(column: Any, where: str) -> Any:
+    """One piece of numbers or text: floats as an array, where 0.0 and -0.0 are one number."""
     import pyarrow as pa
 
     if isinstance(column, np.ndarray):
         if column.dtype.kind == "O":
             raise SchemaError(f"{where} mixes types; make it all text or all whole numbers")
-        return np.unique(column, return_inverse=True)[1].astype(np.int64, copy=False).reshape(-1)
-    if len(column) == 0:
-        return np.zeros(0, dtype=np.int64)
+        return column
     kind_of_column(column, where)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)  # a categorical column may list ids that do not occur
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if pa.types.is_floating(whole.type):
-        return _numbered(whole.to_numpy(zero_copy_only=False), where)  # 0.0 and -0.0 are one number
-    return whole.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return whole.to_numpy(zero_copy_only=False) if pa.types.is_floating(whole.type) else whole
 
 
-def _is_missing(column: Any) -> bool:
-    """Whether an id is missing; empty text is none."""
+def _has_blanks(column: Any) -> bool:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if has_missing(column):
-        return True
     kind = getattr(column, "type", None)
-    return kind in (pa.string(), pa.large_string()) and pc.any(pc.equal(column, "")).as_py() is True
+    if kind not in (pa.string(), pa.large_string()):
+        return False
+    return pc.any(pc.equal(pc.utf8_trim_whitespace(column), "")).as_py() is True
+
+
+def _check_exact(column: np.ndarray, where: str) -> None:
+    """Raise SchemaError for floats that are no whole numbers, or so large that two ids may have become one."""
+    if column.dtype.kind != "f":
+        return
+    most = 2.0 ** (np.finfo(column.dtype).nmant + 1)
+    if not ((np.trunc(column) == column) & (np.abs(column) < most)).all():
+        raise SchemaError(
+            f"{where} has fractions or numbers too large for its floating-point type, which may be several persons' "
+            "ids rounded to one; read the column as text or as whole numbers"
+        )
