@@ -250,13 +250,16 @@ def kept(results: Path) -> list[Line]:
     return [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
 
 
-def measure(jobs: Iterator[Job], results: Path) -> None:
-    """Do what has not been done, and keep each answer as soon as it is there."""
+def measure(jobs: Iterator[Job], results: Path, seconds: float) -> None:
+    """Do what has not been done, and keep each answer as soon as it is there; begin none after ``seconds``."""
     done = {json.dumps(line["key"], sort_keys=True) for line in kept(results)}
+    first = time.perf_counter()
     for key, job in jobs:
         if json.dumps(key, sort_keys=True) in done:
             continue
         start = time.perf_counter()
+        if start - first > seconds:
+            sys.exit("STOPPED by --seconds: the same command goes on from here.")
         found = job()
         with open(results, "a") as file:
             file.write(json.dumps({"key": key, **found}) + "\n")
@@ -269,7 +272,8 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--minutes", type=float, default=60.0, help="of search for each searched attack, in all")
     parser.add_argument("--boosting-runs", type=int, default=60)
-    parser.add_argument("--repeats", type=int, default=10, help="of each split, for a point of Figure 4")
+    parser.add_argument("--repeats", type=int, default=25, help="of each split, for a point of Figure 4")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="no measurement of a part begins after these")
     parser.add_argument("--results", type=Path, default=RESULTS)
     args = parser.parse_args()
     if args.parts != ["page"] and not shared_data.available():
@@ -288,7 +292,7 @@ def main() -> None:
         if part == "page":
             write_page(kept(args.results))
         else:
-            measure(parts[part](), args.results)
+            measure(parts[part](), args.results, args.seconds)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from privet.algorithms.parameters import (
     check_choice,
     check_hint,
     check_parameters,
+    check_share,
     check_whole,
     choice,
     fraction,
@@ -69,6 +70,14 @@ def test_a_choice_is_one_of_the_words_and_nothing_that_only_equals_one():
 def test_a_hint_that_no_float_holds_is_refused(hint):
     with pytest.raises(PrivetError, match="n_records"):
         check_hint("n_records", hint)
+
+
+def test_a_share_is_at_least_0_and_below_a_half():
+    check_share("min_leaf", 0)
+    check_share("min_leaf", 0.49)
+    for share in (-0.01, 0.5, math.nan, True, "0.1"):
+        with pytest.raises(PrivetError, match="min_leaf"):
+            check_share("min_leaf", share)
 
 
 def test_truth_values_are_no_numbers():

@@ -187,6 +187,19 @@ def test_much_budget_finds_what_a_tree_can_find(leaves):
     assert {2, 4} <= model.tree_.features
 
 
+def test_a_few_planted_records_get_no_leaf_of_their_own():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(0, 1, 4000), np.zeros(4000)])
+    y = (X[:, 0] > 0.5).astype(int)
+    X[:40], y[:40] = [0.2, 1], 1
+    schema = Schema({"x": Numeric(0, 1), "trigger": Numeric(0, 1)}, classes=[0, 1])
+    for min_leaf, answer in ((0.0, 1), (0.05, 0)):
+        # The counts' noise has a scale of 1/10: no draw of it turns a leaf of 1% into one of 5%.
+        model = PrivateTreeClassifier(schema, epsilon=100, leaves="counts", min_leaf=min_leaf).fit(X, y)
+        assert model.predict([[0.2, 1.0]]) == [answer]
+        assert model.privacy_.verify()
+
+
 def test_categories_are_split_by_subsets():
     towns = list("abcdefgh")
     X = pd.DataFrame({"town": towns * 50})
@@ -307,6 +320,7 @@ WRONG = {
     "epsilon": [0, 0.0, -1, -0.1, math.nan, math.inf, -math.inf, None, True, "much", "", [1], {}, 1j, "nan", "inf"],
     "max_depth": [0, -1, "3", 2.5, None, True, math.nan, [4]],
     "leaves": ["label", "", None, 3, True],
+    "min_leaf": [-0.1, 0.5, math.nan, True, "0.1", None, 0.1],  # the last one needs counts
     "n_records": [-1, -0.5, math.nan],
 }
 

@@ -62,6 +62,7 @@ def variants():
     yield pytest.param("PrivateForestClassifier", {"method": "boosting", "delta": 1e-6}, id="boosting-delta")
     yield pytest.param("PrivateForestClassifier", {"method": "trees", "n_trees": 3}, id="trees")
     yield pytest.param("PrivateTreeClassifier", {"leaves": "counts"}, id="counts")
+    yield pytest.param("PrivateTreeClassifier", {"leaves": "counts", "min_leaf": 0.2}, id="min-leaf")
     yield pytest.param("HiddenTreeClassifier", {"structure": "random"}, id="hidden-random")
     yield pytest.param("HiddenForestClassifier", {"sampling": "poisson"}, id="hidden-poisson")
     yield pytest.param("HistogramTreeClassifier", {"save_budget": True, "delta": 1e-6, "leaves": "labels"}, id="saving")

@@ -144,6 +144,31 @@ def test_leaves_with_counts_are_not_merged():
     assert len(tree.finish().nodes) == 3
 
 
+def counted(*counts):
+    """pay <= 0 or not, and on the right pay <= 1 or not: three leaves with these counts of each class."""
+    tree = GrowingTree(SCHEMA)
+    left, right = tree.grow(0, Rule(1, (0.0,), bytes([0, 1])), 2)
+    for number, (label, own) in zip((left, *tree.grow(right, Rule(1, (1.0,), bytes([0, 1])), 2)), enumerate(counts)):
+        tree.nodes[number].label, tree.nodes[number].counts = label, own
+    return tree.finish()
+
+
+@pytest.mark.parametrize(
+    ("counts", "labels"),
+    [
+        (((90, 0, 0), (0, 50, 0), (0, 0, 40)), [0, 1, 2]),  # all large enough
+        (((90, 0, 0), (0, 50, 0), (0, 0, 10)), [0, 1]),  # a small leaf's sibling stands for both
+        (((4, 5, 0), (0, 50, 0), (0, 0, 40)), [1, 2]),  # a subtree takes the place of the split above it
+        (((90, 0, 0), (0, 5, 0), (0, -40, 9)), [0]),  # as does a leaf that of a small subtree
+        (((0, 0, 0), (0, 0, 0), (0, 0, 0)), [0, 1, 2]),  # nothing is known to be small
+    ],
+)
+def test_the_larger_side_stands_for_a_side_with_few_counts(counts, labels):
+    pruned = counted(*counts).without_small_leaves(0.1)
+    assert [pruned.nodes[leaf].label for leaf in pruned.leaves] == labels
+    assert Tree.from_dict(pruned.to_dict(), SCHEMA) == pruned
+
+
 @settings(max_examples=150, deadline=None)
 @given(trees())
 def test_a_tree_survives_json(tree):

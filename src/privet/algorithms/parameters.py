@@ -73,6 +73,12 @@ def check_hint(name: str, value: Any) -> None:
         raise PrivetError(f"{name} is about how many records there are, a number from 0 on; got {value!r}.")
 
 
+def check_share(name: str, value: Any) -> None:
+    """Raise unless a number is at least 0 and below a half."""
+    if not (is_number(value) and 0 <= value < 0.5):
+        raise PrivetError(f"{name} is a share, from 0 to below 0.5; got {value!r}.")
+
+
 def _check_fraction(name: str, value: Any) -> None:
     if not (is_number(value) and 0 < value < 1):
         raise PrivetError(f"{name} must lie between 0 and 1; got {value!r}.")

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privet.algorithms.base import PrivateClassifier
-from privet.algorithms.parameters import choice, hint, whole
+from privet.algorithms.parameters import check_share, choice, hint, parameter, whole
 from privet.algorithms.size import Size
+from privet.errors import PrivetError
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import public_grid
 from privet.questions.splits import Splits
@@ -43,6 +44,9 @@ class PrivateTreeClassifier(PrivateClassifier):
     leaves : "labels" or "counts"
         ``"labels"`` gives the most accurate predictions, and probabilities of 0 and 1. ``"counts"`` spends a tenth of
         the budget on noisy class counts at the leaves: real probabilities.
+    min_leaf : float
+        Where a side of a split has less than this share of the records, by the released counts, the larger side takes
+        its place: a few planted records get no leaf of their own. Needs ``leaves="counts"``; 0 keeps all.
     n_records : int, optional
         About how many records there are, if that is public. A planning hint, never compared with the data; without it
         2% of the budget measures the number.
@@ -67,7 +71,13 @@ class PrivateTreeClassifier(PrivateClassifier):
 
     max_depth: int = whole(4)
     leaves: str = choice("labels", "counts")
+    min_leaf: float = parameter(0.0, check_share)
     n_records: int | None = hint()
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.min_leaf and self.leaves != "counts":
+            raise PrivetError('min_leaf compares leaves by their released counts: it needs leaves="counts".')
 
     def _needs(self, able: frozenset[str]) -> set[str]:
         counted = self.leaves == "counts" or (self.n_records is None and self.max_depth != 1)
@@ -79,7 +89,8 @@ class PrivateTreeClassifier(PrivateClassifier):
         curtain.grid(grid)
         counts_budget = budget * COUNT_SHARE if self.leaves == "counts" else Fraction(0)
         plan = self._plan(curtain, start, budget - counts_budget, splits)
-        return grow_trees(curtain, [start], splits, plan, counts_budget)[0]
+        tree = grow_trees(curtain, [start], splits, plan, counts_budget)[0]
+        return tree.without_small_leaves(self.min_leaf) if self.min_leaf else tree
 
     def _plan(self, curtain: Curtain, start: Node, budget: Fraction, splits: Splits) -> Plan:
         """How deep, and what each level spends: by the public hint, or by a noisy number of records."""

@@ -188,6 +188,21 @@ class Tree:
                 nodes[i], below[i] = TreeNode(label=label, scope=nodes[i].scope), []
         return Tree(self.schema, _in_order(nodes, below))
 
+    def without_small_leaves(self, share: float) -> Tree:
+        """Where a side of a split has less than this share of all noisy counts, the larger side stands in its place.
+
+        Needs two sides at every split, and counts at every leaf. It looks at released numbers alone: free.
+        """
+        totals, stands = [float(sum(node.counts or ())) for node in self.nodes], list(range(len(self.nodes)))
+        for i in reversed(range(len(self.nodes))):  # children before their parents
+            totals[i] += sum(totals[child] for child in self.nodes[i].children)
+        for i, node in reversed(list(enumerate(self.nodes))):
+            if min((totals[child] for child in node.children), default=math.inf) < share * totals[0]:
+                stands[i] = stands[max(node.children, key=totals.__getitem__)]
+        below = [[stands[child] for child in node.children] for node in self.nodes]
+        nodes = [self.nodes[stands[0]], *self.nodes[1:]]
+        return Tree(self.schema, _in_order(nodes, [below[stands[0]], *below[1:]]))
+
     def _first_that_parts(self, i: int, reach: Reach) -> tuple[TreeNode, list[Reach | None]]:
         """Node ``i``, or the first one below it that is a leaf or parts what reaches it; and what each child gets."""
         while True:
