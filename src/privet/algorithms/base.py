@@ -199,8 +199,8 @@ class PrivateEstimator(Explained, BaseEstimator):
             )
         warn_about(budget, self.delta, getattr(self, "n_records", None))
         desk, released = curator.open(), ""
-        desk.reservation = ledger.reserve(*self._most(ledger, budget), type(self).__name__)
         try:
+            desk.reservation = ledger.reserve(*self._most(ledger, budget), type(self).__name__)
             needs = self._needs(desk.capabilities) | (NEEDS if held_out else set())
             for question in sorted(needs - desk.capabilities):
                 desk.cannot(question)  # now, before others were answered
@@ -217,7 +217,8 @@ class PrivateEstimator(Explained, BaseEstimator):
             released = self.privacy_.released
         finally:
             desk.close()
-            desk.reservation.settle(released)
+            if desk.reservation is not None:
+                desk.reservation.settle(released)
         self.schema_ = curator.schema
         setattr(self, self._released, tree)
         self.evaluation_ = scored

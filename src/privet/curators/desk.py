@@ -110,7 +110,9 @@ class Desk:
         with self._turn:
             self._closed = True
             self._nodes.clear()
-            self._room = None
+            room, self._room = self._room, None
+            if hasattr(room, "close"):
+                room.close()
 
     def cannot(self, question: str) -> NoReturn:
         raise CapabilityError(

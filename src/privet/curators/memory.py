@@ -8,20 +8,20 @@ siblings; the largest sibling is its parent's histogram less the others'. All su
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from privet.curators import kernels
 from privet.curators.base import Curator, reasons_void
+from privet.curators.boosting_room import BoostingRoom
 from privet.curators.desk import Desk, capabilities_of
+from privet.curators.families import Families
 from privet.curators.records import Binned, Records
-from privet.curators.room import CountingRoom
 from privet.curators.seen import tell_if_seen
 from privet.curators.table_sums import parts_of, table_sums
 from privet.privacy.fixed_point import TARGET_ONE
@@ -37,10 +37,6 @@ from privet.questions.scorer import Scorer
 from privet.questions.split import Split, Table
 from privet.questions.tally import Step
 from privet.schema import Schema
-
-KEPT = 2**29
-"""The most bytes of histograms that are kept for later questions; with more, they are counted anew."""
-
 
 AT_ONCE = 2**18
 """So many records are scored by a released model at a time: each takes some numbers for each class."""
@@ -114,7 +110,7 @@ class Held:
         return 0 if self.rows is None else len(self.rows)
 
 
-class MemoryRoom(CountingRoom):
+class MemoryRoom(BoostingRoom):
     """Counts records of one machine, for one fit."""
 
     def __init__(
@@ -128,7 +124,7 @@ class MemoryRoom(CountingRoom):
         self._labels: Any = records.labels if records.targets is None else self._moments(records.targets)
         self._whole_targets: np.ndarray | None = None
         self._binned: Binned | None = None
-        self._counted: WeakKeyDictionary[Held, np.ndarray] = WeakKeyDictionary()  # histograms on the present grid
+        self._families: Families[Held] = Families()
 
     # -- structure -----------------------------------------------------------------------------------------------------
 
@@ -141,14 +137,14 @@ class MemoryRoom(CountingRoom):
     def use(self, grid: Grid) -> None:
         self._binned = self._records_of.binned(grid)
         self._grid = grid
-        self._counted = WeakKeyDictionary()
+        self._families.forget()
 
     def focus(self, low: float, high: float) -> None:
         if (low, high) != self._range:
             assert self._records_of.targets is not None
             self._range = low, high
             self._labels = self._moments(np.clip(self._records_of.targets, low, high))
-            self._counted = WeakKeyDictionary()
+            self._families.forget()
 
     def split(self, splits: Sequence[tuple[Held, Split]]) -> list[list[Held]]:
         binned, parents = self._cut(), [held for held, _ in splits]
@@ -165,6 +161,7 @@ class MemoryRoom(CountingRoom):
         return families
 
     def parts(self, held: Held, weights: Sequence[int]) -> list[Held]:
+        """Each record in one part, drawn with these weights."""
         rows, n = self._rows_of(held), len(weights)
         drawn = self._drawn(rows, sum(weights), self._part_bytes)
         if n < sum(weights):
@@ -175,6 +172,7 @@ class MemoryRoom(CountingRoom):
         return [Held(own, held.root) for own in lists]
 
     def samples(self, held: Held, n: int, inverse_rate: int) -> list[Held]:
+        """Samples that each record is in with one chance in ``inverse_rate``."""
         rows = self._rows_of(held)
         drawn = [self._drawn(rows, inverse_rate) == 0 for _ in range(n)]
         return [Held(rows[own], held.root) for own in drawn]
@@ -223,40 +221,7 @@ class MemoryRoom(CountingRoom):
         return np.bincount(numbers, own, n).astype(np.int64)  # sums of small integers: floats hold them exactly
 
     def histograms(self, nodes: Sequence[Held]) -> np.ndarray:
-        counted = self._counted
-        wanted = dict.fromkeys([*nodes, *self._smaller_siblings(dict.fromkeys(nodes))])
-        by_subtraction = {held: None for held in wanted if self._follows_from_others(held, wanted)}
-        to_count = [held for held in wanted if held not in counted and held not in by_subtraction]
-        counted.update(zip(to_count, self._count(to_count)))
-        for held in by_subtraction:
-            assert held.parent is not None
-            others = (counted[sibling] for sibling in held.family if sibling is not held)
-            counted[held] = counted[held.parent] - sum(others)
-        answer = np.stack([counted[held] for held in nodes])
-        if len(counted) * answer[0].nbytes > KEPT:
-            counted.clear()
-        for held in nodes:
-            # A parent whose children are all known is not asked again as a rule; it would be counted anew.
-            if held.parent is not None and all(sibling in counted for sibling in held.family):
-                counted.pop(held.parent, None)
-        return answer
-
-    def _smaller_siblings(self, asked: Collection[Held]) -> list[Held]:
-        """Nodes that are not asked for, but whose sibling is and has more rows than they: they are counted instead."""
-        smaller: list[Held] = []
-        for held in asked:
-            if held not in self._counted and held.parent is not None and held.parent in self._counted:
-                others = [sibling for sibling in held.family if sibling not in self._counted and sibling not in asked]
-                if sum(other.n_rows for other in others) < held.n_rows:
-                    smaller += others
-        return list(dict.fromkeys(smaller))
-
-    def _follows_from_others(self, held: Held, asked: Collection[Held]) -> bool:
-        """Whether this is the largest unknown node of a family that is asked for, or known, with its parent known."""
-        if held in self._counted or held.parent is None or held.parent not in self._counted:
-            return False
-        unknown = [sibling for sibling in held.family if sibling not in self._counted]
-        return all(sibling in asked for sibling in unknown) and held is max(unknown, key=lambda own: own.n_rows)
+        return self._families.histograms(nodes, self._count)
 
     def _count(self, to_count: Sequence[Held]) -> np.ndarray:
         """Count these nodes' histograms, all in one pass over their rows."""

@@ -21,17 +21,14 @@ from privet.curators.statistics import owner_statistics
 from privet.privacy.event import Event
 from privet.privacy.fixed_point import TARGET_BITS
 from privet.privacy.mechanisms import Mechanisms
-from privet.privacy.residuals import RESIDUAL_POINTS
 from privet.privacy.scope import Scope
 from privet.privacy.scores import GradientNorm, JointQuantiles, Quantile, ResidualNorm, Score
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid, numeric_cuts
-from privet.questions.levels import Levels
 from privet.questions.linear_maps import children_of, correct_counts, prior_points, tabled
-from privet.questions.products import Products
 from privet.questions.scorer import Scorer
-from privet.questions.split import Choice, Split, Table
-from privet.questions.tally import Step, Tally
+from privet.questions.split import Choice, Split
+from privet.questions.tally import Tally
 from privet.schema import Categorical, Numeric, Schema
 
 TARGET_CUTS = 1023
@@ -66,7 +63,11 @@ class Room:
 
 
 class CountingRoom(Room, ABC):
-    """Everything that can be asked of records that are counted in one place."""
+    """Everything that can be asked of records that are counted in one place.
+
+    Rooms that can draw have ``parts``, by a draw for each record, and ``samples``; those whose records have scores are
+    in ``boosting_room.py``. A room that holds something beyond its own memory has ``close``, for the end of the fit.
+    """
 
     def __init__(self, schema: Schema, mechanisms: Mechanisms) -> None:
         super().__init__(schema)
@@ -95,24 +96,12 @@ class CountingRoom(Room, ABC):
         """The children of nodes, by splits of the grid."""
 
     @abstractmethod
-    def parts(self, held: Any, weights: Sequence[int]) -> list[Any]:
-        """Each record in one part, drawn with these weights."""
-
-    @abstractmethod
     def copies(self, held: Any, n: int) -> list[Any]:
         """The same records, with scores of their own root."""
 
     @abstractmethod
-    def samples(self, held: Any, n: int, inverse_rate: int) -> list[Any]:
-        """Samples that each record is in with one chance in ``inverse_rate``."""
-
-    @abstractmethod
     def focus(self, low: float, high: float) -> None:
         """Clamp targets to this range and count anew."""
-
-    @abstractmethod
-    def advance(self, steps: Sequence[tuple[Any, Step]]) -> None:
-        """Add what steps say to the scores of nodes' records."""
 
     def noise(self, values: np.ndarray, scale: float) -> np.ndarray:
         return self._mechanisms.geometric(values, scale)
@@ -131,27 +120,8 @@ class CountingRoom(Room, ABC):
         """The same of whole nodes, int64 of shape (nodes, classes) or (nodes, 3)."""
 
     @abstractmethod
-    def gradients(self, held: Any, output: int, tables: Sequence[Table]) -> np.ndarray:
-        """Exact sums of gradients over the parts of tables, one table below the other: int64, (parts, 1).
-
-        Of a numeric target they are residuals, and instead of a class ``output`` is what they are clamped to.
-        """
-
-    @abstractmethod
-    def gradients_and_hessians(self, held: Any, output: int, tables: Sequence[Table | Levels]) -> np.ndarray:
-        """Exact sums of ``gradient_pairs`` over the parts of tables, one table below the other: int64, (parts, 2).
-
-        Of a numeric target they are sums of ``residual_pairs``, as above.
-        """
-
-    @abstractmethod
     def target_counts(self, held: Any, cuts: np.ndarray) -> np.ndarray:
         """How many targets lie between these cuts of the schema's range, whatever the focus: int64, (cuts + 1,)."""
-
-    @abstractmethod
-    def residual_counts(self, held: Any, points: np.ndarray) -> np.ndarray:
-        """How many targets are so far from their scores, up or down, in units of 1 / ``TARGET_ONE`` of the schema's
-        range: int64, (points + 1,)."""
 
     @abstractmethod
     def scored(self, held: Any, scorer: Scorer) -> np.ndarray:
@@ -192,12 +162,6 @@ class CountingRoom(Room, ABC):
             ends = np.cumsum([exact[i].size for i in together])[:-1]
             answers |= {i: own.reshape(exact[i].shape) for i, own in zip(together, np.split(noisy, ends))}
         return [answers[i] for i in range(len(exact))]
-
-    def _gradient_tables(self, held: Any, tally: Tally) -> np.ndarray:
-        # Every record is in one part of a table that has one.
-        everything = Split(0, bytes(self._cells().features[0].n_cells))
-        tables = tally.tables or (everything if tally.levels is None else tally.levels,)
-        return self.gradients_and_hessians(held, tally.clamp if tally.measure == "residual" else tally.output, tables)
 
     def _measured(self, statistics: np.ndarray, tally: Tally) -> np.ndarray:
         """What a tally asks for, from the statistics that cells hold."""
@@ -266,12 +230,6 @@ class CountingRoom(Room, ABC):
                 of_splits, of_stops = score.of(children), score.of(totals[None, None, :])
             yield np.concatenate([of_splits.ravel(), of_stops if options.stop else totals[:0]])
 
-    def _gradient_scores(self, held: Any, options: Candidates, score: GradientNorm | ResidualNorm) -> np.ndarray:
-        assert isinstance(options.splits, Products)
-        output = score.output if isinstance(score, GradientNorm) else score.clamp
-        sums = self.gradients(held, output, options.splits.tables)
-        return score.of(options.splits.rows(sums))[options.indices]
-
     def prefer(self, held: Any, scorers: Sequence[Scorer], score: Score, event: Event) -> int:
         """The number of the scorer that is chosen, by what its predictions are worth."""
         exact = [int(score.of((self.scored(held, scorer) * scorer.gains).ravel())) for scorer in scorers]
@@ -305,10 +263,6 @@ class CountingRoom(Room, ABC):
             return [float(scope.low)] * len(scores)
         return sorted(self._cuts(self.target_counts(held, cuts), cuts, _widths(cuts, scope), scores, scales))
 
-    def residual_quantiles(self, held: Any, scores: Sequence[Quantile], scales: Sequence[float]) -> list[int]:
-        counts, alike = self.residual_counts(held, RESIDUAL_POINTS), np.ones(len(RESIDUAL_POINTS))
-        return [int(size) for size in sorted(self._cuts(counts, RESIDUAL_POINTS, alike, scores, scales))]
-
     def _cuts(
         self,
         counts: np.ndarray,
@@ -323,6 +277,14 @@ class CountingRoom(Room, ABC):
         log_width = np.log(widths) - np.log(widths.max())
         vectors = [score.of(sides) + prior_points(log_width, scale) for score, scale in zip(scores, scales)]
         return [float(cuts[i]) for i in self._mechanisms.select("exponential", vectors, scales)]
+
+    # -- what only rooms have whose records have scores (``boosting_room.py``) -----------------------------------------
+
+    def _gradient_tables(self, held: Any, tally: Tally) -> np.ndarray:
+        raise NotImplementedError("The desk refuses it where there is no ``advance``.")
+
+    def _gradient_scores(self, held: Any, options: Candidates, score: GradientNorm | ResidualNorm) -> np.ndarray:
+        raise NotImplementedError("The desk refuses it where there is no ``advance``.")
 
     # -- small parts ---------------------------------------------------------------------------------------------------
 
