@@ -14,6 +14,7 @@ from privet.curators import kernels
 from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.schema import Categorical, Numeric
 from privet.tree.additive import Additive
+from privet.tree.flat import Cuts, cuts_of, flat_tree
 from privet.tree.forest import Forest
 from privet.tree.tree import Tree
 
@@ -26,17 +27,15 @@ MANY = 20_000
 MOST_CELLS = 2**16
 """Cell numbers are at most two bytes wide."""
 
-Cuts = Sequence[Sequence[float] | None]
-
 
 def fast_leaves(released: Tree | Forest, table: Table) -> np.ndarray | None:
     """The leaf of each row, of a forest in each tree; None for few rows, and where a table is to be read again."""
     trees = (released,) if isinstance(released, Tree) else released.trees
-    cuts = _cuts_of(trees)
+    cuts = cuts_of(trees)
     cells = _cells(table, cuts) if table.n_rows >= MANY else None
     if cells is None:
         return None
-    leaves = [kernels.descend(cells, *_flat_tree(tree, cuts)) for tree in trees]
+    leaves = [kernels.descend(cells, *flat_tree(tree, cuts)) for tree in trees]
     return leaves[0] if isinstance(released, Tree) else np.stack(leaves, axis=1)
 
 
@@ -74,34 +73,3 @@ def _cells(table: Table, cuts: Cuts) -> np.ndarray | None:
 
 def _n_cells(feature: Numeric | Categorical, cuts: Sequence[float] | None) -> int:
     return feature.n_codes if isinstance(feature, Categorical) else len(cuts or ()) + 1 + feature.missing
-
-
-def _cuts_of(trees: Sequence[Tree]) -> Cuts:
-    """All cuts that trees have on each feature, in order; None for a categorical one."""
-    schema = trees[0].schema
-    found: list[set[float]] = [set() for _ in schema.features]
-    for tree in trees:
-        for node in tree.nodes:
-            if node.rule is not None:
-                found[node.rule.feature].update(node.rule.cuts or ())
-    numeric = [isinstance(feature, Numeric) for feature in schema.features.values()]
-    return [sorted(own) if is_number else None for own, is_number in zip(found, numeric)]
-
-
-def _flat_tree(tree: Tree, cuts: Cuts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each node its feature, -1 at a leaf, and where in the third array its children by cell begin."""
-    features = np.full(len(tree.nodes), -1, dtype=np.int64)
-    starts, children = np.zeros(len(tree.nodes), dtype=np.int64), [np.empty(0, dtype=np.int32)]
-    at = 0
-    for i, node in enumerate(tree.nodes):
-        if node.rule is None:
-            continue
-        features[i], starts[i] = node.rule.feature, at
-        parts = np.frombuffer(node.rule.part, dtype=np.uint8)
-        if node.rule.cuts is not None:
-            ends = np.array([*(cuts[node.rule.feature] or ()), np.inf])
-            segments = np.searchsorted(node.rule.cuts, ends, side="left")
-            parts = np.concatenate([parts[segments], parts[len(node.rule.cuts) + 1 :]])
-        children.append(np.array(node.children, dtype=np.int32)[parts])
-        at += len(parts)
-    return features, starts, np.concatenate(children)

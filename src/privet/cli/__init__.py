@@ -18,6 +18,7 @@ import typer
 
 from privet.cli.certify import certify
 from privet.cli.evaluate import By, Holdout, evaluate, groups_by, say_scores
+from privet.cli.export import export
 from privet.cli.federated import federated
 from privet.cli.files import check_output, rows_to
 from privet.cli.ledger import FIT_COHORT, FIT_LEDGER, ledger
@@ -416,6 +417,7 @@ def audit(
 
 app.command()(evaluate)
 app.command()(certify)
+app.command()(export)
 
 
 def main() -> None:

@@ -1,0 +1,45 @@
+"""A graph predicts what the model does, in another runtime."""
+
+import numpy as np
+import pytest
+
+from exported_models import FORMS, exported, records
+from privet import Numeric, PrivateTreeClassifier, Schema
+from privet.errors import PrivetError
+
+onnxruntime = pytest.importorskip("onnxruntime")
+onnx = pytest.importorskip("privet.export.onnx")
+
+
+def run(model, X):
+    session = onnxruntime.InferenceSession(onnx.to_onnx(model))
+    fed = {}
+    for each in session.get_inputs():
+        column = X[each.name]
+        if "string" in each.type:
+            column = column.fillna("\0 no value").astype(object)
+        fed[each.name] = column.to_numpy()[:, None].astype(float if "double" in each.type else column.dtype)
+    return session.run(None, fed)
+
+
+@pytest.mark.parametrize(("form", "n_classes"), FORMS)
+def test_it_predicts_what_the_model_does(form, n_classes):
+    model, X = exported(form, n_classes), records(500, 2)
+    answers = run(model, X)
+    np.testing.assert_array_equal(answers[0], model.predict(X))
+    assert (len(answers) == 2) == hasattr(model, "predict_proba")
+    if len(answers) == 2:
+        np.testing.assert_allclose(answers[1], model.predict_proba(X), atol=1e-12)
+
+
+def test_what_has_no_inputs_or_their_names_for_outputs_is_refused():
+    y = np.array([0, 1] * 50)
+    for name, X, message in [
+        ("x", np.zeros((100, 1)), "same of every record"),
+        ("prediction", y[:, None], "'prediction'"),
+    ]:
+        schema = Schema({name: Numeric(0, 1)}, classes=[0, 1])
+        model = PrivateTreeClassifier(schema=schema, epsilon=19, max_depth=1, random_state=0).fit(X, y)
+        if model.tree_.depth == 0 or name == "prediction":
+            with pytest.raises(PrivetError, match=message):
+                onnx.to_onnx(model)
