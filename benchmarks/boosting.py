@@ -2,6 +2,10 @@
 
     python benchmarks/boosting.py                     what is missing, then the tables; it can be stopped and resumed
     python benchmarks/boosting.py --settings "1 1e-6" --splits 1 --sets magic adult
+    python benchmarks/boosting.py --before FILE       also set by set against an earlier learner's runs
+
+An earlier learner's runs are made by this script on the package of an earlier commit: ``git worktree add DIR COMMIT``,
+then ``PYTHONPATH=DIR/src python benchmarks/boosting.py --results FILE``.
 
 At most 40,000 records, three 80/20 splits, the manifest's ranges and categories as the schema, the number of records
 measured privately. Targets of regression sets are classes here: above the median of all records or not (a public
@@ -86,27 +90,29 @@ def fitted(name: str, setting: str, split: int) -> dict[str, Any]:
     return found
 
 
-def known() -> dict[tuple[str, str, int], dict[str, Any]]:
-    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
+Runs = dict[tuple[str, str, int], dict[str, Any]]
+
+
+def known(results: Path) -> Runs:
+    lines = results.read_text().splitlines() if results.exists() else []
     return {(row["set"], row["setting"], row["split"]): row for row in map(json.loads, lines)}
 
 
-def measure(sets: Sequence[str], settings: Sequence[str], splits: int) -> None:
-    done = known()
+def measure(sets: Sequence[str], settings: Sequence[str], splits: int, results: Path) -> None:
+    done = known(results)
     for split in range(splits):
         for setting in settings:
             for name in sets:
                 if (name, setting, split) not in done:
                     row = {"set": name, "setting": setting, "split": split, **fitted(name, setting, split)}
-                    RESULTS.parent.mkdir(exist_ok=True)
-                    with RESULTS.open("a") as file:
+                    results.parent.mkdir(exist_ok=True)
+                    with results.open("a") as file:
                         file.write(json.dumps(row) + "\n")
                     print(row, file=sys.stderr, flush=True)
 
 
-def table(sets: Sequence[str], settings: Sequence[str], title: str) -> None:
+def table(runs: Runs, sets: Sequence[str], settings: Sequence[str], title: str) -> None:
     """Means and errors over splits, and over all sets."""
-    runs = known()
     print(f"\n| {title} | {' | '.join(_title(setting) for setting in settings)} |")
     print("|---|" + "---|" * len(settings))
     means: dict[tuple[str, str], list[tuple[float, float]]] = {}
@@ -116,24 +122,47 @@ def table(sets: Sequence[str], settings: Sequence[str], title: str) -> None:
             rows = [row for (own, how, _), row in runs.items() if (own, how) == (name, setting)]
             words = []
             for what in ("accuracy", "auc"):
-                values = [row[what] for row in rows if what in row]
-                if values:
-                    error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-                    means.setdefault((setting, what), []).append((float(np.mean(values)), error))
-                    words.append(f"{np.mean(values):.3f} ± {error:.3f}")
+                found = mean_of([row[what] for row in rows if what in row])
+                if found is not None:
+                    means.setdefault((setting, what), []).append(found)
+                    words.append(f"{found[0]:.3f} ± {found[1]:.3f}")
             cells.append(" / ".join(words))
         print(f"| {name} | {' | '.join(cells)} |")
-    cells = []
-    for setting in settings:
-        pairs = [means.get((setting, what), []) for what in ("accuracy", "auc")]
-        cells.append(
-            " / ".join(
-                f"{np.mean([m for m, _ in own]):.4f} ± {np.sqrt(sum(e * e for _, e in own)) / len(own):.4f}"
-                for own in pairs
-                if own
-            )
-        )
-    print(f"| **mean** | {' | '.join(cells)} |")
+    both = [[means.get((setting, what)) for what in ("accuracy", "auc")] for setting in settings]
+    print(f"| **mean** | {' | '.join(' / '.join(map(_mean, filter(None, own))) for own in both)} |")
+
+
+def compared(runs: Runs, before: Runs, sets: Sequence[str], settings: Sequence[str], title: str) -> None:
+    """What is gained on the splits that both have: the mean difference, and its error over splits."""
+    print(f"\n| {title} | {' | '.join(_title(setting) for setting in settings)} |")
+    print("|---|" + "---|" * len(settings))
+    gains: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for name in sets:
+        cells = []
+        for setting in settings:
+            words = []
+            for what in ("accuracy", "auc"):
+                pairs = [(runs[key], old) for key, old in before.items() if key[:2] == (name, setting) and key in runs]
+                found = mean_of([own[what] - old[what] for own, old in pairs if what in own and what in old])
+                if found is not None:
+                    gains.setdefault((setting, what), []).append(found)
+                    words.append(f"{found[0]:+.4f} ± {found[1]:.4f}")
+            cells.append(" / ".join(words))
+        print(f"| {name} | {' | '.join(cells)} |")
+    both = [[gains.get((setting, what)) for what in ("accuracy", "auc")] for setting in settings]
+    print(f"| **mean** | {' | '.join(' / '.join(map(_mean, filter(None, own))) for own in both)} |")
+
+
+def mean_of(values: Sequence[float]) -> tuple[float, float] | None:
+    """The mean, and its standard error (0 of a single run)."""
+    if not values:
+        return None
+    return float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def _mean(own: Sequence[tuple[float, float]]) -> str:
+    """Over sets, with the error that those of the sets add up to."""
+    return f"{np.mean([m for m, _ in own]):.4f} ± {np.sqrt(sum(e * e for _, e in own)) / len(own):.4f}"
 
 
 def _title(setting: str) -> str:
@@ -146,14 +175,19 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=[*NINE, *HELD_OUT])
     parser.add_argument("--settings", nargs="*", default=list(SETTINGS))
     parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--before", type=Path, help="an earlier learner's runs, to compare with")
     args = parser.parse_args()
     if not available():
         sys.exit("The shared data sets are not here: put them in ../shared or set PRIVET_SHARED.")
-    measure(args.sets, args.settings, args.splits)
+    measure(args.sets, args.settings, args.splits, args.results)
+    runs = known(args.results)
     for sets, title in ((NINE, "accuracy / AUC, tuned on"), (HELD_OUT, "accuracy / AUC, held out")):
         some = [name for name in sets if name in args.sets]
         if some:
-            table(some, args.settings, title)
+            table(runs, some, args.settings, title)
+            if args.before is not None:
+                compared(runs, known(args.before), some, args.settings, f"gain in {title}")
 
 
 if __name__ == "__main__":
