@@ -3,26 +3,27 @@
 Run it: `python examples/federated_loopback.py`.
 
 The census data that ships with Privet is dealt to five owners. In real life each folder is on a machine of its own and
-belongs to somebody else; only the .crt files and the schema travel.
+belongs to somebody else; only the consortium's file travels (docs/consortium.md).
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privet.algorithms.model_file import load
-from privet.consortium.net.certificates import make_certificate
+from privet.consortium.consortium_file import Consortium, Participant
+from privet.consortium.membership import assembled
 from privet.datasets import load_adult
 
 HOSPITALS = ("general", "mercy", "north", "saint-anne", "university")
@@ -51,42 +52,30 @@ def lay_out(
     port: int | None = None,
     dialled: int | None = None,
 ) -> None:
-    """A folder for each hospital and for the coordinator, with keys, others' certificates, data and a TOML file.
+    """A folder for each hospital and for the coordinator, with keys, the consortium's file, data and settings.
 
     The coordinator has ``port``; hospitals dial ``dialled``, where something stands between.
     """
     _, _, schema = load_adult()
-    everybody = [*names, "coordinator"]
-    for name in everybody:
-        (folder / name).mkdir()
-        schema.to_toml(folder / name / "adult.toml")
-        # as `privet federated keygen` does
-        make_certificate(name, folder / name, hosts=["127.0.0.1", "localhost"] if name == "coordinator" else ())
-    for name in everybody:
-        for other in everybody:
-            if other != name:
-                shutil.copy(folder / other / f"{other}.crt", folder / name)
     port = port or free_port()
+    folders = {name: folder / name for name in ("coordinator", *names)}
+    for each in folders.values():
+        each.mkdir()
     for name, table in dealt(names, rows).items():
         pq.write_table(table, folder / name / "records.parquet")
-        others = "".join(f'\n[[parties]]\nname = "{o}"\ncertificate = "{o}.crt"\n' for o in names if o != name)
-        (folder / name / "party.toml").write_text(
-            f'name = "{name}"\nkey = "{name}.key"\nschema = "adult.toml"\ndata = "records.parquet"\n'
-            f"epsilon = {epsilon}\ntolerated_colluders = {colluders}\n"
-            + ("" if seed is None else f"seed = {seed}\n")
-            + f'\n[coordinator]\naddress = "127.0.0.1:{dialled or port}"\ncertificate = "coordinator.crt"\n{others}'
-        )
-    parties = "".join(f'\n[[parties]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in names)
-    (folder / "coordinator" / "coordinator.toml").write_text(
-        'key = "coordinator.key"\ncertificate = "coordinator.crt"\nschema = "adult.toml"\n'
-        f'address = "127.0.0.1:{port}"\ntolerated_colluders = {colluders}\ntolerated_dropouts = {dropouts}\n'
-        f"wait = {wait}\ntimeout = {timeout}\n{parties}"
-    )
+    terms = {"epsilon": epsilon, "tolerated_colluders": colluders, "tolerated_dropouts": dropouts, "noise": "shared"}
+    members = [Participant("coordinator", "coordinator", f"127.0.0.1:{dialled or port}")]
+    members += [Participant(name, "party") for name in names]
+    settings: dict[str, dict[str, Any]] = {
+        name: {"data": "records.parquet", "state": "state", "seed": seed} for name in names
+    }
+    settings["coordinator"] = {"listen": f"127.0.0.1:{port}", "wait": wait, "timeout": timeout}
+    assembled(Consortium("federated", schema, tuple(members), terms), folders, settings)
 
 
 def start_party(folder: Path, name: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [*PRIVET, "federated", "party", str(folder / name / "party.toml")],
+        [*PRIVET, "federated", "party", str(folder / name / f"{name}.toml")],
         stdout=open(folder / name / "party.log", "ab"),
         stderr=subprocess.STDOUT,
     )

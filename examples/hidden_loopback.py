@@ -2,7 +2,7 @@
 
 Two owners share rows of the census data that ships with Privet among three servers, a trainer asks for a tree that
 nobody sees, the servers stop and start again, and a user asks the tree until its limit is reached. In real life each
-folder is on a machine of its own and belongs to somebody else; only the .crt files travel, and hidden.json.
+folder is on a machine of its own and belongs to somebody else; only the consortium's file travels, and hidden.json.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,32 +20,24 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 from mpc_loopback import OWNERS, PRIVET, free_ports
 
+from privet.consortium.consortium_file import TERMS, Consortium, Participant
+from privet.consortium.membership import assembled
 from privet.datasets import load_adult
 
 USER = "analyst"
 
 
 def lay_out(folder: Path, rows: int, queries: int, epsilon: float, timeout: float = 60) -> np.ndarray:
-    """Keys, certificates, one TOML file for each program, the owners' records and a user's queries; their classes."""
-    names = ["server0", "server1", "server2", *OWNERS, "trainer", USER]
-    for name in names:
-        subprocess.run([*PRIVET, "mpc", "keygen", name, "-d", str(folder)], check=True, capture_output=True)
+    """Keys, the consortium's file, everybody's settings, the owners' records and a user's queries; their classes."""
     X, y, schema = load_adult()
-    schema.to_toml(folder / "adult.toml")
-    ports = free_ports(3)
-    servers = "".join(
-        f'\n[[servers]]\naddress = "127.0.0.1:{port}"\ncertificate = "server{i}.crt"\n' for i, port in enumerate(ports)
-    )
-    others = "".join(f'\n[[owners]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in OWNERS)
-    others += '\n[trainer]\ncertificate = "trainer.crt"\n'
-    others += f'\n[[users]]\nname = "{USER}"\ncertificate = "{USER}.crt"\nqueries = {queries}\n'
-    for i, name in enumerate(names):
-        own = f'key = "{name}.key"\ncertificate = "{name}.crt"\nschema = "adult.toml"\ntimeout = {timeout}\n'
-        if name.startswith("server"):
-            own += f"party = {i}\nepsilon = {epsilon}\nrows = {rows}\n{servers}{others}"
-        else:
-            own += servers
-        (folder / f"{name}.toml").write_text(own)
+    members = [Participant(f"server{i}", "server", f"127.0.0.1:{port}") for i, port in enumerate(free_ports(3))]
+    members += [*(Participant(name, "owner") for name in OWNERS), Participant("trainer", "trainer")]
+    members.append(Participant(USER, "user", queries=queries))
+    terms = {**TERMS["mpc"], "epsilon": epsilon, "rows": rows}
+    settings: dict[str, dict[str, Any]] = {member.name: {"timeout": timeout} for member in members}
+    for name in OWNERS:
+        settings[name]["data"] = f"{name}.parquet"
+    assembled(Consortium("mpc", schema, tuple(members), terms), dict.fromkeys(settings, folder), settings)
     assert schema.label is not None
     table = pa.Table.from_pandas(X.assign(**{schema.label: y}), preserve_index=False)
     chosen = np.random.default_rng(0).permutation(len(X))
@@ -69,10 +62,7 @@ def stop(programs: list[subprocess.Popen[bytes]]) -> None:
 
 def train(folder: Path, epsilon: float, options: list[str]) -> None:
     """Two owners share their rows and a trainer asks for a tree; the servers run already."""
-    owners = [
-        subprocess.Popen([*PRIVET, "mpc", "share", str(folder / f"{name}.toml"), str(folder / f"{name}.parquet")])
-        for name in OWNERS
-    ]
+    owners = [subprocess.Popen([*PRIVET, "mpc", "share", str(folder / f"{name}.toml")]) for name in OWNERS]
     asked = [*PRIVET, "mpc", "train", str(folder / "trainer.toml"), "--epsilon", str(epsilon), "--hidden"]
     try:
         subprocess.run([*asked, "-o", str(folder / "hidden.json"), *options], check=True)

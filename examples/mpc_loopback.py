@@ -1,7 +1,7 @@
 """Three servers and two owners on this machine, as real processes over mutual TLS: `python examples/mpc_loopback.py`.
 
 The census data that ships with Privet is dealt to two owners, who share nothing but shares of counts. In real life each
-folder is on a machine of its own and belongs to somebody else; only the .crt files travel.
+folder is on a machine of its own and belongs to somebody else; only the consortium's file travels (docs/consortium.md).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privet.algorithms.model_file import load
+from privet.consortium.consortium_file import TERMS, Consortium, Participant
+from privet.consortium.membership import assembled
 from privet.datasets import load_adult
 
 OWNERS = ("hospital", "bank")
@@ -25,25 +27,13 @@ PRIVET = [sys.executable, "-c", "from privet.cli import main; main()"]
 
 
 def lay_out(folder: Path, rows: int | None = None, epsilon: float = 1.0) -> None:
-    """Keys, certificates, one TOML file for each program, and the owners' records."""
-    names = ["server0", "server1", "server2", *OWNERS, "trainer"]
-    for name in names:
-        subprocess.run([*PRIVET, "mpc", "keygen", name, "-d", str(folder)], check=True, capture_output=True)
+    """Keys, the consortium's file, everybody's settings, and the owners' records."""
     X, y, schema = load_adult()
-    schema.to_toml(folder / "adult.toml")
-    ports = free_ports(3)
-    servers = "".join(
-        f'\n[[servers]]\naddress = "127.0.0.1:{ports[i]}"\ncertificate = "server{i}.crt"\n' for i in range(3)
-    )
-    owners = "".join(f'\n[[owners]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in OWNERS)
-    for i, name in enumerate(names):
-        own = f'key = "{name}.key"\ncertificate = "{name}.crt"\nschema = "adult.toml"\n'
-        if name.startswith("server"):
-            own += f"party = {i}\nepsilon = {epsilon}\nmost_records = 1048576\n"
-            own += f'{servers}{owners}\n[trainer]\ncertificate = "trainer.crt"\n'
-        else:
-            own += servers
-        (folder / f"{name}.toml").write_text(own)
+    members = [Participant(f"server{i}", "server", f"127.0.0.1:{port}") for i, port in enumerate(free_ports(3))]
+    members += [*(Participant(name, "owner") for name in OWNERS), Participant("trainer", "trainer")]
+    consortium = Consortium("mpc", schema, tuple(members), {**TERMS["mpc"], "epsilon": epsilon})
+    settings = {name: {"data": f"{name}.parquet"} for name in OWNERS}
+    assembled(consortium, dict.fromkeys(consortium.names(), folder), settings)
     assert schema.label is not None
     table = pa.Table.from_pandas(X.assign(**{schema.label: y}), preserve_index=False)
     rng = np.random.default_rng(0)  # more rows than there are: drawn with replacement
@@ -58,10 +48,7 @@ def run(folder: Path, epsilon: float, options: list[str]) -> tuple[Path, str]:
     programs = [
         subprocess.Popen([*PRIVET, "mpc", "server", str(folder / f"server{i}.toml"), "--once"]) for i in range(3)
     ]
-    programs += [
-        subprocess.Popen([*PRIVET, "mpc", "share", str(folder / f"{name}.toml"), str(folder / f"{name}.parquet")])
-        for name in OWNERS
-    ]
+    programs += [subprocess.Popen([*PRIVET, "mpc", "share", str(folder / f"{name}.toml")]) for name in OWNERS]
     trainer = [*PRIVET, "mpc", "train", str(folder / "trainer.toml"), "--epsilon", str(epsilon), "-o", str(model)]
     try:
         with subprocess.Popen([*trainer, *options], stdout=subprocess.PIPE, text=True) as asked:

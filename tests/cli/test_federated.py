@@ -1,4 +1,4 @@
-"""``privet federated``: keys, refusals, receipts, and both programs without the wire."""
+"""``privet federated``: refusals, receipts, and both programs without the wire."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ pytest.importorskip("grpc")
 from consortium.federated.owners import GRID, SCHEMA, TABLES, asking, receipt_of, table
 from privet import Ledger
 from privet.cli import app
+from privet.consortium.consortium_file import TERMS, Consortium, Participant
 from privet.consortium.federated.channel import InProcess
 from privet.consortium.federated.config import PartyConfig
 from privet.consortium.federated.identity import Identity, certified
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.service import open_party, train
+from privet.consortium.membership import assembled, renew
+from privet.consortium.own_file import OwnFile
 from privet.questions.tally import Tally
 
 NAMES = ("general", "mercy", "north")
@@ -43,47 +46,35 @@ def test_help_says_what_has_to_be_trusted():
     assert "Not independently reviewed" in " ".join(run("--help").stdout.split())
 
 
-def test_a_received_certificate_is_shown_with_its_fingerprint(here):
-    made = run("keygen", "mercy", "--days", "30").stdout
-    shown = run("fingerprint", "mercy.crt")
-    assert shown.exit_code == 0
-    assert shown.stdout.splitlines()[-1] in made
-    assert "of mercy; until" in shown.stdout
-    assert "29 days" in shown.stdout
-    (here / "no.crt").write_text("nonsense")
-    assert run("fingerprint", "no.crt").exit_code == 1
-
-
-def test_a_coordinators_certificate_names_its_hosts(here):
-    from cryptography import x509
-
-    assert run("keygen", "coordinator", "--host", "example.org", "--host", "10.0.0.7").exit_code == 0
-    certificate = x509.load_pem_x509_certificate((here / "coordinator.crt").read_bytes())
-    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert [str(name.value) for name in names] == ["example.org", "10.0.0.7"]
+def lay_out(folder, epsilon=1.0, schema=SCHEMA, delta=None, port=1, **settings):
+    """Three parties and a coordinator, all in one folder; their own files by name."""
+    for name in NAMES:
+        if not (folder / f"{name}.parquet").exists():
+            (folder / f"{name}.parquet").write_bytes(b"")
+    members = [Participant("coordinator", "coordinator", f"127.0.0.1:{port}")]
+    members += [Participant(name, "party") for name in NAMES]
+    terms = {**TERMS["federated"], "epsilon": epsilon, **({} if delta is None else {"delta": delta})}
+    own = {name: {"data": f"{name}.parquet", "state": f"{name}-state"} for name in NAMES}
+    consortium = Consortium("federated", schema, tuple(members), terms)
+    return assembled(consortium, dict.fromkeys(consortium.names(), folder), {**own, "coordinator": settings})
 
 
 def test_a_coordinator_is_refused_before_anybody_is_asked(here):
-    for name in (*NAMES, "coordinator"):
-        run("keygen", name)
-    SCHEMA.to_toml(here / "s.toml")
-    (here / "c.toml").write_text('key = "coordinator.key"\ncertificate = "coordinator.crt"\nschema = "s.toml"\n')
+    lay_out(here)
     for options, says in (
-        (["--epsilon", "1"], "needs address"),
         (["--epsilon", "-1"], "epsilon"),
         (["--epsilon", "1", "--set", "x=1"], "no parameter"),
         (["--epsilon", "1", "--model", "Nothing"], "no model"),
     ):
-        result = run("coordinator", "c.toml", "-o", "m.json", *options)
+        result = run("coordinator", "coordinator.toml", "-o", "m.json", *options)
         assert result.exit_code != 0
         assert says in result.stderr
     (here / "m.signed.json").write_text("")
-    assert "--force" in run("coordinator", "c.toml", "-o", "m.json", "--epsilon", "1").stderr
+    assert "--force" in run("coordinator", "coordinator.toml", "-o", "m.json", "--epsilon", "1").stderr
 
 
 def test_a_signed_receipt_is_checked_with_the_parties_certificates(here):
-    for name in NAMES:
-        run("keygen", name)
+    lay_out(here)
     known = {name: certified((here / f"{name}.crt").read_bytes()) for name in NAMES}
     own = {name: Identity.read(name, here / f"{name}.key", here / f"{name}.crt") for name in NAMES}
     parties = [Party(own[name], *table(20), SCHEMA, known) for name in NAMES]
@@ -93,16 +84,19 @@ def test_a_signed_receipt_is_checked_with_the_parties_certificates(here):
     receipt = receipt_of(curator)
     signed = curator.coordinator.sign(receipt)
     (here / "m.signed.json").write_text(signed.to_json())
-    result = run("verify", "m.signed.json", *(f"{name}.crt" for name in NAMES))
+    result = run("verify", "m.signed.json", "north.consortium.toml")
     assert result.exit_code == 0
     assert "signed by general, mercy, north" in result.stdout
-    assert run("verify", "m.signed.json", "general.crt", "mercy.crt").exit_code == 1
-    run("keygen", "north", "-d", "elsewhere")
-    result = run("verify", "m.signed.json", "general.crt", "mercy.crt", "elsewhere/north.crt")
+    members = Consortium.read(here / "north.consortium.toml")
+    members.with_member(Participant("north", "party")).write(here / "before.toml")
+    assert "no certificate of north" in run("verify", "m.signed.json", "before.toml").stderr
+    renew(OwnFile(here / "north.toml"), 1)
+    result = run("verify", "m.signed.json", "north.consortium.toml")
     assert result.exit_code == 1
     assert "in the name of north" in result.stderr
+    members.write(here / "north.consortium.toml")
     (here / "m.signed.json").write_text(signed.to_json().replace('"spent\\": \\"1\\"', '"spent\\": \\"1/2\\"'))
-    assert run("verify", "m.signed.json", *(f"{name}.crt" for name in NAMES)).exit_code == 1
+    assert run("verify", "m.signed.json", "north.consortium.toml").exit_code == 1
 
 
 @pytest.mark.parametrize("delta", [None, 1e-6])
@@ -115,27 +109,13 @@ def test_parties_as_their_files_say_train_a_model_and_keep_a_log(here, delta):
     from privet.consortium.federated.config import CoordinatorConfig
 
     schema = Schema(SCHEMA.features, classes=SCHEMA.classes, label="answer")
-    schema.to_toml(here / "s.toml")
-    for name in (*NAMES, "coordinator"):
-        run("keygen", name)
-    everybody = "".join(f'[[parties]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in NAMES)
-    parties = []
     for i, name in enumerate(NAMES):
         X, y = table(200, i)
         columns = {column: X[:, j].tolist() for j, column in enumerate(schema.names)}
         pq.write_table(pa.table({**columns, "answer": y.tolist()}), here / f"{name}.parquet")
-        (here / f"{name}.toml").write_text(
-            f'name = "{name}"\nkey = "{name}.key"\nschema = "s.toml"\ndata = "{name}.parquet"\nepsilon = 1\n'
-            f"{'' if delta is None else f'delta = {delta}'}\n"
-            f'state = "{name}-state"\n[coordinator]\naddress = "127.0.0.1:1"\ncertificate = "coordinator.crt"\n'
-            + everybody
-        )
-        parties.append(open_party(PartyConfig.read(here / f"{name}.toml")))
-    (here / "c.toml").write_text(
-        'key = "coordinator.key"\ncertificate = "coordinator.crt"\nschema = "s.toml"\naddress = "127.0.0.1:1"\n'
-        + everybody
-    )
-    config = CoordinatorConfig.read(here / "c.toml")
+    own = lay_out(here, schema=schema, delta=delta)
+    parties = [open_party(PartyConfig.read(own[name])) for name in NAMES]
+    config = CoordinatorConfig.read(own["coordinator"])
     model = HistogramTreeClassifier(epsilon=1.0, delta=delta, max_depth=2)
     signed = train(config, model, channel=InProcess(parties), journal=here / "run")
     assert signed.verify({name: certified(own) for name, own in config.parties.items()}).spent <= 1
@@ -143,10 +123,11 @@ def test_parties_as_their_files_say_train_a_model_and_keep_a_log(here, delta):
     assert not model.privacy_.void
     model.save(here / "m.json")
     (here / "m.signed.json").write_text(signed.to_json())
-    everyone = [f"{name}.crt" for name in NAMES]
-    assert "receipt of m.json" in run("verify", "m.signed.json", *everyone, "--model", "m.json").stdout
+    assert (
+        "receipt of m.json" in run("verify", "m.signed.json", "coordinator.consortium.toml", "--model", "m.json").stdout
+    )
     HistogramTreeClassifier(schema, epsilon=1.0, max_depth=2).fit(X, y).save(here / "other.json")
-    result = run("verify", "m.signed.json", *everyone, "--model", "other.json")
+    result = run("verify", "m.signed.json", "coordinator.consortium.toml", "--model", "other.json")
     assert result.exit_code == 1
     assert "another receipt" in result.stderr
     for name in NAMES:
@@ -166,24 +147,17 @@ def test_status_is_shown_at_every_role_and_a_check_that_fails_is_a_refusal(here)
     def to(name):
         return lambda message: parties[name].handle(message)
 
-    SCHEMA.to_toml(here / "s.toml")
-    (here / "d.csv").write_text("")
+    own = lay_out(here, epsilon=2.0, port=1234, wait=20)
     with switchboard(here, {name: to(name) for name in NAMES}) as (town, board):
-        everybody = "".join(f'[[parties]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in NAMES)
-        (here / "mercy.toml").write_text(
-            'name = "mercy"\nkey = "mercy.key"\nschema = "s.toml"\ndata = "d.csv"\nepsilon = 2\n[coordinator]\n'
-            f'address = "127.0.0.1:{town.port}"\ncertificate = "coordinator.crt"\n{everybody}'
-        )
-        (here / "c.toml").write_text(
-            'key = "coordinator.key"\ncertificate = "coordinator.crt"\nschema = "s.toml"\nwait = 20\n'
-            f'address = "127.0.0.1:{town.port}"\n{everybody}'
-        )
+        for name in own:
+            copy = here / f"{name}.consortium.toml"
+            copy.write_text(copy.read_text().replace("127.0.0.1:1234", f"127.0.0.1:{town.port}"))
         shown = run("status", "mercy.toml", "--check")
         assert shown.exit_code == 0, shown.stdout + shown.stderr
         assert "left          2" in shown.stdout
         assert "is reached" in shown.stdout
-        assert json.loads(run("status", "c.toml", "--json").stdout)["parties"] == "general, mercy, north"
-        taken = run("status", "c.toml", "--check")
+        assert json.loads(run("status", "coordinator.toml", "--json").stdout)["parties"] == "general, mercy, north"
+        taken = run("status", "coordinator.toml", "--check")
         assert taken.exit_code == 1
         assert "Address already in use" in taken.stderr
         board.close()
@@ -197,10 +171,10 @@ def test_status_is_shown_at_every_role_and_a_check_that_fails_is_a_refusal(here)
         with ExitStack() as stack:
             for name in NAMES:
                 stack.enter_context(line(town.party(name), to(name)))
-            good = run("status", "c.toml", "--check", "--epsilon", "1")
+            good = run("status", "coordinator.toml", "--check", "--epsilon", "1")
             assert good.exit_code == 0, good.stdout + good.stderr
             assert good.stdout.count("left 1") == 3
-            small = run("status", "c.toml", "--check", "--epsilon", "1.5")
+            small = run("status", "coordinator.toml", "--check", "--epsilon", "1.5")
             assert small.exit_code == 1
             assert "north has epsilon 1 left of its limit of 1, and this run needs epsilon 1.5" in small.stdout
 
@@ -209,6 +183,6 @@ def test_status_is_shown_at_every_role_and_a_check_that_fails_is_a_refusal(here)
 def test_without_its_packages_the_command_says_what_to_install(monkeypatch, missing):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == missing else find(name))
-    result = run("keygen", "hospital")
+    result = run("fingerprint", "x")
     assert result.exit_code == 2
     assert "privet[federated]" in result.stderr

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from privet.cli.programs import errors_in, make_keys, need, stop_when_told
+from privet.cli.programs import errors_in, need, stop_when_told
 from privet.errors import PrivetError
 
 
@@ -26,13 +26,6 @@ def test_a_program_that_is_told_to_stop_ends_as_if_it_was_interrupted():
             signal.raise_signal(signal.SIGTERM)
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def test_keys_come_with_the_fingerprint_to_compare(tmp_path, capsys):
-    certificates = pytest.importorskip("privet.consortium.net.certificates")
-    make_keys("mercy", tmp_path, days=3)
-    assert certificates.fingerprint((tmp_path / "mercy.crt").read_bytes()) in capsys.readouterr().out
-    assert (tmp_path / "mercy.key").exists()
 
 
 # -- the log of a program that holds data: whole tracebacks, for its owner alone, and nothing after its end -----------

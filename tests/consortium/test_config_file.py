@@ -86,16 +86,7 @@ def test_a_default_is_taken_where_a_number_is_missing(read):
     assert read("").number("n", 300.0) == 300.0
 
 
-def test_entries_of_a_list_have_names_of_their_own(read, tmp_path):
-    (tmp_path / "a.crt").write_bytes(b"A")
-    file = read('[[parties]]\nname = "a"\ncertificate = "a.crt"\n')
-    assert file.certificates("parties") == {"a": b"A"}
-    assert file.entries("others") == {}
-    for text, message in (
-        ('[[parties]]\nname = "a"\n[[parties]]\nname = "a"\n', "have the name 'a'"),
-        ("[[parties]]\nkey = 1\n", "it needs name"),
-        ('[parties]\nname = "a"\n', "is a list"),
-        ("parties = [1]\n", "it needs name"),
-    ):
-        with pytest.raises(PrivetError, match=message):
-            read(text).entries("parties")
+def test_a_part_of_a_file_is_a_table(tmp_path):
+    assert ConfigFile(tmp_path / "own.toml", {"n": 3}).number("n", None) == 3
+    with pytest.raises(PrivetError, match="something else where a table should be"):
+        ConfigFile(tmp_path / "own.toml", [1])

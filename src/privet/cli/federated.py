@@ -4,40 +4,18 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from privet.algorithms.registry import make
 from privet.cli.files import check_output
+from privet.cli.members import Limit, NewFile, add_to, made
 from privet.cli.models import settings
-from privet.cli.options import (
-    AsJson,
-    Certificates,
-    Check,
-    Config,
-    Days,
-    Epsilon,
-    Force,
-    KeyFolder,
-    KeyName,
-    Output,
-    Settings,
-)
-from privet.cli.programs import (
-    errors_in,
-    make_keys,
-    need,
-    refuse_problems,
-    show_certificates,
-    show_status,
-    stop_when_told,
-)
-from privet.cli.screen import say, warn
+from privet.cli.options import Config, Consortium, Epsilon, Force, Output, SchemaFile, Settings
+from privet.cli.programs import errors_in, need, stop_when_told
+from privet.cli.screen import say
 from privet.disk import owner_only, write_whole
-
-if TYPE_CHECKING:
-    from privet.consortium.federated.config import CoordinatorConfig, PartyConfig
 
 federated = typer.Typer(
     no_args_is_help=True,
@@ -50,15 +28,15 @@ def needs_grpc() -> None:
     """Train between owners who keep their records.
 
     Every owner answers questions about its own records, with noise and
-    masked; the coordinator sees sums over owners alone. Every program has
-    a TOML file that says who is who: docs/federated.md has one of each.
+    masked; the coordinator sees sums over owners alone. One file says who
+    takes part and goes round among the members: docs/consortium.md.
 
     Not independently reviewed.
 
     Examples:
 
-        privet federated keygen mercy
-        privet federated keygen coordinator --host coordinator.example
+        privet federated join consortium.toml mercy --data patients.csv
+        privet federated accept mercy.toml coordinator.consortium.toml
         privet federated party mercy.toml
         privet federated coordinator coordinator.toml --epsilon 1 -o model.json
     """
@@ -66,25 +44,35 @@ def needs_grpc() -> None:
 
 
 @federated.command()
-def keygen(
-    name: KeyName,
-    folder: KeyFolder = Path(),
-    host: Annotated[
-        list[str] | None,
-        typer.Option("--host", help="For the coordinator: a name or address that parties reach it by; repeatable."),
-    ] = None,
-    days: Days = 365,
+def init(
+    file: NewFile,
+    schema: SchemaFile,
+    address: Annotated[str, typer.Option(help="Where parties reach the coordinator, HOST:PORT.")],
+    party: Annotated[list[str], typer.Option(help="The name of a party; may be given several times.")],
+    coordinator: Annotated[str, typer.Option(help="The coordinator's name.")] = "coordinator",
+    epsilon: Limit = 1.0,
+    delta: Annotated[float | None, typer.Option(help="The limit's delta, for models that have one.")] = None,
+    colluders: Annotated[int, typer.Option(min=0, help="How many parties' collusion the noise holds against.")] = 1,
+    dropouts: Annotated[int, typer.Option(min=0, help="How many parties may be missing from an answer.")] = 0,
+    noise: Annotated[str, typer.Option(help="shared, or own: the whole noise from each, no masks.")] = "shared",
 ) -> None:
-    """Make a key and a certificate.
+    """Make a consortium's file: names, roles, the schema and the terms.
 
-    NAME.key stays on its machine. NAME.crt goes to everyone else, by a way
-    on which nobody can swap it; compare fingerprints.
+    It goes to all members, who join; docs/consortium.md goes through it.
 
     Example:
 
-        privet federated keygen mercy
+        privet federated init consortium.toml --schema schema.toml --address coordinator.example:9443 \
+            --party mercy --party general --party north
     """
-    make_keys(name, folder, hosts=host or (), days=days)
+    from privet.consortium.consortium_file import COORDINATOR, PARTY, Participant
+    from privet.consortium.federated.terms import Terms
+    from privet.schema import Schema
+
+    Terms("0" * 32, tuple(sorted(party)), colluders, dropouts, noise, "")  # raises if they cannot be kept
+    members = [Participant(coordinator, COORDINATOR, address), *(Participant(name, PARTY) for name in party)]
+    terms = {"epsilon": epsilon, "delta": delta, "tolerated_colluders": colluders, "tolerated_dropouts": dropouts}
+    made(file, "federated", Schema.from_toml(schema), members, {**terms, "noise": noise})
 
 
 @federated.command()
@@ -163,69 +151,6 @@ def coordinator(
 
 
 @federated.command()
-def status(
-    config: Config,
-    check: Check = False,
-    epsilon: Annotated[float | None, typer.Option(help="With --check: what the model will need.")] = None,
-    delta: Annotated[float | None, typer.Option(help="With --check: the model's delta, if it has one.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show what a party's or a coordinator's files say.
-
-    At a party: its limit, what all runs have spent and what is left, each
-    run, the last contact. At a coordinator: its runs, from the journals
-    beside its file. At both: certificates, with the days they are valid.
-
-    With --check a party looks whether it reaches the coordinator; a
-    coordinator waits for the parties, as its file says, and asks each
-    whether it would join, with how much left, and what its clock says.
-    Nobody joins, pays or counts.
-
-    Examples:
-
-        privet federated status party.toml
-        privet federated status coordinator.toml --check --epsilon 1
-    """
-    from privet.consortium.config_file import ConfigFile
-    from privet.consortium.federated.config import CoordinatorConfig, PartyConfig
-    from privet.consortium.federated.status import coordinator_status, party_status
-
-    if "coordinator" in ConfigFile(config).data:
-        own = PartyConfig.read(config)
-        found = party_status(own)
-        if check:
-            found["check"] = _check_party(own)
-    else:
-        known = CoordinatorConfig.read(config)
-        found = coordinator_status(known, sorted(config.parent.glob("*.run")))
-        if check:
-            found["check"] = _check_parties(known, epsilon, delta)
-    show_status(found, as_json)
-    refuse_problems(found.get("check", ()))
-
-
-def _check_party(config: PartyConfig) -> list[dict[str, Any]]:
-    from privet.consortium.federated.line import PartyLine
-
-    why = PartyLine(config, bytes).check()
-    where = f"{config.address[0]}:{config.address[1]}"
-    return [
-        {"coordinator": f"{where} {'cannot be reached' if why else 'is reached'}", "problems": [why] if why else []}
-    ]
-
-
-def _check_parties(config: CoordinatorConfig, epsilon: float | None, delta: float | None) -> list[dict[str, Any]]:
-    from privet.consortium.federated.allowance import Need
-    from privet.consortium.federated.status import checks
-    from privet.consortium.federated.switchboard import Switchboard
-    from privet.privacy.amounts import checked_delta, exact
-
-    needs = None if epsilon is None else Need(exact(epsilon), None if delta is None else checked_delta(delta))
-    with closing(Switchboard(config, lambda said: warn(said))) as channel:
-        return checks(config, channel, needs)
-
-
-@federated.command()
 def give_up(
     config: Config,
     run: Annotated[
@@ -250,7 +175,7 @@ def give_up(
 @federated.command()
 def verify(
     signed: Annotated[Path, typer.Argument(metavar="SIGNED", exists=True, dir_okay=False, help="A signed receipt.")],
-    certificates: Certificates,
+    consortium: Consortium,
     model: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="The model that the receipt should be of.")
     ] = None,
@@ -262,14 +187,16 @@ def verify(
 
     Example:
 
-        privet federated verify model.signed.json --model model.json mercy.crt general.crt saint-anne.crt
+        privet federated verify model.signed.json mercy.consortium.toml --model model.json
     """
     from privet.algorithms.model_file import load
     from privet.cli.checks import check_model
+    from privet.consortium.consortium_file import Consortium as Members
     from privet.consortium.federated.identity import certified
     from privet.consortium.federated.signed import SignedReceipt
 
-    known = {path.stem: certified(path.read_bytes()) for path in certificates}
+    members = Members.read(consortium).members
+    known = {member.name: certified(member.certificate) for member in members if member.certificate}
     own = SignedReceipt.from_json(signed.read_text(encoding="utf-8"))
     receipt = own.verify(known)
     if model is not None:
@@ -289,15 +216,4 @@ def verify(
         say(f"{', '.join(own.missing)} dropped out and has not signed; the terms tolerate {own.terms.dropouts}.")
 
 
-@federated.command()
-def fingerprint(certificates: Certificates) -> None:
-    """Show whose a certificate is, until when it is valid, and its fingerprint.
-
-    Compare it with what its owner reads to you, on a way that nobody else
-    is on: whoever can swap a certificate can sit in between.
-
-    Example:
-
-        privet federated fingerprint general.crt
-    """
-    show_certificates(certificates)
+add_to(federated)

@@ -10,31 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from privet.cli.files import check_output
+from privet.cli.members import Limit, NewFile, add_to, made, with_address, with_queries
 from privet.cli.models import settings
-from privet.cli.options import (
-    AsJson,
-    Certificates,
-    Check,
-    Config,
-    Data,
-    Days,
-    Epsilon,
-    Force,
-    KeyFolder,
-    KeyName,
-    Output,
-    Rows,
-    Settings,
-)
-from privet.cli.programs import (
-    errors_in,
-    make_keys,
-    need,
-    refuse_problems,
-    show_certificates,
-    show_status,
-    stop_when_told,
-)
+from privet.cli.options import Config, Data, Epsilon, Force, Output, Rows, SchemaFile, Settings
+from privet.cli.programs import errors_in, need, stop_when_told
 from privet.cli.screen import say, working
 from privet.disk import write_whole
 from privet.errors import PrivetError
@@ -52,37 +31,53 @@ def needs_cryptography() -> None:
     """Train across owners on secret shares.
 
     Owners keep their records; three servers hold shares of counts and
-    choose each split inside a joint computation. Every program has a TOML
-    file that says who is who: docs/mpc.md has one of each.
+    choose each split inside a joint computation. One file says who takes
+    part and goes round among the members: docs/consortium.md.
 
     Semi-honest, honest majority, not independently reviewed.
 
     Examples:
 
-        privet mpc keygen hospital
-        privet mpc server server0.toml
-        privet mpc share hospital.toml patients.csv
+        privet mpc join consortium.toml hospital --data patients.csv
+        privet mpc server alpha.toml
+        privet mpc share hospital.toml
         privet mpc train trainer.toml --epsilon 0.5 -o model.json
     """
     need("mpc", "cryptography")
 
 
 @mpc.command()
-def keygen(
-    name: KeyName,
-    folder: KeyFolder = Path(),
-    days: Days = 365,
+def init(
+    file: NewFile,
+    schema: SchemaFile,
+    server: Annotated[list[str], typer.Option(metavar="NAME=HOST:PORT", help="One of the three servers; give three.")],
+    owner: Annotated[list[str], typer.Option(help="The name of an owner of records; may be given several times.")],
+    trainer: Annotated[str, typer.Option(help="Who may ask for models.")] = "trainer",
+    user: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=QUERIES", help="Who may ask hidden models, and how often in all.")
+    ] = None,
+    epsilon: Limit = 1.0,
+    most_records: Annotated[int, typer.Option(min=1, help="A public bound on each owner's records.")] = 2**20,
+    rows: Annotated[int, typer.Option(min=1, help="Hidden trees: rows that each owner shares, filled up.")] = 2**15,
+    noise: Annotated[str, typer.Option(help="cut, or dealt: cheaper and wider.")] = "cut",
 ) -> None:
-    """Make a key and a certificate.
+    """Make a consortium's file: names, roles, addresses, the schema and the terms.
 
-    NAME.key stays on its machine. NAME.crt goes to everyone this program
-    talks to, by a way on which nobody can swap it; compare fingerprints.
+    It goes to all members, who join; docs/consortium.md goes through it.
 
     Example:
 
-        privet mpc keygen server0
+        privet mpc init consortium.toml --schema schema.toml --owner hospital --owner bank \
+            --server alpha=10.0.0.1:7100 --server beta=10.0.0.2:7100 --server gamma=10.0.0.3:7100
     """
-    make_keys(name, folder, days=days)
+    from privet.consortium.consortium_file import OWNER, SERVER, TRAINER, USER, Participant
+    from privet.schema import Schema
+
+    members = [Participant(name, SERVER, address) for name, address in map(with_address, server)]
+    members += [*(Participant(name, OWNER) for name in owner), Participant(trainer, TRAINER)]
+    members += [Participant(name, USER, queries=queries) for name, queries in map(with_queries, user or ())]
+    terms = {"epsilon": epsilon, "most_records": most_records, "rows": rows, "noise": noise}
+    made(file, "mpc", Schema.from_toml(schema), members, terms)
 
 
 @mpc.command()
@@ -98,7 +93,7 @@ def server(
 
     Example:
 
-        privet mpc server server0.toml
+        privet mpc server alpha.toml
     """
     from privet.consortium.servers.config import Config as Known
     from privet.consortium.servers.service import Server
@@ -111,7 +106,6 @@ def server(
 @mpc.command()
 def share(
     config: Config,
-    data: Data,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the signed receipt of a hidden model goes, as JSON.")
     ] = None,
@@ -121,36 +115,34 @@ def share(
 
     Records and counts stay here: each server gets shares of counts, which
     alone are random numbers. For a hidden tree it gets shares of the rows.
-    An owner of some of the features says in its file which (features), and
-    how many seconds it waits for a trainer (patience, an hour otherwise).
+    Its own file says where the records are, and how many seconds it waits
+    for a trainer (patience, an hour otherwise).
     What goes wrong is in CONFIG.errors.log, which may quote records.
 
     Example:
 
-        privet mpc share hospital.toml patients.csv
+        privet mpc share hospital.toml
     """
     from privet.consortium.servers.client import share as run
     from privet.consortium.servers.config import Config as Known
     from privet.curators.owners.mpc_owner import held_of
-    from privet.schema import Schema
     from privet.tables.misfit import tell_misfits
     from privet.tables.table import read_file
 
     stop_when_told()
-    target = None if output is None else check_output(output, force, config, data)
+    target = None if output is None else check_output(output, force, config)
     known = Known.read(config)
-    if known.schema is None:
-        raise PrivetError(f"{config} does not name a schema.")
-    schema = Schema.from_toml(known.schema)
-    read, with_label = schema, True
+    if known.data is None:
+        raise PrivetError(f"{config} is not an owner's: {known.name} is there as {known.role}.")
+    read, with_label = known.schema, True
     if known.holds is not None:
         names, with_label = known.holds
-        read = held_of(schema, names)
+        read = held_of(known.schema, names)
     with working("Reading the data"):
-        X, y = read_file(data, read, with_label=with_label)
+        X, y = read_file(known.data, read, with_label=with_label)
     tell_misfits(X, y, read)
     with errors_in(config.with_suffix(".errors.log")):
-        public = run(known, X, y, schema, progress=say)
+        public = run(known, X, y, progress=say)
     if public is not None and target is not None:
         write_whole(target, json.dumps(public, indent=1).encode())
         say(f"Wrote {output}: the receipt, and what the three servers have signed of their shares.")
@@ -245,39 +237,4 @@ def predict(
     rows_to(target, pa.table({"prediction": pa.array(classes)}))
 
 
-@mpc.command()
-def status(config: Config, check: Check = False, as_json: AsJson = False) -> None:
-    """Show what this program's files say: limit, spent, left, runs, users.
-
-    And its certificates, with the days that they are still valid. With
-    --check each server is called, to see whether it can be reached and as
-    what it knows this program. Nothing is asked and nothing is spent.
-
-    Example:
-
-        privet mpc status server0.toml --check
-    """
-    from privet.consortium.servers.config import Config as Known
-    from privet.consortium.servers.status import checks
-    from privet.consortium.servers.status import status as seen
-
-    known = Known.read(config)
-    found = seen(known)
-    if check:
-        found["check"] = checks(known)
-    show_status(found, as_json)
-    refuse_problems(found.get("check", ()))
-
-
-@mpc.command()
-def fingerprint(certificates: Certificates) -> None:
-    """Show whose a certificate is, until when it is valid, and its fingerprint.
-
-    Compare it with what its owner reads to you, on a way that nobody else
-    is on: whoever can swap a certificate can sit in between.
-
-    Example:
-
-        privet mpc fingerprint general.crt
-    """
-    show_certificates(certificates)
+add_to(mpc)

@@ -11,10 +11,12 @@ import typer
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", exists=True, dir_okay=False, help="A CSV file with a header, or Parquet.")
 ]
-Config = Annotated[Path, typer.Argument(metavar="CONFIG", exists=True, dir_okay=False, help="Who is who, as TOML.")]
+Config = Annotated[
+    Path, typer.Argument(metavar="CONFIG", exists=True, dir_okay=False, help="Your own file, NAME.toml.")
+]
 Epsilon = Annotated[float, typer.Option(help="The privacy budget of this model.")]
-Certificates = Annotated[
-    list[Path], typer.Argument(metavar="CERTIFICATES", exists=True, dir_okay=False, help="NAME.crt, one or several.")
+Consortium = Annotated[
+    Path, typer.Argument(metavar="CONSORTIUM", exists=True, dir_okay=False, help="Any member's consortium file.")
 ]
 Check = Annotated[
     bool, typer.Option("--check", help="Also a dry run with the others: reach, versions, clocks, budgets; nobody pays.")
@@ -29,8 +31,6 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the model; may be given several times."),
 ]
-KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Whose key; also the name of the files.")]
-KeyFolder = Annotated[Path, typer.Option("--folder", "-d", file_okay=False, help="Where they go.")]
 Days = Annotated[int, typer.Option(min=1, help="How long the certificate is valid.")]
 SchemaFile = Annotated[
     Path, typer.Option("--schema", exists=True, dir_okay=False, help="The public schema, as TOML (schema draft).")

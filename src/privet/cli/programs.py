@@ -28,26 +28,6 @@ def stop_when_told() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
-def make_keys(*args: Any, **options: Any) -> None:
-    """Write a key and a certificate, as ``make_certificate`` does, and say what to do with them."""
-    from privet.consortium.net.certificates import fingerprint, make_certificate
-
-    key, certificate = make_certificate(*args, **options)
-    say(f"Wrote {key} (keep it) and {certificate} (give it away).")
-    say(f"Fingerprint {fingerprint(certificate.read_bytes())}")
-
-
-def show_certificates(files: Sequence[Path]) -> None:
-    """Print whose certificates these are, how long they are valid, and their fingerprints."""
-    from privet.consortium.net.certificates import names_in, standing
-
-    for file in files:
-        certificate = file.read_bytes()
-        own = standing(file.name, certificate)
-        say(f"{file}: of {', '.join(names_in(certificate))}; until {own['until']}, {own['days']} days from now")
-        say(f"Fingerprint {own['fingerprint']}")
-
-
 def show_status(status: Mapping[str, Any], as_json: bool) -> None:
     """Print what there is to see: a line for each thing, or all of it as JSON."""
     if as_json:

@@ -14,10 +14,13 @@ from privet.errors import PrivetError
 class ConfigFile:
     """A file's data; names of other files in it are relative to it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, part: Any = None) -> None:
+        """``part``: one table of the file, instead of all of it."""
         self.path = path
+        if part is not None and not isinstance(part, dict):
+            raise self.wrong("it has something else where a table should be")
         try:
-            self.data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+            self.data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")) if part is None else part
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise PrivetError(f"{path} is not TOML: {error}") from error
 
@@ -32,9 +35,9 @@ class ConfigFile:
             raise self.wrong(f"there is no file {path} ({name})")
         return path
 
-    def key(self, entry: Any) -> Path:
+    def key(self, default: str) -> Path:
         """A private key's file, which nobody but its owner may read."""
-        path = self.file(entry, "key")
+        path = self.file({"key": default, **self.data}, "key")
         if os.name == "posix" and path.stat().st_mode & 0o077:
             raise self.wrong(f"others can read {path}; a key is its owner's alone: chmod 600 {path}")
         return path
@@ -44,10 +47,10 @@ class ConfigFile:
             raise self.wrong(f"it needs {name}")
         return entry[name]
 
-    def address(self, entry: Any, name: str = "address") -> tuple[str, int]:
-        address = address_of(self.need(entry, name, str))
+    def address(self, name: str, default: str) -> tuple[str, int]:
+        address = address_of(self.need({name: default, **self.data}, name, str))
         if address is None:
-            raise self.wrong('an address is "host:port"')
+            raise self.wrong(f'{name} is an address, "host:port"')
         return address
 
     def number(self, name: str, default: Any, *, least: float | None = None, whole: bool = False) -> Any:
@@ -68,22 +71,6 @@ class ConfigFile:
     def beside(self, name: str, default: str) -> Path:
         """A place that need not exist yet, relative to the file."""
         return self.path.parent / (self.need(self.data, name, str) if name in self.data else default)
-
-    def entries(self, name: str) -> dict[str, Any]:
-        """The entries of a list by their name, which no two of them have."""
-        entries = self.data.get(name, [])
-        if not isinstance(entries, list):
-            raise self.wrong(f"{name} is a list: write [[{name}]] above each entry")
-        found: dict[str, Any] = {}
-        for entry in entries:
-            if (own := self.need(entry, "name", str)) in found:
-                raise self.wrong(f"two of [[{name}]] have the name {own!r}")
-            found[own] = entry
-        return found
-
-    def certificates(self, name: str) -> dict[str, bytes]:
-        """The certificates of a list of entries with a name, by that name."""
-        return {own: self.file(entry, "certificate").read_bytes() for own, entry in self.entries(name).items()}
 
     def wrong(self, what: str) -> PrivetError:
         return PrivetError(f"{self.path}: {what}.")

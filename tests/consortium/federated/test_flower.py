@@ -68,7 +68,7 @@ def test_parties_on_a_real_superlink_train_a_model(tmp_path):
         nodes = [
             start(
                 program("flower-supernode"), "--insecure", "--superlink", f"{HERE}:{port}", "--port", mine,
-                "--node-config", f'party="{tmp_path / name / "party.toml"}"',
+                "--node-config", f'party="{tmp_path / name / f"{name}.toml"}"',
             )
             for name, mine in zip(names, own)
         ]  # fmt: skip

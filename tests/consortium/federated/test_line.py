@@ -48,9 +48,9 @@ def test_who_has_another_certificate_of_the_coordinator_does_not_talk_to_it(tmp_
     make_certificate("coordinator", tmp_path / "other", hosts=[HERE])
     said, asked = [], []
     with switchboard(tmp_path, {"a": None}, wait=0.1) as (town, board):
-        wrong = replace(town.party("a"), coordinator=tmp_path / "other" / "coordinator.crt")
+        wrong = replace(town.party("a"), coordinator=(tmp_path / "other" / "coordinator.crt").read_bytes())
         with line(wrong, asked.append, said):
-            comes(said, "it has not the certificate coordinator.crt, or that has expired")
+            comes(said, "it has not the certificate of the consortium's file, or that has expired")
             assert board.ask({"a": b"?"}) == {}
     assert "CERTIFICATE_VERIFY_FAILED" in said[0]  # what the library says goes along
     assert not asked

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +21,15 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 import federated_loopback as loopback
 
 from privet import FederatedCurator, HistogramTreeClassifier, Ledger, load
+from privet.consortium.consortium_file import Consortium
 from privet.consortium.federated.channel import InProcess
 from privet.consortium.federated.identity import Identity, certified
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt
+from privet.consortium.membership import renew
+from privet.consortium.net.certificates import make_certificate
 from privet.consortium.net.ports import held_ports
+from privet.consortium.own_file import OwnFile
 from privet.datasets import load_adult
 from privet.errors import ReceiptError
 
@@ -192,13 +197,11 @@ def test_a_party_that_holds_another_certificate_of_the_coordinator_does_not_talk
     """And a party whose certificate the coordinator does not have is not let in: the run says who did not come."""
     names = ("north", "south", "east")
     lay_out(names, rows=300, wait=15, timeout=15)
-    (tmp_path / "other").mkdir()
-    keygen = [*loopback.PRIVET, "federated", "keygen"]
-    subprocess.run([*keygen, "coordinator", "-d", str(tmp_path / "other"), "--host", "127.0.0.1"], check=True)
-    subprocess.run([*keygen, "east", "-d", str(tmp_path / "other")], check=True)
-    (tmp_path / "other" / "coordinator.crt").replace(tmp_path / "south" / "coordinator.crt")
-    for kind in ("key", "crt"):
-        (tmp_path / "other" / f"east.{kind}").replace(tmp_path / "east" / f"east.{kind}")
+    _, other = make_certificate("coordinator", tmp_path / "other", hosts=["127.0.0.1"])
+    copy = tmp_path / "south" / "south.consortium.toml"
+    known = Consortium.read(copy)
+    known.with_member(replace(known.member("coordinator"), certificate=other.read_bytes())).write(copy)
+    renew(OwnFile(tmp_path / "east" / "east.toml"), 1)  # and nobody has accepted it
     parties = [loopback.start_party(tmp_path, name) for name in names]
     coordinator = start_coordinator(tmp_path)
     try:
@@ -242,7 +245,7 @@ def test_lines_that_break_in_the_middle_cost_nothing_but_time(tmp_path, lay_out)
 def test_a_partys_small_limit_and_a_second_coordinator_cost_nobody_anything(tmp_path, lay_out):
     names = ("north", "south", "east")
     lay_out(names, rows=300, timeout=60)
-    file = tmp_path / "south" / "party.toml"
+    file = tmp_path / "south" / "south.toml"
     file.write_text(file.read_text().replace("epsilon = 1.0", "epsilon = 0.5"))
     parties = [loopback.start_party(tmp_path, name) for name in names[:2]]
     coordinator = start_coordinator(tmp_path)

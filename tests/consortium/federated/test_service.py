@@ -1,4 +1,4 @@
-"""A party as its file says: one at a time, and with its own certificate if it lists itself."""
+"""A party as its file says: one at a time."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -6,44 +6,28 @@ import pytest
 
 from consortium.federated.owners import SCHEMA, table
 from privet import Schema
+from privet.consortium.consortium_file import TERMS, Consortium, Participant
 from privet.consortium.federated.config import PartyConfig
 from privet.consortium.federated.service import open_party
 from privet.consortium.federated.wire import pack, unpack
-from privet.consortium.net.certificates import make_certificate
+from privet.consortium.membership import assembled
 from privet.errors import BudgetError, FederatedError, PrivetError
 
 
 @pytest.fixture
-def config_of(tmp_path):
-    for name in ("mercy", "general"):
-        make_certificate(name, tmp_path)
-    (tmp_path / "coordinator.crt").write_bytes((tmp_path / "general.crt").read_bytes())
-    Schema(SCHEMA.features, classes=SCHEMA.classes, label="answer").to_toml(tmp_path / "s.toml")
+def config(tmp_path):
     X, y = table(20)
     columns = {name: X[:, i].tolist() for i, name in enumerate(SCHEMA.names)}
     pq.write_table(pa.table({**columns, "answer": y.tolist()}), tmp_path / "d.parquet")
-
-    def written(**certificates):
-        entries = "".join(
-            f'[[parties]]\nname = "{name}"\ncertificate = "{own}.crt"\n' for name, own in certificates.items()
-        )
-        (tmp_path / "party.toml").write_text(
-            'name = "mercy"\nkey = "mercy.key"\nschema = "s.toml"\ndata = "d.parquet"\nepsilon = 1\n'
-            f'[coordinator]\naddress = "localhost:9443"\ncertificate = "coordinator.crt"\n{entries}'
-        )
-        return PartyConfig.read(tmp_path / "party.toml")
-
-    return written
+    members = [Participant("coordinator", "coordinator", "localhost:9443")]
+    members += [Participant(name, "party") for name in ("mercy", "general")]
+    schema = Schema(SCHEMA.features, classes=SCHEMA.classes, label="answer")
+    consortium = Consortium("federated", schema, tuple(members), TERMS["federated"])
+    settings = {name: {"data": "d.parquet", "state": "state"} for name in ("mercy", "general")}
+    return PartyConfig.read(assembled(consortium, dict.fromkeys(consortium.names(), tmp_path), settings)["mercy"])
 
 
-def test_a_party_may_list_itself_with_its_own_certificate_alone(config_of):
-    open_party(config_of(mercy="mercy", general="general")).close()
-    with pytest.raises(FederatedError, match="certificate of mercy in its own list"):
-        open_party(config_of(mercy="general"))
-
-
-def test_a_second_process_with_the_same_state_is_refused(config_of):
-    config = config_of(general="general")
+def test_a_second_process_with_the_same_state_is_refused(config):
     first = open_party(config)
     with pytest.raises(BudgetError, match="Another process"):
         open_party(config)
@@ -51,24 +35,24 @@ def test_a_second_process_with_the_same_state_is_refused(config_of):
     open_party(config).close()
 
 
-def test_wrong_labels_are_found_at_the_start_by_their_owner(config_of, tmp_path):
+def test_wrong_labels_are_found_at_the_start_by_their_owner(config, tmp_path):
     X, y = table(20)
     columns = {name: X[:, i].tolist() for i, name in enumerate(SCHEMA.names)}
     pq.write_table(pa.table({**columns, "answer": ["maybe", *y.tolist()[1:]]}), tmp_path / "d.parquet")
     with pytest.raises(PrivetError, match="label"):
-        open_party(config_of(general="general"))
+        open_party(config)
     assert not (tmp_path / "state").exists()
 
 
-def test_a_state_folder_that_cannot_be_written_is_an_error_in_words(config_of, tmp_path):
+def test_a_state_folder_that_cannot_be_written_is_an_error_in_words(config, tmp_path):
     (tmp_path / "state").write_text("a file in its place")
     with pytest.raises(FederatedError, match=r"cannot be kept in .*state: File exists"):
-        open_party(config_of(general="general"))
+        open_party(config)
 
 
-def test_a_disk_that_fails_later_keeps_the_party_from_answering_and_not_from_running(config_of, tmp_path):
+def test_a_disk_that_fails_later_keeps_the_party_from_answering_and_not_from_running(config, tmp_path):
     said = []
-    party = open_party(config_of(general="general"), said.append)
+    party = open_party(config, said.append)
     (tmp_path / "state" / "questions.log").mkdir()
     refused, _ = unpack(party.handle(pack({"do": "join"})))
     assert "another version" in refused["refused"]
@@ -76,12 +60,12 @@ def test_a_disk_that_fails_later_keeps_the_party_from_answering_and_not_from_run
     party.close()
 
 
-def test_the_log_is_its_owners_alone(config_of, tmp_path):
+def test_the_log_is_its_owners_alone(config, tmp_path):
     log = tmp_path / "state" / "questions.log"
     log.parent.mkdir()
     log.write_text("of an earlier version, for all to read\n")
     log.chmod(0o644)
-    party = open_party(config_of(general="general"))
+    party = open_party(config)
     party.handle(b"nonsense")
     assert "refused" in log.read_text()
     assert log.stat().st_mode & 0o777 == 0o600

@@ -26,8 +26,7 @@ NAMES = ("a", "b", "c")
 
 @pytest.fixture
 def town(tmp_path):
-    SCHEMA.to_toml(tmp_path / "s.toml")
-    town = Town(tmp_path, NAMES, 1, schema=tmp_path / "s.toml")
+    town = Town(tmp_path, NAMES, 1, schema=SCHEMA)
     known = {name: certified(own) for name, own in town.parties.items()}
     identities = [Identity.read(name, tmp_path / f"{name}.key", tmp_path / f"{name}.crt") for name in NAMES]
     town.channel = InProcess(
@@ -38,7 +37,7 @@ def town(tmp_path):
 
 
 def test_a_party_sees_its_limit_its_runs_and_how_long_certificates_hold(town, tmp_path):
-    config = town.party("a", state=tmp_path / "a", schema=tmp_path / "s.toml")
+    config = town.party("a", state=tmp_path / "a", schema=SCHEMA)
     seen = party_status(config)
     assert (seen["spent"], seen["left"], seen["runs"], seen["running"]) == ("0", "1", [], True)
     curator, _ = begun(town.channel, HALF)
@@ -57,7 +56,7 @@ def test_a_party_sees_its_limit_its_runs_and_how_long_certificates_hold(town, tm
 
 
 def test_a_party_that_has_never_run_has_a_status_and_no_folder_afterwards(town, tmp_path):
-    seen = party_status(town.party("a", state=tmp_path / "nowhere", schema=tmp_path / "s.toml"))
+    seen = party_status(town.party("a", state=tmp_path / "nowhere", schema=SCHEMA))
     assert (seen["spent"], seen["last contact"], seen["running"]) == ("0", "none", False)
     assert not (tmp_path / "nowhere").exists()
 
@@ -88,8 +87,8 @@ def test_a_check_asks_everything_before_anybody_pays(town):
 
 
 def test_a_check_names_another_schema_who_is_silent_and_who_lives_in_another_time(town, tmp_path, monkeypatch):
-    Schema(SCHEMA.features, classes=["x", "y"]).to_toml(tmp_path / "other.toml")
-    for each in checks(replace(town.coordinator, schema=tmp_path / "other.toml"), town.channel, None):
+    other = Schema(SCHEMA.features, classes=["x", "y"])
+    for each in checks(replace(town.coordinator, schema=other), town.channel, None):
         assert each["problems"] == ["The coordinator's schema is not this party's. Give all of them the same file."]
 
     class Odd:
@@ -118,7 +117,7 @@ def test_a_check_says_the_same_whatever_the_records_are():
 
 
 def test_a_run_that_is_given_up_has_no_secrets_and_no_more_answers_and_stays_paid_for(town, tmp_path):
-    config = town.party("a", state=tmp_path / "a", schema=tmp_path / "s.toml")
+    config = town.party("a", state=tmp_path / "a", schema=SCHEMA)
     curator, root = begun(town.channel, HALF, Fraction(1), tolerated_dropouts=0)
     run = curator.coordinator.terms.run
     folder = tmp_path / "a" / run

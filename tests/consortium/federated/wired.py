@@ -29,10 +29,11 @@ class Town:
         self.parties = {name: (folder / f"{name}.crt").read_bytes() for name in names}
         self.coordinator = CoordinatorConfig(
             **{
+                "name": "coordinator",
                 "key": folder / "coordinator.key",
                 "certificate": folder / "coordinator.crt",
                 "address": (HERE, port),
-                "schema": folder,
+                "schema": None,
                 "parties": self.parties,
                 "tolerated_colluders": 1,
                 "tolerated_dropouts": 0,
@@ -48,13 +49,13 @@ class Town:
             "name": name,
             "key": self.folder / f"{name}.key",
             "certificate": self.folder / f"{name}.crt",
-            "schema": self.folder,
+            "schema": None,
             "data": self.folder,
             "state": self.folder,
             "epsilon": Fraction(1),
             "delta": None,
             "address": (HERE, self.port),
-            "coordinator": self.folder / "coordinator.crt",
+            "coordinator": (self.folder / "coordinator.crt").read_bytes(),
             "parties": self.parties,
             "questions": (),
             "tolerated_colluders": 1,

@@ -1,84 +1,70 @@
-"""Files that say who is who."""
+"""What programs of a joint computation know, from the consortium's file and their own."""
+
+from fractions import Fraction
 
 import pytest
 
+from consortium.servers.town import OWNERS, SCHEMA, Town
 from privet.consortium.servers.config import Config
 from privet.errors import PrivetError
 
-GOOD = """
-key = "a.key"
-certificate = "1.crt"
-schema = "s.toml"
-party = 1
-[[servers]]
-address = "127.0.0.1:7000"
-certificate = "0.crt"
-[[servers]]
-address = "[::1]:7001"
-certificate = "1.crt"
-[[servers]]
-address = "example.org:7002"
-certificate = "2.crt"
-[[owners]]
-name = "hospital"
-certificate = "h.crt"
-[trainer]
-certificate = "t.crt"
-"""
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory):
+    town = Town(tmp_path_factory.mktemp("town"), columns={"hospital": (["colour"], False), "bank": (["age"], True)})
+    yield town
+    town.held.close()
 
 
 @pytest.fixture
-def read(tmp_path):
-    for name in ("a.key", "s.toml", *(f"{who}.crt" for who in "012ht")):
-        (tmp_path / name).write_text(name)
-    (tmp_path / "a.key").chmod(0o600)
-
-    def reading(text):
-        (tmp_path / "c.toml").write_text(text)
-        return Config.read(tmp_path / "c.toml")
+def read(town):
+    def reading(name, old="", new=""):
+        text = (town.folder / f"{name}.toml").read_text()
+        assert old in text
+        (town.folder / "x.toml").write_text(text.replace(old, new, 1))
+        return Config.read(town.folder / "x.toml")
 
     return reading
 
 
-def test_a_key_that_others_can_read_is_refused(read, tmp_path):
-    (tmp_path / "a.key").chmod(0o604)
-    with pytest.raises(PrivetError, match="others can read"):
-        read(GOOD)
-
-
-def test_a_whole_file_is_read_with_its_neighbours(read, tmp_path):
-    config = read(GOOD)
+def test_a_servers_file_is_read_with_the_consortiums(read, town):
+    config = read("server1")
     assert config.party == 1
-    assert config.servers[2].address == ("example.org", 7002)
-    assert config.owners == {"hospital": b"h.crt"}
-    assert config.identity.key == tmp_path / "a.key"
-    assert config.ledger == tmp_path / "c.ledger"
-    assert not config.seeds
-    assert read(GOOD.replace("party = 1", 'party = 1\nledger = "kept.json"')).ledger == tmp_path / "kept.json"
+    assert [peer.address for peer in config.servers] == town.addresses
+    assert config.listen == town.addresses[1]
+    assert list(config.owners) == list(OWNERS)
+    assert config.identity.key == town.folder / "server1.key"
+    assert config.ledger == town.folder / "server1.ledger"
+    assert config.epsilon == 100
+    assert config.schema == SCHEMA
+    assert config.columns == {"hospital": (("colour",), False), "bank": (("age",), True)}
+    assert {name: queries for name, (_, queries) in config.users.items()} == {"ann": 100, "bob": 5}
+    assert config.seeds
+    assert not read("server1", "seeds = true", "seeds = false").seeds
+    assert read("server1", 'ledger = "server1.ledger"', 'ledger = "kept"').ledger == town.folder / "kept"
+
+
+def test_an_owners_file_has_its_records_and_a_limit_of_its_own(read, town):
+    config = read("bank", "epsilon = 100.0", "epsilon = 0.1")
+    assert (config.party, config.listen, config.models) == (None, None, None)
+    assert (config.data, config.ledger) == (town.folder / "bank.csv", town.folder / "bank.ledger")
+    assert config.epsilon == Fraction(1, 10)
+    assert config.holds == (("age",), True)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("name", "old", "new", "says"),
     [
-        ('key = "a.key"', "", "needs key"),
-        ('key = "a.key"', 'key = "b.key"', "no file"),
-        ("party = 1", "party = 3", "0 to 2"),
-        ("127.0.0.1:7000", "7000", "host:port"),
-        ('[trainer]\ncertificate = "t.crt"', "", "trainer"),
-        ('address = "example.org:7002"', "", "needs address"),
-        ("party = 1", "party = 1\nepsilom = 2", "epsilom"),
-        ("party = 1", "party = 1\nepsilon = -2", "positive"),
-        ("party = 1", "party = 1\nmost_records = 1.5", "whole"),
-        ("party = 1", 'party = 1\nnoise = "some"', "one of cut, dealt"),
-        ("party = 1", "party = 1\nseeds = 1", "true or false"),
-        ("party = 1", "party = 1\nledger = 1", "needs ledger"),
-        ("party = 1", "party = ", "not TOML"),
-        ('"2.crt"', '"0.crt"', "same certificate"),
-        ('"h.crt"', '"t.crt"', "same certificate"),
-        ('[[servers]]\naddress = "127.0.0.1:7000"\ncertificate = "0.crt"', "", r"3 \[\[servers"),
+        ("server0", "seeds = true", "seeds = 1", "true or false"),
+        ("server0", "timeout", "time_out", "time_out"),
+        ("server0", "epsilon = 100.0", "", "needs epsilon"),
+        ("server0", "epsilon = 100.0", "epsilon = -1", "epsilon must be a positive number"),
+        ("trainer", "timeout = 20", "epsilon = 1", "'epsilon', which nothing reads"),
+        ("ann", "timeout = 20", "queries = 1", "'queries', which nothing reads"),
+        ("bank", 'data = "bank.csv"', "", "needs data"),
+        ("bank", "patience = 60", "patience = 0", "patience must be"),
     ],
 )
-def test_what_is_missing_or_wrong_is_named(read, old, new, says):
-    assert old in GOOD
+def test_what_is_missing_or_wrong_is_named(read, name, old, new, says):
     with pytest.raises(PrivetError, match=says):
-        read(GOOD.replace(old, new, 1))
+        read(name, old, new)

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from consortium.servers.town import OWNERS, QUERIES, SCHEMA, Town
+from consortium.servers.town import OWNERS, QUERIES, Town
 from privet.consortium.servers.client import predict, share, to_servers
 from privet.consortium.servers.config import OWNER
 from privet.consortium.servers.service import Server
@@ -131,7 +131,7 @@ def test_servers_of_different_versions_find_out_before_anything_is_spent(town, m
 def test_an_owner_cannot_put_words_in_a_servers_mouth(town):
     table = town.tables[1]
     with ThreadPoolExecutor(2) as pool, ExitStack() as stack:
-        bank = pool.submit(share, town.config("bank"), table[["age", "colour"]], table.bought, SCHEMA)
+        bank = pool.submit(share, town.config("bank"), table[["age", "colour"]], table.bought)
         lines = to_servers(town.config("hospital"), stack, OWNER)
         until(lambda: all(waiting(server) for server in town.running))
         trained = pool.submit(town.train, SMALL)
@@ -146,7 +146,7 @@ def test_an_owner_that_nobody_asks_does_not_wait_for_ever(town):
     config = dataclasses.replace(town.config("bank"), patience=0.2)
     table = town.tables[1]
     with pytest.raises(MpcError, match=r"No trainer has come within 0.2 seconds.*nothing has left.*patience"):
-        within(share, config, table[["age", "colour"]], table.bought, SCHEMA)
+        within(share, config, table[["age", "colour"]], table.bought)
 
 
 def test_what_one_server_fails_at_in_the_middle_the_others_and_the_owners_hear(town, monkeypatch):

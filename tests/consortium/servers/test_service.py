@@ -3,7 +3,6 @@
 import contextlib
 import json
 import math
-import os
 import signal
 import subprocess
 import sys
@@ -18,9 +17,11 @@ import pytest
 from cut_mechanisms import CutMechanisms
 from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema, load
 from privet.algorithms.model_file import from_dict
-from privet.consortium.net.certificates import make_certificate
+from privet.consortium.consortium_file import TERMS, Consortium, Participant
+from privet.consortium.membership import assembled, renew
 from privet.consortium.net.channel import connect
 from privet.consortium.net.ports import held_ports
+from privet.consortium.own_file import OwnFile
 from privet.consortium.servers.client import share, train
 from privet.consortium.servers.config import Config
 from privet.consortium.servers.service import Server
@@ -47,23 +48,15 @@ class Town:
     def __init__(self, folder, timeout=30, seeds=False):
         self.folder = folder
         self.programs = []
-        SCHEMA.to_toml(folder / "schema.toml")
         self.held = contextlib.ExitStack()
         ports = self.held.enter_context(held_ports(3))
-        servers = "".join(
-            f'[[servers]]\naddress = "127.0.0.1:{ports[i]}"\ncertificate = "server{i}.crt"\n' for i in range(3)
-        )
-        owners = "".join(f'[[owners]]\nname = "{name}"\ncertificate = "{name}.crt"\n' for name in OWNERS)
-        for i, name in enumerate(["server0", "server1", "server2", *OWNERS, "trainer"]):
-            make_certificate(name, folder)
-            text = f'key = "{name}.key"\ncertificate = "{name}.crt"\nschema = "schema.toml"\n'
-            if i < 3:
-                text += f"party = {i}\nepsilon = 3\nmost_records = 1000\ntimeout = {timeout}\n"
-                text += f"seeds = {str(seeds).lower()}\n"
-                text += servers + owners + '[trainer]\ncertificate = "trainer.crt"\n'
-            else:
-                text += "timeout = 120\npatience = 60\n" + servers  # to wait for servers that start
-            (folder / f"{name}.toml").write_text(text)
+        members = [Participant(f"server{i}", "server", f"127.0.0.1:{port}") for i, port in enumerate(ports)]
+        members += [*(Participant(name, "owner") for name in OWNERS), Participant("trainer", "trainer")]
+        settings = {f"server{i}": {"timeout": timeout, "seeds": seeds} for i in range(3)}
+        settings |= {name: {"data": f"{name}.csv", "timeout": 120, "patience": 60} for name in OWNERS}
+        settings["trainer"] = {"timeout": 120}  # to wait for servers that start
+        terms = {**TERMS["mpc"], "epsilon": 3.0, "most_records": 1000}
+        assembled(Consortium("mpc", SCHEMA, tuple(members), terms), dict.fromkeys(settings, folder), settings)
         self.tables = [records(60, 1), records(90, 2)]
         for name, table in zip(OWNERS, self.tables):
             table.to_csv(folder / f"{name}.csv", index=False)
@@ -78,7 +71,7 @@ class Town:
         return [self.start("server", f"server{i}.toml", *options) for i in range(3)]
 
     def owners(self):
-        return [self.start("share", f"{name}.toml", f"{name}.csv") for name in OWNERS]
+        return [self.start("share", f"{name}.toml") for name in OWNERS]
 
     def trainer(self, output="model.json", epsilon="2", *options):
         return self.start("train", "trainer.toml", "--epsilon", epsilon, "-o", output, "--set", "max_depth=2", *options)
@@ -183,15 +176,7 @@ def _read_until(program, word):
 
 def test_whoever_has_a_foreign_certificate_takes_no_part(town):
     for name in ("hospital", "bank", "trainer"):
-        os.remove(town.folder / f"{name}.key")
-        (town.folder / f"{name}.crt").rename(town.folder / f"{name}.known.crt")
-        make_certificate(name, town.folder)
-    for i in range(3):
-        path = town.folder / f"server{i}.toml"
-        text = path.read_text()
-        for name in ("hospital", "bank", "trainer"):
-            text = text.replace(f'"{name}.crt"', f'"{name}.known.crt"')
-        path.write_text(text)
+        renew(OwnFile(town.folder / f"{name}.toml"), 1)  # and nobody has accepted it
     servers = town.servers()
     ended([*town.owners(), town.trainer()], code=1)
     assert all(server.poll() is None for server in servers)
@@ -219,7 +204,7 @@ class Square:
     def owners(self):
         columns = ["age", "colour"]
         return [
-            self.pool.submit(share, self.config(name), table[columns], table["bought"], SCHEMA)
+            self.pool.submit(share, self.config(name), table[columns], table["bought"])
             for name, table in zip(OWNERS, self.town.tables)
         ]
 

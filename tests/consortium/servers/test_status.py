@@ -38,8 +38,8 @@ def test_a_server_sees_its_limit_its_runs_its_users_and_its_models(town, tmp_pat
     assert seen["users"] == [{"user": "ann", "queries left": 100}, {"user": "bob", "queries left": 2}]
     assert [each["model"] for each in seen["hidden models"]] == ["a" * 32]
     names = [each["name"] for each in seen["certificates"]]
-    assert names == ["own", "server 0", "server 2", *OWNERS, "trainer", "ann", "bob"]
-    assert status(town.config("ann"))["certificates"][0]["name"] == "own"
+    assert names == ["server1 (own)", "server 0", "server 2", *OWNERS, "trainer", "ann", "bob"]
+    assert status(town.config("ann"))["certificates"][0]["name"] == "ann (own)"
 
 
 def test_who_asks_sees_which_servers_are_there_and_as_what_it_is_known(town, monkeypatch):

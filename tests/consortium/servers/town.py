@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 
 from privet import Categorical, Numeric, Schema
+from privet.consortium.consortium_file import TERMS, Consortium, Participant
+from privet.consortium.membership import assembled
 from privet.consortium.net.certificates import make_certificate
 from privet.consortium.net.ports import held_ports
 from privet.consortium.servers.client import share, train
@@ -44,33 +46,35 @@ class Town:
     def __init__(self, folder, timeout=20, columns=None):
         self.folder = folder
         self.programs = {}
-        holds = dict.fromkeys(OWNERS, "")
-        for name, (features, label) in (columns or {}).items():
-            holds[name] = f"features = {json.dumps(features)}\nlabel = {json.dumps(label)}\n"
-        SCHEMA.to_toml(folder / "schema.toml")
+        self.tables = [records(60, 1), records(90, 2)]
+        for name, table in zip(OWNERS, self.tables):
+            table.to_csv(folder / f"{name}.csv", index=False)
         self.held = contextlib.ExitStack()
         ports = self.held.enter_context(held_ports(3))
         self.addresses = [("127.0.0.1", port) for port in ports]
-        servers = "".join(
-            f'[[servers]]\naddress = "127.0.0.1:{ports[i]}"\ncertificate = "server{i}.crt"\n' for i in range(3)
-        )
-        others = "".join(
-            f'[[owners]]\nname = "{name}"\ncertificate = "{name}.crt"\n{own}' for name, own in holds.items()
-        )
-        others += '[trainer]\ncertificate = "trainer.crt"\n'
-        for name, queries in (("ann", 100), ("bob", 5)):
-            others += f'[[users]]\nname = "{name}"\ncertificate = "{name}.crt"\nqueries = {queries}\n'
-        for i, name in enumerate(["server0", "server1", "server2", *OWNERS, "trainer", "ann", "bob", "eve"]):
-            make_certificate(name, folder)
-            text = f'key = "{name}.key"\ncertificate = "{name}.crt"\nschema = "schema.toml"\n'
-            text += f"timeout = {timeout}\npatience = 60\n"
-            if i < 3:
-                text += f"party = {i}\nepsilon = 100\nrows = 100\nseeds = true\n" + servers + others
-            else:
-                text += holds.get(name, "") + servers
-            (folder / f"{name}.toml").write_text(text)
-        self.tables = [records(60, 1), records(90, 2)]
+        members = [Participant(f"server{i}", "server", f"127.0.0.1:{port}") for i, port in enumerate(ports)]
+        for name in OWNERS:
+            features, label = (columns or {}).get(name, ((), False))
+            members.append(Participant(name, "owner", features=tuple(features), label=label))
+        members += [Participant("trainer", "trainer"), Participant("ann", "user", queries=100)]
+        members.append(Participant("bob", "user", queries=5))
+        consortium = Consortium("mpc", SCHEMA, tuple(members), {**TERMS["mpc"], "epsilon": 100.0, "rows": 100})
+        settings = {name: {"timeout": timeout} for name in consortium.names()}
+        for name in consortium.names():
+            settings[name] |= {"seeds": True} if name.startswith("server") else {}
+            settings[name] |= {"data": f"{name}.csv", "patience": 60} if name in OWNERS else {}
+        assembled(consortium, dict.fromkeys(consortium.names(), folder), settings)
+        self._stranger("eve", timeout)
         self.running, self.threads = [], []
+
+    def _stranger(self, name, timeout):
+        """Somebody who has everybody's certificates, and whose own nobody has."""
+        _, certificate = make_certificate(name, self.folder)
+        known = Consortium.read(self.folder / "trainer.consortium.toml")
+        stranger = Participant(name, "user", certificate=certificate.read_bytes())
+        known.with_member(stranger).write(self.folder / f"{name}.consortium.toml")
+        own = f'consortium = "{name}.consortium.toml"\nname = "{name}"\ntimeout = {timeout}\n'
+        (self.folder / f"{name}.toml").write_text(own)
 
     def config(self, name):
         return Config.read(self.folder / f"{name}.toml")
@@ -94,7 +98,7 @@ class Town:
     def owners(self, pool):
         """Both owners, each on a thread, for one training."""
         return [
-            pool.submit(share, self.config(name), table[["age", "colour"]], table.bought, SCHEMA)
+            pool.submit(share, self.config(name), table[["age", "colour"]], table.bought)
             for name, table in zip(OWNERS, self.tables)
         ]
 
@@ -154,7 +158,7 @@ class Town:
 
     def through(self, gate):
         """What server 0 sends to server 2 goes through a gate."""
-        path = self.folder / "server0.toml"
+        path = self.folder / "server0.consortium.toml"
         road, around = (f"{host}:{port}" for host, port in (self.addresses[2], gate.address))
         assert path.read_text().count(road) == 1
         path.write_text(path.read_text().replace(road, around))

@@ -1,18 +1,17 @@
-"""The files of a federated run: one for each party, one for the coordinator."""
+"""What the two programs of a federated run know: the consortium's file and their own settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-from privet.consortium.config_file import ConfigFile
-from privet.consortium.federated.terms import NAME, NOISE
+from privet.consortium.consortium_file import COORDINATOR, PARTY, Consortium
+from privet.consortium.own_file import OwnFile
 from privet.curators.owners.party_records import QUESTIONS
-from privet.errors import BudgetError
-from privet.privacy.amounts import checked_delta, exact
+from privet.privacy.amounts import checked_delta
+from privet.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -26,13 +25,13 @@ class PartyConfig:
     name: str
     key: Path
     certificate: Path
-    schema: Path
+    schema: Schema
     data: Path
     state: Path
     epsilon: Fraction
     delta: Fraction | None
     address: tuple[str, int]
-    coordinator: Path
+    coordinator: bytes
     parties: Mapping[str, bytes]
     questions: tuple[str, ...]
     tolerated_colluders: int
@@ -40,30 +39,29 @@ class PartyConfig:
 
     @classmethod
     def read(cls, path: Path) -> PartyConfig:
-        file = ConfigFile(path)
+        file = OwnFile(path)
+        file.be([PARTY], ("data", "state", "epsilon", "delta", "questions", "tolerated_colluders", "seed"))
         data = file.data
-        file.allow({*cls.__annotations__} - {"address"})
-        if "epsilon" not in data:
-            raise file.wrong("it needs epsilon: the most that all runs together may spend")
         questions = data.get("questions", list(QUESTIONS))
         if not isinstance(questions, list) or not all(question in QUESTIONS for question in questions):
             raise file.wrong(f"questions is a list of {', '.join(QUESTIONS)}")
-        coordinator = file.need(data, "coordinator", dict)
-        key = file.key(data)
+        (coordinator,) = file.consortium.of(COORDINATOR)
         return cls(
-            name=_checked(file, file.need(data, "name", str)),
-            key=key,
-            certificate=file.file({"certificate": _beside(data), **data}, "certificate"),
-            schema=file.file(data, "schema"),
+            name=file.me.name,
+            key=file.own_key,
+            certificate=file.certificate,
+            schema=file.consortium.schema,
             data=file.file(data, "data"),
-            state=file.beside("state", "state"),
-            epsilon=_amount(file, "epsilon", exact),
-            delta=_amount(file, "delta", checked_delta) if "delta" in data else None,
-            address=file.address(coordinator),
-            coordinator=file.file(coordinator, "certificate"),
-            parties=_parties(file),
+            state=file.beside("state", f"{file.me.name}.state"),
+            epsilon=file.limit(),
+            delta=file.limit("delta", checked_delta) if "delta" in data else None,
+            address=file.dialled(coordinator.name),
+            coordinator=coordinator.certificate,
+            parties=_parties(file.consortium),
             questions=tuple(questions),
-            tolerated_colluders=file.number("tolerated_colluders", 1, least=0, whole=True),
+            tolerated_colluders=file.number(
+                "tolerated_colluders", file.consortium.terms["tolerated_colluders"], least=0, whole=True
+            ),
             seed=file.number("seed", None, least=0, whole=True) if "seed" in data else None,
         )
 
@@ -75,10 +73,11 @@ class CoordinatorConfig:
     ``wait`` is how many seconds it waits for all parties to come, ``timeout`` how many a party has to answer.
     """
 
+    name: str
     key: Path
     certificate: Path
     address: tuple[str, int]
-    schema: Path
+    schema: Schema
     parties: Mapping[str, bytes]
     tolerated_colluders: int
     tolerated_dropouts: int
@@ -88,45 +87,21 @@ class CoordinatorConfig:
 
     @classmethod
     def read(cls, path: Path) -> CoordinatorConfig:
-        file = ConfigFile(path)
-        data = file.data
-        file.allow(cls.__annotations__)
+        file = OwnFile(path)
+        file.be([COORDINATOR], ("listen", "wait", "timeout"))
+        terms = file.consortium.terms
         return cls(
-            key=file.key(data),
-            certificate=file.file(data, "certificate"),
-            address=file.address(data),
-            schema=file.file(data, "schema"),
-            parties=_parties(file),
-            tolerated_colluders=file.number("tolerated_colluders", 1, least=0, whole=True),
-            tolerated_dropouts=file.number("tolerated_dropouts", 0, least=0, whole=True),
-            noise=file.choice("noise", NOISE),
+            name=file.me.name,
+            key=file.own_key,
+            certificate=file.certificate,
+            address=file.listening(),
+            schema=file.consortium.schema,
+            parties=_parties(file.consortium),
+            **{name: terms[name] for name in ("tolerated_colluders", "tolerated_dropouts", "noise")},
             wait=file.number("wait", 300.0),
             timeout=file.number("timeout", 120.0),
         )
 
 
-def _beside(data: Mapping[str, Any]) -> str:
-    """The certificate that ``keygen`` writes beside a key."""
-    return str(Path(data["key"]).with_suffix(".crt"))
-
-
-def _amount(file: ConfigFile, name: str, read: Callable[[float], Fraction]) -> Fraction:
-    try:
-        return read(file.number(name, None))
-    except BudgetError as error:
-        raise file.wrong(str(error).rstrip(".")) from error
-
-
-def _parties(file: ConfigFile) -> dict[str, bytes]:
-    parties = file.certificates("parties")
-    if not parties:
-        raise file.wrong("it needs [[parties]], each with its name and its certificate")
-    if len(set(parties.values())) < len(parties):
-        raise file.wrong("two parties have the same certificate; each needs one of its own")
-    return {_checked(file, name): certificate for name, certificate in parties.items()}
-
-
-def _checked(file: ConfigFile, name: str) -> str:
-    if not NAME.fullmatch(name):
-        raise file.wrong("a party's name has small letters, digits and - _ . alone")
-    return name
+def _parties(consortium: Consortium) -> dict[str, bytes]:
+    return {party.name: party.certificate for party in consortium.of(PARTY)}

@@ -17,7 +17,7 @@ _SIGNATURE = ec.ECDSA(hashes.SHA256())
 
 
 class Identity:
-    """A name with a private key, as ``privet federated keygen`` writes it; others hold the certificate."""
+    """A name with a private key, as ``privet federated join`` makes it; others hold the certificate."""
 
     def __init__(self, name: str, key: ec.EllipticCurvePrivateKey) -> None:
         self.name = name
@@ -35,7 +35,7 @@ class Identity:
         except (TypeError, ValueError):
             key = None
         if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise FederatedError(f"{key_file} is not a key that privet federated keygen writes.")
+            raise FederatedError(f"{key_file} is not a key that privet makes.")
         if key.public_key() != certified(certificate_file.read_bytes()):
             raise FederatedError(f"{certificate_file} is not the certificate of {key_file}.")
         return cls(name, key)
@@ -64,7 +64,7 @@ def certified(certificate: bytes) -> ec.EllipticCurvePublicKey:
     except ValueError as error:
         raise FederatedError("This is not a certificate.") from error
     if not isinstance(key, ec.EllipticCurvePublicKey):
-        raise FederatedError("This certificate's key is not one that privet federated keygen makes.")
+        raise FederatedError("This certificate's key is not one that privet makes.")
     return key
 
 

@@ -49,8 +49,7 @@ class PartyLine:
     def __init__(self, config: PartyConfig, handle: Callable[[bytes], bytes]) -> None:
         self._handle = handle
         self._address = f"{config.address[0]}:{config.address[1]}"
-        self._pinned = config.coordinator.name
-        trusted = config.coordinator.read_bytes()
+        trusted = config.coordinator
         self._credentials = grpc.ssl_channel_credentials(
             trusted, config.key.read_bytes(), config.certificate.read_bytes()
         )
@@ -101,7 +100,7 @@ class PartyLine:
         """Why there is no line, with what gRPC says of it."""
         said = str(error.details())
         if "CERTIFICATE_VERIFY_FAILED" in said:
-            why = f"it has not the certificate {self._pinned}, or that has expired"
+            why = "it has not the certificate of the consortium's file, or that has expired"
         elif "Socket closed" in said or "reset" in said or error.code() is grpc.StatusCode.UNAUTHENTICATED:
             why = "it does not know this party's certificate, or that has expired"
         elif error.code() is grpc.StatusCode.UNAVAILABLE:

@@ -24,7 +24,6 @@ from privet.errors import FederatedError
 from privet.privacy.amounts import checked_delta, exact
 from privet.privacy.ledger import Ledger
 from privet.questions.codec import schema_digest
-from privet.schema import Schema
 
 if TYPE_CHECKING:
     from privet.consortium.federated.channel import Channel
@@ -52,7 +51,7 @@ def open_party(config: PartyConfig, progress: Progress = lambda said: None) -> P
     from privet.tables.table import read_file
 
     log = party_log(config, progress)
-    schema = Schema.from_toml(config.schema)
+    schema = config.schema
     X, y = read_file(config.data, schema)
     tell_misfits(X, y, schema)  # on this party's own terminal alone
     MemoryCurator(X, y, schema, ledger=Ledger(math.inf))  # says what is wrong with records now, to their owner alone
@@ -63,8 +62,6 @@ def open_party(config: PartyConfig, progress: Progress = lambda said: None) -> P
 
     identity = Identity.read(config.name, config.key, config.certificate)
     known = {name: certified(certificate) for name, certificate in config.parties.items()}
-    if known.get(config.name, identity.public) != identity.public:
-        raise FederatedError(f"The certificate of {config.name} in its own list of parties is not of its key.")
     return Party(
         identity,
         X,
@@ -102,7 +99,7 @@ def train(
 
     With a journal a run that was broken off is taken up where it stopped: what was answered is not asked again.
     """
-    schema = Schema.from_toml(config.schema)
+    schema = config.schema
     delta = getattr(model, "delta", None)
     coordinator = Coordinator(
         channel,

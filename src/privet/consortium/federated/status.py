@@ -25,7 +25,6 @@ from privet.errors import FederatedError
 from privet.privacy.amounts import show
 from privet.privacy.unit import Unit
 from privet.questions.codec import schema_digest
-from privet.schema import Schema
 
 if TYPE_CHECKING:
     from privet.consortium.federated.channel import Channel
@@ -41,7 +40,7 @@ def party_status(config: PartyConfig) -> Status:
     """What a party's own files say: for its operator, who may see all of it."""
     folders = sorted(each for each in _folders(config.state) if RUN.fullmatch(each.name))
     diaries = {folder.name: Diary(folder) for folder in folders}
-    unit = Unit.of(Schema.from_toml(config.schema)).name
+    unit = Unit.of(config.schema).name
     allowance = Allowance(config.name, config.epsilon, config.delta, unit)
     spent = allowance.spent(diaries.values())
     log = config.state / LOG
@@ -58,7 +57,7 @@ def party_status(config: PartyConfig) -> Status:
         "runs": [_run(allowance, run, diary) for run, diary in diaries.items() if diary.terms is not None],
         "certificates": [
             standing(f"{config.name} (own)", config.certificate.read_bytes()),
-            standing("coordinator", config.coordinator.read_bytes()),
+            standing("coordinator", config.coordinator),
             *(standing(name, own) for name, own in config.parties.items() if name != config.name),
         ],
     }
@@ -87,7 +86,7 @@ def checks(config: CoordinatorConfig, channel: Channel, need: Need | None) -> li
     """
     terms = Terms(
         "0" * 32, tuple(sorted(config.parties)), config.tolerated_colluders, config.tolerated_dropouts, config.noise,
-        schema_digest(Schema.from_toml(config.schema)),
+        schema_digest(config.schema),
     )  # fmt: skip
     needs = {} if need is None else {"needs": need.words}
     message = pack({"do": "check", "protocol": PROTOCOL, "terms": terms.words, **needs})
@@ -133,6 +132,19 @@ def give_up(config: PartyConfig, run: str) -> str:
     ((name, diary),) = diaries.items()
     diary.give_up()
     return name
+
+
+def refuse_open_runs(state: Path) -> None:
+    """Raise if a party that has its state here is running or has a run that is neither closed nor given up."""
+    if _is_running(state):
+        raise FederatedError("This party is running. Stop it first.")
+    folders = [folder for folder in _folders(state) if RUN.fullmatch(folder.name)]
+    for run, diary in ((folder.name, Diary(folder)) for folder in folders):
+        if diary.terms is not None and diary.closed is None and not diary.given_up:
+            raise FederatedError(
+                f"Run {run[:8]} is open, and what was answered in it hangs on the key. Finish it, or give it up: "
+                "privet federated give-up."
+            )
 
 
 def _journalled(folder: Path) -> Status:

@@ -27,7 +27,7 @@ from privet.tree.hidden_shape import check_queries_fit
 Progress = Callable[[str], None]
 
 
-def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lambda said: None) -> dict[str, Any] | None:
+def share(config: Config, X: Any, y: Any, progress: Progress = lambda said: None) -> dict[str, Any] | None:
     """Serve one run as an owner: connect to the three servers, and answer until they are done.
 
     Of a hidden model an owner gets what is public: its receipt, with the three servers' commitments to their shares and
@@ -35,9 +35,9 @@ def share(config: Config, X: Any, y: Any, schema: Any, progress: Progress = lamb
     alone, and ``y`` is None without the labels.
     """
     if config.holds is None:
-        owner = Owner(X, y, schema, progress=progress)
+        owner = Owner(X, y, config.schema, progress=progress)
     else:
-        owner = ColumnOwner(X, y, schema, config.holds[0], progress=progress)
+        owner = ColumnOwner(X, y, config.schema, config.holds[0], progress=progress)
     with ExitStack() as stack:
         lines = to_servers(config, stack, OWNER)
         progress("connected to the three servers; waiting for a trainer")

@@ -1,17 +1,18 @@
-"""Who is who in a joint computation: one TOML file for each program, the same form for servers, owners and trainers."""
+"""What a program of a joint computation knows: the consortium's file and its own settings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privet.consortium.config_file import ConfigFile
+from privet.consortium import consortium_file as roles
 from privet.consortium.net.channel import TlsIdentity
-from privet.shares.mesh import PARTIES
+from privet.consortium.own_file import OwnFile
+from privet.schema import Schema
 
-LAWS = ("cut", "dealt")
 TRAINER, OWNER, USER = "trainer", "owner ", "user "
 """What servers call the others, owners and users with their names behind."""
 Columns = tuple[tuple[str, ...], bool]
@@ -22,115 +23,101 @@ Columns = tuple[tuple[str, ...], bool]
 class Peer:
     """A server that others connect to."""
 
+    name: str
     address: tuple[str, int]
     certificate: bytes
 
 
 @dataclass(frozen=True)
 class Config:
-    """What a program knows. ``party``, ``owners``, ``trainer`` and the limits are a server's.
+    """What a program knows. ``party``, its place among the servers, ``listen``, ``seeds`` and what concerns hidden
+    models are a server's; ``data``, ``holds`` and ``patience`` an owner's.
 
-    ``epsilon`` is the most that all runs of this server may spend together, whoever asks; what was spent is kept in the
-    file ``ledger``, by default beside the TOML file, so that a restart does not forget it. ``most_records`` is a public
-    bound on the number of records of each owner, from which the width of all comparisons follows. Only with ``seeds``
-    does a server take part in runs whose noise the trainer knows: they protect nobody. ``timeout`` is how many seconds
-    another program may take to answer, ``patience`` how many an owner waits for a trainer.
+    ``epsilon`` is the most that all runs of this server, or with this owner, may spend together, whoever asks; what was
+    spent is kept in the file ``ledger``, by default beside the TOML file, so that a restart does not forget it.
+    ``most_records`` is a public bound on the number of records of each owner, from which the width of all comparisons
+    follows. Only with ``seeds`` does a server take part in runs whose noise the trainer knows: they protect nobody.
+    ``timeout`` is how many seconds another program may take to answer, ``patience`` how many an owner waits for a
+    trainer.
 
     For hidden trees: ``rows`` is the public number of rows that each owner shares, filled up with empty ones; ``users``
     are those who may ask hidden models, each with a certificate and the number of queries it may ask in all; shares
     are kept in the folder ``models``, encrypted with the key in ``storage_key``. Where owners hold different features
-    of the same records, ``columns`` says on a server what each of them holds, and ``holds`` on an owner's machine what
-    it does: the features, and whether the labels.
+    of the same records, ``columns`` says what each of them holds, and ``holds`` what this one does: the features, and
+    whether the labels.
     """
 
+    name: str
+    role: str
     identity: TlsIdentity
     servers: tuple[Peer, ...]
-    schema: Path | None = None
-    party: int | None = None
-    owners: Mapping[str, bytes] = field(default_factory=dict)
-    trainer: bytes = b""
-    epsilon: float = 1.0
-    most_records: int = 2**20
-    noise: str = LAWS[0]
-    timeout: float = 60.0
-    patience: float = 3600.0
-    seeds: bool = False
+    schema: Schema
+    owners: Mapping[str, bytes]
+    trainer: bytes
+    most_records: int
+    rows: int
+    noise: str
+    users: Mapping[str, tuple[bytes, int]]
+    columns: Mapping[str, Columns]
+    timeout: float
+    epsilon: Fraction = Fraction(0)
     ledger: Path | None = None
-    rows: int = 2**15
-    users: Mapping[str, tuple[bytes, int]] = field(default_factory=dict)
+    party: int | None = None
+    listen: tuple[str, int] | None = None
+    seeds: bool = False
     models: Path | None = None
     storage_key: Path | None = None
-    columns: Mapping[str, Columns] = field(default_factory=dict)
+    data: Path | None = None
+    patience: float = 3600.0
     holds: Columns | None = None
 
     @classmethod
     def read(cls, path: Path) -> Config:
         """Read a file; names of other files are relative to it. Whatever is missing or wrong is named."""
-        return _config(ConfigFile(path))
+        file = OwnFile(path)
+        file.be(SETTINGS, ("timeout", *SETTINGS.get(file.me.role, ())))
+        known, terms, name = file.consortium, file.consortium.terms, file.me.name
+        own: dict[str, Any] = {}
+        if file.me.role in (roles.SERVER, roles.OWNER):
+            own |= {"epsilon": file.limit(), "ledger": file.beside("ledger", f"{name}.ledger")}
+        if file.me.role == roles.SERVER:
+            own |= _of_server(file)
+        elif file.me.role == roles.OWNER:
+            own |= {"data": file.file(file.data, "data"), "patience": file.number("patience", cls.patience)}
+            own["holds"] = (file.me.features, file.me.label) if file.me.features else None
+        return cls(
+            name,
+            file.me.role,
+            TlsIdentity(file.own_key, file.certificate),
+            tuple(Peer(each.name, file.dialled(each.name), each.certificate) for each in known.of(roles.SERVER)),
+            known.schema,
+            {each.name: each.certificate for each in known.of(roles.OWNER)},
+            known.of(roles.TRAINER)[0].certificate,
+            **{each: terms[each] for each in ("most_records", "rows", "noise")},
+            users={each.name: (each.certificate, each.queries) for each in known.of(roles.USER)},
+            columns={each.name: (each.features, each.label) for each in known.of(roles.OWNER) if each.features},
+            timeout=file.number("timeout", 60.0),
+            **own,
+        )
 
 
-def _config(file: ConfigFile) -> Config:
-    data = file.data
-    made_of_others = {"identity", "columns", "holds"}
-    file.allow({*Config.__annotations__} - made_of_others | {"key", "certificate", "features", "label"})
-    servers = tuple(
-        Peer(file.address(entry), file.file(entry, "certificate").read_bytes())
-        for entry in file.need(data, "servers", list)
-    )
-    if len(servers) != PARTIES:
-        raise file.wrong(f"it needs {PARTIES} [[servers]], in the same order in all files")
-    owners = file.certificates("owners")
-    trainer = file.file(data["trainer"], "certificate").read_bytes() if "trainer" in data else b""
-    party = data.get("party")
-    if party is not None and (not isinstance(party, int) or party not in range(PARTIES)):
-        raise file.wrong(f"party is the place of this server among [[servers]], 0 to {PARTIES - 1}")
-    if party is not None and not (owners and trainer and "schema" in data):
-        raise file.wrong("a server needs a schema, [[owners]] and a [trainer]")
-    if not isinstance(seeds := data.get("seeds", Config.seeds), bool):
+SETTINGS: Mapping[str, tuple[str, ...]] = {
+    roles.SERVER: ("listen", "epsilon", "ledger", "seeds", "models", "storage_key"),
+    roles.OWNER: ("epsilon", "ledger", "data", "patience"),
+    roles.TRAINER: (),
+    roles.USER: (),
+}
+"""What each role's own file may say, beside who it is and its ``timeout``."""
+
+
+def _of_server(file: OwnFile) -> dict[str, Any]:
+    if not isinstance(seeds := file.data.get("seeds", Config.seeds), bool):
         raise file.wrong("seeds is true or false")
-    own: dict[str, Any] = {} if party is None else {
-        "ledger": file.beside("ledger", f"{file.path.stem}.ledger"),
-        "models": file.beside("models", f"{file.path.stem}.models"),
-        "storage_key": file.beside("storage_key", f"{file.path.stem}.storage.key"),
-        "users": {name: _user(file, entry) for name, entry in file.entries("users").items()},
-    }  # fmt: skip
-    config = Config(
-        TlsIdentity(file.key(data), file.file(data, "certificate")),
-        servers,
-        file.file(data, "schema") if "schema" in data else None,
-        party,
-        owners,
-        trainer,
-        noise=file.choice("noise", LAWS),
-        seeds=seeds,
-        **{name: file.number(name, getattr(Config, name)) for name in ("epsilon", "timeout", "patience")},
-        **{name: file.number(name, getattr(Config, name), whole=True) for name in ("most_records", "rows")},
-        **own,
-        columns={
-            name: _columns(file, entry)
-            for name, entry in file.entries("owners").items()
-            if "features" in entry or "label" in entry
-        },
-        holds=_columns(file, data) if "features" in data or "label" in data else None,
-    )
-    if config.columns and len(config.columns) < len(owners):
-        raise file.wrong("if one of [[owners]] has features of its own, all have")
-    everybody = [*(peer.certificate for peer in config.servers), *config.owners.values(), config.trainer]
-    everybody += [certificate for certificate, _ in config.users.values()]
-    if len(set(everybody)) < len(everybody):
-        raise file.wrong("two programs have the same certificate; each needs one of its own")
-    return config
-
-
-def _user(file: ConfigFile, entry: Any) -> tuple[bytes, int]:
-    queries = file.need(entry, "queries", int)
-    if isinstance(queries, bool) or queries < 0:
-        raise file.wrong("queries is how many a user may ask in all, a whole number")
-    return file.file(entry, "certificate").read_bytes(), queries
-
-
-def _columns(file: ConfigFile, entry: Any) -> Columns:
-    names, label = file.need(entry, "features", list), entry.get("label", False)
-    if not names or not all(isinstance(name, str) for name in names) or not isinstance(label, bool):
-        raise file.wrong("features is a list of names, at least one, and label is true or false")
-    return tuple(names), label
+    name = file.me.name
+    return {
+        "party": file.consortium.names(roles.SERVER).index(name),
+        "listen": file.listening(),
+        "seeds": seeds,
+        "models": file.beside("models", f"{name}.models"),
+        "storage_key": file.beside("storage_key", f"{name}.storage.key"),
+    }

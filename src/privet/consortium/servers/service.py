@@ -17,6 +17,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -64,11 +65,11 @@ class Server:
     """One of the three. ``serve`` answers one trainer after another until it is closed."""
 
     def __init__(self, config: Config, progress: Progress = lambda said: None) -> None:
-        if config.party is None or config.schema is None:
-            raise PrivetError("This file is not a server's: it does not say which party it is.")
+        if config.party is None or config.listen is None:
+            raise PrivetError(f"This file is not a server's: {config.name} is there as {config.role}.")
         self.config = config
         self.party = config.party
-        self.schema = Schema.from_toml(config.schema)
+        self.schema = config.schema
         self.ledger = Ledger(config.epsilon) if config.ledger is None else _kept(config.ledger, config.epsilon)
         self._progress = progress
         self._inbox = Inbox()
@@ -76,8 +77,7 @@ class Server:
         known |= {_owner(name): certificate for name, certificate in config.owners.items()}
         known[TRAINER] = config.trainer
         known |= {_user(name): certificate for name, (certificate, _) in config.users.items()}
-        address = config.servers[self.party].address
-        self._listener = Listener(address, config.identity, known, self._welcome, config.timeout)
+        self._listener = Listener(config.listen, config.identity, known, self._welcome, config.timeout)
 
     @cached_property
     def users(self) -> Users:
@@ -278,7 +278,7 @@ class Server:
         self._inbox.close()
 
 
-def _kept(path: Path, epsilon: float) -> Ledger:
+def _kept(path: Path, epsilon: Fraction) -> Ledger:
     """The ledger of all runs, which a restart does not forget; this server's own file says how much it may spend."""
     ledger = Ledger.open(path) if path.exists() else Ledger.create(path, epsilon, records="all records of the owners")
     assert ledger.file is not None

@@ -12,7 +12,7 @@ from privet.consortium.net.links import server_name
 from privet.consortium.servers.config import Config
 from privet.consortium.servers.users import users_of
 from privet.errors import MpcError
-from privet.privacy.amounts import exact, show
+from privet.privacy.amounts import show
 from privet.privacy.ledger import Ledger
 
 TO_CHECK = 5.0
@@ -23,10 +23,11 @@ Status = dict[str, Any]
 
 def status(config: Config) -> Status:
     """What a program's own files say, whichever program it is. No program is asked."""
-    known = [("own", config.identity.certificate.read_bytes())]
+    known = [(f"{config.name} (own)", config.identity.certificate.read_bytes())]
     known += [(server_name(i), peer.certificate) for i, peer in enumerate(config.servers) if i != config.party]
-    known += [*config.owners.items(), *([("trainer", config.trainer)] if config.trainer else [])]
+    known += [*config.owners.items(), ("trainer", config.trainer)]
     known += [(name, certificate) for name, (certificate, _) in config.users.items()]
+    known = [each for i, each in enumerate(known) if i == 0 or each[1] != known[0][1]]
     own = {} if config.party is None else _server(config, config.party)
     return {**own, "certificates": [standing(*each) for each in known]}
 
@@ -62,7 +63,7 @@ def _server(config: Config, party: int) -> Status:
         "server": server_name(party),
         "limit": show(config.epsilon),
         "spent": show(spent),
-        "left": show(max(exact(config.epsilon) - spent, Fraction(0))),
+        "left": show(max(config.epsilon - spent, Fraction(0))),
         "runs": runs,
         "users": [{"user": name, "queries left": counts.left(name)} for name in config.users] if counts else [],
         "hidden models": [{"model": path.stem, "kept": _when(path.stat().st_mtime)} for path in models],

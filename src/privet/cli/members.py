@@ -1,0 +1,303 @@
+"""Commands that ``privet federated`` and ``privet mpc`` share: how a consortium's file goes round, and its status."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privet.cli.options import AsJson, Check, Config, Days
+from privet.cli.programs import refuse_problems, show_status
+from privet.cli.screen import say
+from privet.errors import PrivetError
+
+if TYPE_CHECKING:
+    from privet.consortium.consortium_file import Consortium, Participant
+    from privet.schema import Schema
+
+SentFile = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A consortium's file.")]
+NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The consortium's file, to be made.")]
+Limit = Annotated[float, typer.Option(help="A proposal for every member's own limit: what all runs may spend.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands that both have."""
+    for command in (join, gather, accept, invite, remove, renew, fingerprint, status):
+        app.command()(command)
+
+
+def made(path: Path, kind: str, schema: Schema, members: list[Participant], terms: dict[str, Any]) -> None:
+    """Write a new consortium file, and say what to do with it."""
+    from privet.consortium.consortium_file import TERMS, Consortium, check_names
+    from privet.consortium.membership import found
+
+    check_names(member.name for member in members)
+    given = {name: value for name, value in terms.items() if value is not None}
+    found(path, Consortium(kind, schema, tuple(members), {**TERMS[kind], **given}))
+    say(f"Wrote {path}. Send it to {', '.join(member.name for member in members)}.")
+    say(f"Each of them, you too: privet {kind} join {path.name} NAME")
+
+
+def with_address(text: str) -> tuple[str, str]:
+    """``name=host:port``, taken apart."""
+    from privet.consortium.config_file import address_of
+
+    name, equals, address = text.partition("=")
+    if not equals or address_of(address) is None:
+        raise PrivetError(f"{text!r} is not NAME=HOST:PORT, such as alpha=10.0.0.1:7100.")
+    return name, address
+
+
+def with_queries(text: str) -> tuple[str, int]:
+    """``name=queries``, taken apart."""
+    name, equals, queries = text.partition("=")
+    if not equals or not queries.isdecimal():
+        raise PrivetError(f"{text!r} is not NAME=QUERIES, such as analyst=10000.")
+    return name, int(queries)
+
+
+def join(
+    file: SentFile,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Who you are in it.")],
+    data: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Your records, CSV or Parquet: never sent.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Your own limit, for all runs together [what the file proposes].")
+    ] = None,
+    listen: Annotated[
+        str | None, typer.Option(help="Where to listen, HOST:PORT, if not at the address that others dial.")
+    ] = None,
+    folder: Annotated[Path, typer.Option("--folder", "-d", file_okay=False, help="Where your files go.")] = Path(),
+    days: Days = 365,
+) -> None:
+    """Join a consortium: make your key, and a copy of the file to send back.
+
+    NAME.key never leaves this machine. NAME.toml has your own settings; look
+    at them. NAME.consortium.toml, with your certificate in it, goes back to
+    whoever sent you FILE.
+
+    Examples:
+
+        privet federated join consortium.toml mercy --data patients.csv --epsilon 1
+        privet mpc join consortium.toml alpha --listen 0.0.0.0:7100
+    """
+    from privet.consortium.membership import join as joined
+    from privet.consortium.net.certificates import fingerprint
+
+    if data is not None:
+        data = Path(os.path.relpath(data, folder))
+    settings = {"data": None if data is None else str(data), "epsilon": epsilon, "listen": listen}
+    own, copy = joined(file, name, folder, days, settings)
+    say(f"Wrote {own.own_key} (keep it), {own.path} (your settings) and {copy}.")
+    say(f"Send {copy} back to whoever sent you {file}. Your fingerprint: {fingerprint(own.me.certificate)}")
+
+
+def gather(
+    config: Config,
+    copies: Annotated[
+        list[Path],
+        typer.Argument(metavar="COPIES", exists=True, dir_okay=False, help="NAME.consortium.toml of others."),
+    ],
+    renewed: Annotated[
+        list[str] | None, typer.Option(help="Who has a new key and has told you so; may be given several times.")
+    ] = None,
+) -> None:
+    """Put together the copies that members have sent back, in your own.
+
+    When everybody has joined, your copy goes to all, and everybody compares
+    its fingerprint with you and accepts it.
+
+    Example:
+
+        privet federated gather coordinator.toml mercy.consortium.toml general.consortium.toml
+    """
+    from privet.consortium.membership import gather as gathered
+    from privet.consortium.own_file import OwnFile
+
+    own = OwnFile(config)
+    new = gathered(own, copies, renewed or ())
+    consortium = OwnFile(config).consortium
+    say(f"New in {own.copy}: {', '.join(new) or 'nobody'}.")
+    if consortium.missing:
+        say(f"Still missing: {', '.join(consortium.missing)}.")
+        return
+    say(f"Everybody is in. Send {own.copy} to all: privet {consortium.kind} accept NAME.toml {own.copy.name}")
+    _show(consortium)
+
+
+def accept(
+    config: Config,
+    file: SentFile,
+    compared: Annotated[
+        str | None, typer.Option("--fingerprint", help="What the others have read to you; asked for if left out.")
+    ] = None,
+) -> None:
+    """Accept the file that has everybody in it, after comparing its fingerprint.
+
+    Shows what is new in it. Your own certificate must be in it as it is
+    here. A program that runs goes on with the old one until it is restarted.
+
+    Example:
+
+        privet federated accept mercy.toml coordinator.consortium.toml
+    """
+    from privet.consortium.membership import changes
+    from privet.consortium.own_file import OwnFile
+
+    own = OwnFile(config)
+    new, differences = changes(own, file)
+    _show(new)
+    for each in differences:
+        say(f"Changed: {each}.")
+    if compared is None:
+        typer.confirm("Have all others read the same fingerprint to you, by telephone or in person?", abort=True)
+    elif "".join(compared.split()).lower() != new.fingerprint:
+        raise PrivetError(
+            f"This is not the fingerprint of {file}. Somebody holds another file: do not accept it before you know why."
+        )
+    new.write(own.copy)
+    say(f"Accepted: {own.copy}. See how you stand: privet {new.kind} status {config} --check")
+
+
+def invite(
+    config: Config,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Who is to join.")],
+    role: Annotated[str, typer.Option(help="party, or for MPC owner or user.")],
+    queries: Annotated[int, typer.Option(min=0, help="How many queries a user may ask in all.")] = 0,
+) -> None:
+    """Let somebody else in: your copy then goes to them, and they join.
+
+    Afterwards gather their copy, and everybody accepts yours.
+
+    Example:
+
+        privet federated invite coordinator.toml east --role party
+    """
+    from privet.consortium.consortium_file import Participant, check_names
+    from privet.consortium.membership import invite as invited
+    from privet.consortium.own_file import OwnFile
+
+    check_names([name])
+    own = OwnFile(config)
+    invited(own, Participant(name, role, queries=queries))
+    say(f"Send {own.copy} to {name}: privet {own.consortium.kind} join {own.copy.name} {name}")
+
+
+def remove(
+    config: Config, name: Annotated[str, typer.Argument(metavar="NAME", help="Who has left, or is to leave.")]
+) -> None:
+    """Take a member out of your copy, which everybody then accepts.
+
+    Their certificate opens nothing any more at whoever has accepted it and
+    started again. What they have signed stays signed.
+
+    Example:
+
+        privet federated remove coordinator.toml north
+    """
+    from privet.consortium.membership import remove as removed
+    from privet.consortium.own_file import OwnFile
+
+    own = OwnFile(config)
+    removed(own, name)
+    kind = own.consortium.kind
+    say(f"{name} is out of {own.copy}. Send it to all others: privet {kind} accept NAME.toml {own.copy.name}")
+
+
+def renew(config: Config, days: Days = 365) -> None:
+    """Make yourself a new key, before the old certificate runs out or when it may be known.
+
+    Your copy, with the new certificate, goes to whoever gathers them. Stop
+    your program first; a party must have no open run.
+
+    Example:
+
+        privet federated renew mercy.toml
+    """
+    from privet.consortium.consortium_file import PARTY
+    from privet.consortium.membership import renew as renewed
+    from privet.consortium.net.certificates import fingerprint
+    from privet.consortium.own_file import OwnFile
+
+    own = OwnFile(config)
+    if own.me.role == PARTY:
+        from privet.consortium.federated.status import refuse_open_runs
+
+        refuse_open_runs(own.beside("state", f"{own.me.name}.state"))
+    copy, kind = renewed(own, days), own.consortium.kind
+    say(
+        f"Send {copy}: privet {kind} gather THEIR.toml {copy.name} --renewed {own.me.name}. Then all accept their copy."
+    )
+    say(f"Your fingerprint: {fingerprint(OwnFile(config).me.certificate)}")
+
+
+def fingerprint(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILES", exists=True, dir_okay=False, help="Consortium files, or NAME.crt.")
+    ],
+) -> None:
+    """Show the fingerprint of a consortium's file or of a certificate, and whose it is.
+
+    Compare it with what the others read to you, on a way that nobody else
+    is on: whoever can swap a certificate can sit in between.
+
+    Example:
+
+        privet federated fingerprint coordinator.consortium.toml
+    """
+    from privet.consortium.consortium_file import Consortium
+    from privet.consortium.net.certificates import names_in, standing
+
+    for file in files:
+        if file.suffix == ".toml":
+            _show(Consortium.read(file))
+            continue
+        certificate = file.read_bytes()
+        own = standing(file.name, certificate)
+        say(f"{file}: of {', '.join(names_in(certificate))}; until {own['until']}, {own['days']} days from now")
+        say(f"Fingerprint {own['fingerprint']}")
+
+
+def _show(consortium: Consortium) -> None:
+    from privet.consortium.consortium_file import shown
+    from privet.consortium.net.certificates import standing
+
+    for member in consortium.members:
+        where = f" at {member.address}" if member.address else ""
+        until = (
+            f", until {standing(member.name, member.certificate)['until']}" if member.certificate else ", not joined"
+        )
+        say(f"  {member.name}: {member.role}{where}{until}")
+    say("  " + ", ".join(f"{name} {value}" for name, value in consortium.terms.items()))
+    say(f"Fingerprint {shown(consortium.fingerprint)}")
+
+
+def status(
+    config: Config,
+    check: Check = False,
+    epsilon: Annotated[float | None, typer.Option(help="With --check: what the model will need.")] = None,
+    delta: Annotated[float | None, typer.Option(help="With --check: the model's delta, if it has one.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a member stands: limit, spent, left, runs, last contact, certificates.
+
+    From its own files alone. With --check the others are called, too: are
+    they there, do they know this member, do schema, versions and clocks fit,
+    is there enough left for a model? Nobody joins, pays or counts.
+
+    Examples:
+
+        privet federated status mercy.toml
+        privet federated status coordinator.toml --check --epsilon 1
+        privet mpc status alpha.toml --check
+    """
+    from privet.cli.roles import checked, status_of
+
+    found = status_of(config)
+    if check:
+        found["check"] = checked(config, epsilon, delta)
+    show_status(found, as_json)
+    refuse_problems(found.get("check", ()))
