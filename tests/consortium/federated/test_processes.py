@@ -99,7 +99,7 @@ def test_six_processes_learn_the_tree_of_the_in_process_channel_and_show_masked_
     assert model.privacy_.void == ("random_state: the noise can be reproduced",)
 
     signed = SignedReceipt.from_json((tmp_path / "coordinator" / "model.signed.json").read_text())
-    known = {name: certified((tmp_path / "coordinator" / f"{name}.crt").read_bytes()) for name in loopback.HOSPITALS}
+    known = {name: certified((tmp_path / name / f"{name}.crt").read_bytes()) for name in loopback.HOSPITALS}
     assert signed.verify(known).spent == model.privacy_.spent
     with pytest.raises(ReceiptError):
         SignedReceipt(signed.terms, signed.receipt, {}, signed.answered).verify(known)
