@@ -9,9 +9,10 @@ from itertools import combinations_with_replacement, product
 import pandas
 
 from exact_transcripts import loss, transcripts
-from privet import Categorical, Ledger, MemoryCurator, Numeric, Schema
+from privet import Categorical, Ledger, Numeric, Schema
 from privet.audit.exact import check_draws_nothing
 from privet.audit.release import released
+from rooms import hold
 
 AB = Categorical(["a", "b"], other=False)
 SCHEMAS = {
@@ -42,16 +43,16 @@ VALUES = {
 }
 
 
-def worst_loss(case, model, most_records, window=(-2, 6)):
+def worst_loss(case, model, most_records, window=(-2, 6), room="memory"):
     """The largest loss over all pairs of tables of at most ``most_records`` records that differ by one.
 
     An estimator that draws public structure without a seed is refused: its transcripts cannot be compared.
     """
     schema = CASES[case]
-    return _worst(schema, model, [(kind,) for kind in kinds_of(case)], most_records, window)
+    return _worst(schema, model, [(kind,) for kind in kinds_of(case)], most_records, window, room)
 
 
-def worst_person_loss(case, model, most_persons, most_records, cap, window=(-2, 6)):
+def worst_person_loss(case, model, most_persons, most_records, cap, window=(-2, 6), room="memory"):
     """The same of tables that differ by a person, who has up to ``most_records`` of which ``cap`` count.
 
     Which of them count is drawn, and so is who has the remainder of a weight: all draws are followed.
@@ -60,7 +61,7 @@ def worst_person_loss(case, model, most_persons, most_records, cap, window=(-2, 
     schema = Schema(plain.features, classes=plain.classes, target=plain.target, person="who", records_per_person=cap)
     kinds = kinds_of(case)
     people = [own for n in range(1, most_records + 1) for own in combinations_with_replacement(kinds, n)]
-    return _worst(schema, model, people, most_persons, window)
+    return _worst(schema, model, people, most_persons, window, room)
 
 
 def kinds_of(case):
@@ -69,7 +70,7 @@ def kinds_of(case):
     return list(product(*VALUES[case], schema.classes or (schema.target[0], 0.75)))
 
 
-def _worst(schema, model, people, most, window):
+def _worst(schema, model, people, most, window, room):
     """The largest loss between tables of at most ``most`` people, tuples of records, one of whom comes or goes."""
     tables = {}
 
@@ -85,11 +86,8 @@ def _worst(schema, model, people, most, window):
         y = [record[-1] for record in records]
         groups = None if schema.person is None else [who for who, person in enumerate(table) for _ in person]
 
-        def run(mechanisms):
-            curator = MemoryCurator(X, y, schema, groups=groups, ledger=Ledger(1e9), mechanisms=mechanisms)
-            return model.fit_curator(curator)
-
-        return run
+        make = hold(room, X, y, schema, groups)
+        return lambda mechanisms: model.fit_curator(make(ledger=Ledger(1e9), mechanisms=mechanisms))
 
     ends = (fit(people[:1]), fit(people[-1:]))
     check_draws_nothing(*(lambda mechanisms, run=run: released(run(mechanisms)) for run in ends))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for type checkers and editors: a test holds it equal to the
     from privet.algorithms.sample_size import sample_size as sample_size
     from privet.algorithms.top_down import TopDownClassifier as TopDownClassifier
     from privet.consortium.federated.curator import federated_curator as FederatedCurator  # noqa: F401
+    from privet.curators.files import FileCurator as FileCurator
     from privet.curators.hidden import HiddenCurator as HiddenCurator
     from privet.curators.memory import MemoryCurator as MemoryCurator
     from privet.curators.mpc import MpcCurator as MpcCurator
@@ -58,6 +59,7 @@ _NAMES = {
     "privet.privacy.ledger": ("Ledger",),
     "privet.privacy.receipt": ("Receipt",),
     "privet.curators.memory": ("MemoryCurator",),
+    "privet.curators.files": ("FileCurator",),
     "privet.consortium.federated.curator:federated_curator": ("FederatedCurator",),
     "privet.curators.mpc": ("MpcCurator",),
     "privet.curators.hidden": ("HiddenCurator",),

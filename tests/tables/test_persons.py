@@ -33,6 +33,12 @@ def test_persons_are_numbered_whatever_the_table(kind, ids):
     assert same(read_persons(frame(ids, kind), None, SCHEMA), ids)
 
 
+@pytest.mark.parametrize("ids", [IDS, [7, 3, 7, 9, 3], [7.0, -0.0, 7.0, 9.0, 0.0]])
+def test_persons_are_numbered_as_they_come_up_so_that_a_seed_draws_the_same_wherever_records_live(ids):
+    for kind in (pd.DataFrame, pl.DataFrame, lambda columns: pa.table(columns)):
+        assert read_persons(frame(ids, kind), None, SCHEMA).tolist() == [0, 1, 0, 2, 1]
+
+
 def test_categories_that_do_not_occur_are_nobody():
     ids = pd.Categorical(IDS, categories=["z", "c", "b", "a"])
     assert same(read_persons(frame(ids), None, SCHEMA), IDS)

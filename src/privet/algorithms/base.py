@@ -93,15 +93,17 @@ class PrivateEstimator(Explained, BaseEstimator):
         """What this asks of a curator that can do all of ``able`` (``Curator.capabilities``)."""
         return set()
 
-    def fit(self, X: Any, y: Any, groups: Any = None, *, holdout: float | None = None, by: By = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, holdout: float | None = None, by: By = None) -> Self:
         """Learn from a table and its labels, spending ``epsilon`` of the surrounding ledger, if there is one.
 
+        ``X`` alone may say where records are, which are then read as a stream: a Parquet or CSV file, a folder, a
+        pattern such as ``"folder/*.parquet"``, or a list of them, with the label's column that the schema names.
         ``groups`` says whose record is whose, where the schema names a person that is no column of ``X``. ``holdout``,
         such as 0.2, is the share of the records that is not learned from and scores the model instead, for nothing more
         (``evaluation_``); ``by`` a feature whose groups are scored apart. Wrong input is refused before anything is
         spent.
         """
-        from privet.curators.memory import MemoryCurator
+        from privet.curators.files import curator_of
         from privet.tables.misfit import tell_misfits
         from privet.tables.table import open_frame
 
@@ -111,7 +113,7 @@ class PrivateEstimator(Explained, BaseEstimator):
         schema = self._resolved_schema(X, y)
         self._check_schema(schema)
         held_out = Holdout.of(holdout, by, schema)
-        curator = MemoryCurator(X, y, schema, groups=groups, ledger=ledger, mechanisms=noise)
+        curator = curator_of(X, y, schema, groups, ledger=ledger, mechanisms=noise)
         tell_misfits(X, y, schema)
         named = schema is not self.schema and open_frame(X) is not None
         self._fit(curator, budget, held_out)
@@ -266,6 +268,7 @@ class PrivateEstimator(Explained, BaseEstimator):
             import warnings
 
             from privet.tables.draft import infer
+            from privet.tables.files import names_files
 
             warnings.warn(
                 "schema='infer' reads ranges, categories and classes off the records: the receipt is void. "
@@ -273,6 +276,8 @@ class PrivateEstimator(Explained, BaseEstimator):
                 UserWarning,
                 stacklevel=3,
             )
+            if names_files(X):
+                raise SchemaError("schema='infer' is for a table in memory; for files, `privet schema draft` helps.")
             return infer(X, y, task=self._task)
         raise SchemaError(
             "A private model needs a public schema: the features' ranges or categories, and the classes (or, for "

@@ -84,6 +84,7 @@ def exact_bound(
     delta: float | None = None,
     window: Window = WINDOW,
     most: int = MOST,
+    hold: Callable[..., Any] | None = None,
 ) -> Bound:
     """The largest loss over everything that an estimator of this project can release on a pair: a fact.
 
@@ -96,6 +97,9 @@ def exact_bound(
     followed from a cut answer is then counted against the finding: taken off where the output is likely, added where it
     is not. What is reported as more than ``proven`` is so.
 
+    ``hold`` makes the curator that is attacked from a table, its labels and a schema, with ``ledger`` and
+    ``mechanisms`` as options: by default ``MemoryCurator``.
+
     Numbers with wide noise are rounded to whole records, or to scales of Gaussian noise, before the algorithm sees
     them. Whoever learns of the records through private answers alone, as all algorithms of this project do, must keep
     the promise with rounded answers too, since rounding is post-processing: what is reported breaks the proof as well.
@@ -104,12 +108,12 @@ def exact_bound(
         proven = getattr(estimator, "epsilon", None)
     if delta is None:
         delta = getattr(estimator, "delta", None) or 0.0
-    fits = scripted_fits(estimator, pair)
+    fits = scripted_fits(estimator, pair, hold)
     check_draws_nothing(*fits)
     return exact_bound_of(*fits, proven=proven, delta=delta, window=window, most=most)
 
 
-def scripted_fits(estimator: Any, pair: Pair) -> tuple[Run, Run]:
+def scripted_fits(estimator: Any, pair: Pair, hold: Callable[..., Any] | None = None) -> tuple[Run, Run]:
     """For each table of a pair a function of mechanisms that fits on it and returns all that is released.
 
     That a fit fails is an output as well, unless it fails on both tables alike.
@@ -134,7 +138,7 @@ def scripted_fits(estimator: Any, pair: Pair) -> tuple[Run, Run]:
 
             try:
                 ledger = Ledger(math.inf, delta=getattr(estimator, "delta", None))
-                curator = MemoryCurator(*fresh(table), schema, ledger=ledger, mechanisms=mechanisms)
+                curator = (hold or MemoryCurator)(*fresh(table), schema, ledger=ledger, mechanisms=mechanisms)
                 return released(estimator.fit_curator(curator))
             except TooManyTranscripts:
                 raise

@@ -21,7 +21,7 @@ from privet.curators.base import Curator, reasons_void
 from privet.curators.boosting_room import BoostingRoom
 from privet.curators.desk import Desk, capabilities_of
 from privet.curators.families import Families
-from privet.curators.records import Binned, Records
+from privet.curators.records import Binned, HeldRecords, Records
 from privet.curators.seen import tell_if_seen
 from privet.curators.table_sums import parts_of, table_sums
 from privet.privacy.fixed_point import TARGET_ONE
@@ -50,6 +50,9 @@ class MemoryCurator(Curator):
     """
 
     trust = "The machine that trained the model saw all records; nobody else had to."
+    records: HeldRecords
+    _noises: Mapping[str, str] | None = None
+    _part_bytes: Callable[[int], bytes] | None = None
 
     def __init__(
         self,
@@ -66,11 +69,15 @@ class MemoryCurator(Curator):
         """``groups``: the persons' ids, of a schema with a person, if they are no column of ``X``. ``noises``: other
         noise than a trusted curator's, by currency. ``part_bytes``: what ``parts`` draws from, if not the operating
         system: a secret stream, of whoever must draw the same again."""
+        self._begin(schema, ledger, mechanisms)
+        self.records = Records(X, y, schema, groups, self._mechanisms.generator, part_bytes)
+        self._noises, self._part_bytes = noises, part_bytes
+
+    def _begin(self, schema: Schema, ledger: Ledger | None, mechanisms: Mechanisms | None) -> None:
+        """All but the records."""
         self.schema = schema
         self._mechanisms = mechanisms or SecureMechanisms()
-        self.records = Records(X, y, schema, groups, self._mechanisms.generator, part_bytes)
         self.ledger = ledger or Ledger.current() or Ledger(math.inf)
-        self._noises, self._part_bytes = noises, part_bytes
         self.void = reasons_void(schema, reproducible=self._mechanisms.reproducible)
         self.capabilities = capabilities_of(MemoryRoom)
 
@@ -114,7 +121,7 @@ class MemoryRoom(BoostingRoom):
     """Counts records of one machine, for one fit."""
 
     def __init__(
-        self, records: Records, mechanisms: Mechanisms, part_bytes: Callable[[int], bytes] | None = None
+        self, records: HeldRecords, mechanisms: Mechanisms, part_bytes: Callable[[int], bytes] | None = None
     ) -> None:
         super().__init__(records.schema, mechanisms)
         self._records_of = records

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -61,61 +61,62 @@ class Binned:
         return self.narrow.cells[:, place] if place < n_narrow else self.wide.cells[:, place - n_narrow]
 
 
-class Records:
-    """A table with its labels or targets. All that could be wrong with it is found when it is made.
+class HeldRecords(Protocol):
+    """What a room counts: records in cells, wherever they are kept."""
 
-    It is cut into the schema's own grid at once, in the pass that looks for values which the schema does not allow. So
-    a fit on that grid has its cells already, and one on another grid cannot be refused: free calls are blind.
+    schema: Schema
+    n: int
+    n_persons: int
+    labels: np.ndarray
+    targets: np.ndarray | None
+    persons: np.ndarray | None
+    weights: np.ndarray | None
+
+    @property
+    def own(self) -> Binned:
+        """The records in the cells of the schema's own grid."""
+
+    def binned(self, grid: Grid) -> Binned:
+        """The records in the cells of a grid of the schema."""
+
+    def cells(self, grid: Grid, features: Sequence[int]) -> np.ndarray:
+        """The cells of some features of a grid of the schema, a column for each."""
+
+
+class Piece:
+    """Some rows of a table with their labels or targets. All that could be wrong with them is found when it is made.
+
+    They are cut into a grid at once, by default the schema's own, in the pass that looks for values which the schema
+    does not allow. So a fit on that grid has its cells already, and one on another grid cannot be refused: free calls
+    are blind.
     """
 
+    persons: np.ndarray | None = None
+
     def __init__(
-        self,
-        X: Any,
-        y: Any,
-        schema: Schema,
-        groups: Any = None,
-        generator: np.random.Generator | None = None,
-        random_bytes: Callable[[int], bytes] | None = None,
+        self, X: Any, y: Any, schema: Schema, weights: np.ndarray | None = None, grid: Grid | None = None
     ) -> None:
-        """``groups`` are the persons' ids, if they are no column of ``X``; from the other two is drawn which records of
-        a person count (``person_weights.py``), if not from the operating system."""
+        """``weights``: what each row weighs, of a schema with a person; those of weight 0 do not count."""
         self.schema = schema
         self._table = read_table(X, schema)
         self.targets = None if schema.target is None else read_targets(y, schema)
         self.labels = read_labels(y, schema) if self.targets is None else self.targets
         check_lengths(self._table, self.labels)
         self._kept: np.ndarray | None = None
-        self.persons = read_persons(X, groups, schema)
-        self.weights: np.ndarray | None = None
-        self.n_persons = self._table.n_rows
-        if self.persons is not None:
-            self._weigh(self.persons, generator, random_bytes)
+        self.weights = weights
+        if weights is not None:
+            self._weigh(weights)
         self.n = len(self.labels)
-        unit = Unit.of(schema)
-        if max(self.n_persons * unit.weight, self.n) >= MOST_RECORDS:
-            raise SchemaError(
-                f"The in-memory curator holds fewer than {MOST_RECORDS:,} records"
-                + ("." if schema.person is None else f", and counts each person as {unit.weight}.")
-            )
-        self._own_grid = public_grid(schema)
+        self._own_grid = public_grid(schema) if grid is None else grid
         self._own = self._cut(self._own_grid, None)
 
-    def _weigh(
-        self,
-        persons: np.ndarray,
-        generator: np.random.Generator | None,
-        random_bytes: Callable[[int], bytes] | None,
-    ) -> None:
-        """Give each record its share of its person's weight, and drop those beyond the cap."""
-        if len(persons) != self._table.n_rows:
+    def _weigh(self, weights: np.ndarray) -> None:
+        if len(weights) != self._table.n_rows:
             raise SchemaError("there must be one person's id for each record; groups has another length than X")
-        weights = person_weights(persons, Unit.of(self.schema), generator, random_bytes)
-        self.n_persons = int(persons.max(initial=-1)) + 1
         if (weights == 0).any():
             self._kept = np.flatnonzero(weights)
-            persons, weights, self.labels = persons[self._kept], weights[self._kept], self.labels[self._kept]
+            self.weights, self.labels = weights[self._kept], self.labels[self._kept]
             self.targets = None if self.targets is None else self.targets[self._kept]
-        self.persons, self.weights = persons, weights
 
     def binned(self, grid: Grid) -> Binned:
         """The records in the cells of a grid of the schema."""
@@ -125,7 +126,7 @@ class Records:
 
     @property
     def own(self) -> Binned:
-        """The records in the cells of the schema's own grid."""
+        """The records in the cells of the grid that they were cut into at once: the schema's own, as a rule."""
         return self._own
 
     def cells(self, grid: Grid, features: Sequence[int]) -> np.ndarray:
@@ -161,6 +162,44 @@ class Records:
     def _counting(self, cells: np.ndarray) -> np.ndarray:
         """The rows of those records that count."""
         return cells if self._kept is None else cells[self._kept]
+
+
+class Records(Piece):
+    """A whole table with its labels or targets; where the schema names a person, each record has its share of its
+    person's weight, and those beyond the cap do not count (``person_weights.py``)."""
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        schema: Schema,
+        groups: Any = None,
+        generator: np.random.Generator | None = None,
+        random_bytes: Callable[[int], bytes] | None = None,
+    ) -> None:
+        """``groups`` are the persons' ids, if they are no column of ``X``; from the other two is drawn which records of
+        a person count, if not from the operating system."""
+        persons = read_persons(X, groups, schema)
+        weights = None if persons is None else person_weights(persons, Unit.of(schema), generator, random_bytes)
+        super().__init__(X, y, schema, weights)
+        self.n_persons = self._table.n_rows if persons is None else n_persons_of(persons)
+        self.persons = persons if persons is None or self._kept is None else persons[self._kept]
+        check_size(max(self.n_persons * Unit.of(schema).weight, self.n), schema)
+
+
+def n_persons_of(persons: np.ndarray) -> int:
+    """How many persons there are, numbered from 0 on."""
+    return int(persons.max(initial=-1)) + 1
+
+
+def check_size(n: int, schema: Schema) -> None:
+    """Refuse more records than sums are exact for."""
+    if n >= MOST_RECORDS:
+        weight = Unit.of(schema).weight
+        raise SchemaError(
+            f"One curator holds fewer than {MOST_RECORDS:,} records"
+            + ("." if schema.person is None else f", and counts each person as {weight}.")
+        )
 
 
 def _refuse(name: str, flag: int) -> None:

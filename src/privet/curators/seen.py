@@ -18,7 +18,7 @@ from hashlib import shake_128
 
 import numpy as np
 
-from privet.curators.records import Records
+from privet.curators.records import HeldRecords
 
 KEPT_HASHES = 64
 MOST_TABLES = 100
@@ -42,7 +42,7 @@ class _Seen:
 _tables: deque[_Seen] = deque(maxlen=MOST_TABLES)
 
 
-def tell_if_seen(records: Records, epsilon: Fraction) -> None:
+def tell_if_seen(records: HeldRecords, epsilon: Fraction) -> None:
     """Warn if most of these records were learned from before; at the second, fourth, eighth time and so on."""
     hashes = _hashes(records)
     if not len(hashes):
@@ -65,7 +65,7 @@ def tell_if_seen(records: Records, epsilon: Fraction) -> None:
         )
 
 
-def _hashes(records: Records) -> np.ndarray:
+def _hashes(records: HeldRecords) -> np.ndarray:
     """A keyed hash of each record: a few of its cells of the schema's own grid, and its label."""
     narrow, wide = records.own.cells
     columns = [*[*wide.T, *narrow.T][:HASHED_COLUMNS], records.labels]

@@ -6,13 +6,14 @@ small unsigned codes. No message contains a value, and no exception is chained t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from privet.errors import SchemaError
+from privet.schema_file import nearest
 from privet.schema_values import Value, kind_of
 
 Kind = Literal["text", "booleans", "numbers", "nothing"]
@@ -153,6 +154,18 @@ def kind_of_column(column: Any, where: str) -> Kind:
 def code_dtype(values: tuple[Value, ...]) -> type[np.uint8] | type[np.uint16]:
     """The smallest type that holds every code and the one for unlisted values."""
     return np.uint8 if len(values) < 256 else np.uint16
+
+
+def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse a table that lacks columns, naming them and what they may be called there."""
+    missing = [name for name in wanted if name not in set(present)]
+    if not missing:
+        return
+    if len(missing) == len(wanted):
+        # Probably no header at all, and then a hint would quote the first record.
+        raise SchemaError(f"none of the schema's columns is there, such as {missing[0]!r}; is there a header?")
+    hints = ", ".join(f"{name!r}{nearest(name, set(present) - set(wanted))}" for name in missing)
+    raise SchemaError(f"columns that the schema names are missing: {hints}")
 
 
 def attempt(function: Callable[..., Any], *args: Any) -> Any:

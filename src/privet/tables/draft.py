@@ -18,12 +18,10 @@ from privet.schema import DEFAULT_RECORDS_PER_PERSON, Categorical, Numeric, Sche
 from privet.schema_file import nearest
 from privet.schema_values import MOST_CATEGORIES, Value
 from privet.tables.column import has_missing, kind_of_column, numbers, open_column
+from privet.tables.csv_file import csv_columns, csv_header, empty_is_missing
 from privet.tables.identifiers import looks_like_people
 from privet.tables.table import (
     check_finite,
-    csv_columns,
-    csv_header,
-    empty_is_missing,
     is_parquet,
     one_dimensional,
     open_array,

@@ -21,6 +21,7 @@ from privet.errors import SchemaError
 from privet.schema import Categorical, Numeric, Schema
 from privet.schema_values import kind_of
 from privet.tables.column import encode, numbers, open_column
+from privet.tables.files import Files, names_files
 from privet.tables.table import Table, one_dimensional, open_frame, read_table
 
 _SHARES = ((0.999, "all"), (0.5, "most"), (0.05, "many"))
@@ -44,9 +45,13 @@ class Misfit:
 def check_data(X: Any, y: Any, schema: Schema) -> list[Misfit]:
     """The columns of a table with many values that the schema does not list, or outside its ranges.
 
-    For whoever holds the records: what it answers depends on them. ``y`` may be None. Raises SchemaError for data that
+    For whoever holds the records: what it answers depends on them. ``y`` may be None. Of files that ``X`` names, some
+    records are looked at. Raises SchemaError for data that
     the schema does not allow at all.
     """
+    if names_files(X):
+        X = Files(X, schema, columns=None if schema.label else schema.columns).some()
+        y = X.column(schema.label) if schema.label else None
     table = read_table(X, schema)
     found = [misfit for name in schema.names for misfit in _misfits(table, name)]
     if y is not None and schema.target is not None:

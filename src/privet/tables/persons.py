@@ -17,11 +17,13 @@ Persons = npt.NDArray[np.int64]
 
 
 def read_persons(X: Any, groups: Any, schema: Schema) -> Persons | None:
-    """Each record's person as a number from 0 on, or None where the schema names no person.
+    """Each record's person as a number from 0 on, in the order in which they come up; None if the schema names none.
 
     The ids are ``groups`` or, by default, the schema's column of a data frame. A missing id is an error: such a record
     would belong to nobody, and nobody would be protected. So is a float that cannot be told from other ids.
     """
+    import pyarrow as pa
+
     if schema.person is None:
         if groups is not None:
             raise SchemaError(
@@ -35,7 +37,7 @@ def read_persons(X: Any, groups: Any, schema: Schema) -> Persons | None:
         raise SchemaError(f"{where} has missing or blank ids; leave these records out, or find out whose they are")
     if isinstance(column, np.ndarray):
         _check_exact(column, where)
-        return np.unique(column, return_inverse=True)[1].astype(np.int64, copy=False).reshape(-1)
+        column = pa.array(column.astype(np.float64) + 0.0 if column.dtype.kind == "f" else column)  # -0.0 is 0.0
     if len(column) == 0:
         return np.zeros(0, dtype=np.int64)
     return column.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)

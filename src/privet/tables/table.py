@@ -6,7 +6,6 @@ are outside the privacy guarantee.
 
 from __future__ import annotations
 
-import csv
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,18 +16,18 @@ import numpy.typing as npt
 
 from privet.errors import SchemaError
 from privet.schema import Categorical, Numeric, Schema
-from privet.schema_file import nearest
-from privet.schema_values import kind_of
 from privet.tables.column import (
     Codes,
     Floats,
     attempt,
+    check_columns,
     encode,
     from_list,
     has_missing,
     numbers,
     open_column,
 )
+from privet.tables.csv_file import as_schema, csv_columns, csv_header, csv_types
 
 
 class Table:
@@ -160,8 +159,9 @@ def read_file(path: str | Path, schema: Schema, *, with_label: bool = True) -> t
 
 
 def _columns(path: Path, schema: Schema, names: list[str]) -> Any:
-    table = parquet_columns(path, names) if is_parquet(path) else _read_csv(path, schema, names)
-    return table.select(names)
+    if is_parquet(path):
+        return parquet_columns(path, names).select(names)
+    return as_schema(csv_columns(path, csv_types(path, schema, names)), schema).select(names)
 
 
 def read_ids(path: str | Path, name: str) -> Any:
@@ -234,18 +234,6 @@ def open_array(X: Any) -> npt.NDArray[Any]:
     return array
 
 
-def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
-    """Refuse a table that lacks columns, naming them and what they may be called there."""
-    missing = [name for name in wanted if name not in set(present)]
-    if not missing:
-        return
-    if len(missing) == len(wanted):
-        # Probably no header at all, and then a hint would quote the first record.
-        raise SchemaError(f"none of the schema's columns is there, such as {missing[0]!r}; is there a header?")
-    hints = ", ".join(f"{name!r}{nearest(name, set(present) - set(wanted))}" for name in missing)
-    raise SchemaError(f"columns that the schema names are missing: {hints}")
-
-
 def is_parquet(path: Path) -> bool:
     """Whether it is a Parquet file rather than CSV, by its suffix; any other file is an error."""
     if path.suffix.lower() not in (".csv", ".parquet", ".pq"):
@@ -253,44 +241,6 @@ def is_parquet(path: Path) -> bool:
     if not path.is_file():
         raise SchemaError(f"{path}: no such file")
     return path.suffix.lower() != ".csv"
-
-
-def csv_header(path: Path) -> list[str]:
-    """The column names of a CSV file."""
-
-    def first_line() -> list[str]:
-        # A wrong byte further down is some column's problem, and reported as such.
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            return next(csv.reader(file), [])
-
-    names = attempt(first_line)
-    if not names:
-        raise SchemaError(f"{path} has no header line")
-    if len(set(names)) < len(names):
-        raise SchemaError(f"{path} has several columns of the same name, or no header; rename them")
-    return list(names)
-
-
-def csv_columns(path: Path, types: dict[str, Any]) -> Any:
-    """Columns of a CSV file as the given Arrow types. Text is kept as it is, empty fields included."""
-    import pyarrow as pa
-    import pyarrow.csv as pc
-
-    parse = pc.ParseOptions(newlines_in_values=True)
-
-    def read(types: dict[str, Any]) -> Any:
-        convert = pc.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False)
-        return pc.read_csv(path, parse_options=parse, convert_options=convert)
-
-    table = attempt(read, types)
-    if table is not None:
-        return table
-    # Arrow's message has the value and not always the name; finding the name is slow but happens once.
-    for name, kind in types.items():
-        if attempt(read, {name: kind}) is None and attempt(read, {name: pa.binary()}) is not None:
-            wanted = {pa.string(): "UTF-8 text", pa.bool_(): "true or false"}.get(kind, "a number")
-            raise SchemaError(f"column {name!r} of {path} has fields that are not {wanted}; mend them")
-    raise SchemaError(f"{path} is not valid CSV: some lines have more or fewer fields than the header")
 
 
 def parquet_columns(path: Path, names: list[str] | None = None) -> Any:
@@ -304,37 +254,6 @@ def parquet_columns(path: Path, names: list[str] | None = None) -> Any:
     if table is None:
         raise SchemaError(f"{path} is not a readable Parquet file")
     return table
-
-
-def _read_csv(path: Path, schema: Schema, names: list[str]) -> Any:
-    import pyarrow as pa
-
-    check_columns(csv_header(path), names)
-    listed = {name: f.values for name, f in schema.features.items() if isinstance(f, Categorical)}
-    if schema.label is not None and schema.classes is not None:
-        listed[schema.label] = schema.classes
-    types = {}
-    for name in names:
-        kind = kind_of(listed[name]) if name in listed else "numbers"
-        large = name in listed and any(isinstance(v, int) and abs(v) > 2**53 for v in listed[name])
-        # Integers are read as floats, so that 1.0 is 1, unless that would round them.
-        numeric = pa.int64() if large else pa.float64()
-        types[name] = {"text": pa.string(), "booleans": pa.bool_(), "numbers": numeric}[kind]
-    if schema.person in types:
-        types[schema.person] = pa.string()  # an id is text, whatever it looks like
-    table = csv_columns(path, types)
-    for name, values in listed.items():
-        if name in types and types[name] == pa.string() and "" not in values:
-            table = table.set_column(table.schema.get_field_index(name), name, empty_is_missing(table.column(name)))
-    return table
-
-
-def empty_is_missing(column: Any) -> Any:
-    """A column of text with nothing in the place of empty text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
 
 
 def check_finite(values: Floats, where: str, *, missing: bool, instead: str) -> None:

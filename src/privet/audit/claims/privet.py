@@ -112,7 +112,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 class ScoredTree(PrivateTreeClassifier):
     """Our tree with half of the records held out for its scores: what is audited is both together."""
 
-    def fit(self, X: Any, y: Any, groups: Any = None, **options: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **options: Any) -> Self:
         return super().fit(X, y, groups, holdout=0.5)
 
     def fit_curator(self, curator: Any, **options: Any) -> Self:

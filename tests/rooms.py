@@ -1,0 +1,55 @@
+"""Every curator whose answers must be those of memory, over a table that a test has in memory.
+
+``hold(room, X, y, schema, groups)`` puts the records where the room keeps them, once, and returns a function of
+``ledger`` and ``mechanisms`` that makes a curator of them. So a test of exact transcripts, of audits or of models runs
+on every room: ``@pytest.mark.parametrize("room", ROOMS)``. A new room is one function here.
+"""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from privet import FileCurator, MemoryCurator, Schema
+
+
+def hold(room, X, y, schema, groups=None):
+    return ROOMS[room](X, y, schema, groups)
+
+
+def _memory(X, y, schema, groups):
+    return lambda **options: MemoryCurator(X, y, schema, groups=groups, **options)
+
+
+def _files(X, y, schema, groups):
+    """Two Parquet files, the second of which has two row groups."""
+    schema, table = as_table(X, y, schema, groups)
+    folder = tempfile.TemporaryDirectory()
+    half = len(table) // 2
+    pq.write_table(table[:half], Path(folder.name) / "0.parquet")
+    pq.write_table(table[half:], Path(folder.name) / "1.parquet", row_group_size=max(1, (len(table) - half + 1) // 2))
+
+    def make(**options):
+        return FileCurator(folder.name, schema, cache=folder.name, **options)
+
+    return make
+
+
+ROOMS = {"memory": _memory, "files": _files}
+
+
+def as_table(X, y, schema, groups=None):
+    """Records as one Arrow table, and the schema that names the columns of their labels and persons."""
+    columns = {name: _plain(X[name]) for name in schema.columns}
+    if schema.person is not None:
+        columns[schema.person] = _plain(X[schema.person] if groups is None else groups)
+    if schema.label is None:
+        of_persons = {"person": schema.person, "records_per_person": schema.records_per_person}
+        schema = Schema(schema.features, classes=schema.classes, target=schema.target, label="label", **of_persons)
+    return schema, pa.table({**columns, schema.label: _plain(y)})
+
+
+def _plain(column):
+    return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(np.asarray(column).tolist())
