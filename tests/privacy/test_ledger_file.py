@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -28,9 +29,9 @@ def spent(file):
 
 
 def test_a_line_counts_in_full_until_it_is_settled(file):
-    number = file.reserve(HALF, "a tree")
+    token = file.reserve(HALF, "a tree")
     assert spent(file) == HALF
-    file.settle(number, TENTH, "ab" * 32)
+    file.settle(token, TENTH, "ab" * 32)
     assert spent(file) == TENTH
     (line,) = file.lines()
     assert (line.settled, line.amount, line.released, line.what) == (True, TENTH, "ab" * 32, "a tree")
@@ -39,13 +40,13 @@ def test_a_line_counts_in_full_until_it_is_settled(file):
 
 
 def test_more_than_is_left_is_refused_and_leaves_no_line(file):
-    file.reserve(F(3, 5), "one")
+    token = file.reserve(F(3, 5), "one")
     with pytest.raises(BudgetError, match=r"may spend epsilon 0.5, but the ledger has 0.4 left of 1"):
         file.reserve(HALF, "another")
     assert len(file.lines()) == 1
     with pytest.raises(BudgetError, match=r"has 0.4 left"):
-        file.raise_to(1, F(11, 10))
-    file.raise_to(1, F(1))
+        file.raise_to(token, F(11, 10))
+    file.raise_to(token, F(1))
     assert file.tightest().left == 0
 
 
@@ -56,12 +57,12 @@ def test_tenths_add_up_exactly(file):
 
 
 def test_a_settled_line_never_changes_again(file):
-    number = file.reserve(HALF, "a tree")
-    file.settle(number, TENTH)
+    token = file.reserve(HALF, "a tree")
+    file.settle(token, TENTH)
     for change in (
-        lambda: file.settle(number, F(0)),
-        lambda: file.raise_to(number, F(1)),
-        lambda: file.settle(9, TENTH),
+        lambda: file.settle(token, F(0)),
+        lambda: file.raise_to(token, F(1)),
+        lambda: file.settle("9", TENTH),
     ):
         with pytest.raises(BudgetError, match="another copy"):
             change()
@@ -69,8 +70,8 @@ def test_a_settled_line_never_changes_again(file):
 
 
 def test_what_is_settled_is_never_more_than_what_was_set_aside(file):
-    number = file.reserve(TENTH, "a tree")
-    file.settle(number, F(2))
+    token = file.reserve(TENTH, "a tree")
+    file.settle(token, F(2))
     assert spent(file) == TENTH
 
 
@@ -184,6 +185,71 @@ def test_a_damaged_file_is_refused(file):
     file.path.write_bytes(data)
     with pytest.raises(BudgetError, match=r"damaged|cannot be used"):
         LedgerFile(file.path)
+
+
+def test_a_fit_never_settles_the_line_of_another_in_a_copy_that_was_brought_back(file, tmp_path):
+    """Both lines are the first of their copy: the second fit's, of nine tenths, must stay in full."""
+    shutil.copy(file.path, tmp_path / "backup")
+    token = file.reserve(F(3, 10), "one")
+    shutil.copy(tmp_path / "backup", file.path)
+    LedgerFile(file.path).reserve(F(9, 10), "another")
+    with pytest.raises(BudgetError, match="another copy"):
+        file.settle(token, TENTH)
+    assert spent(file) == F(9, 10)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from privet.privacy.ledger_file import _connect
+db = _connect(Path(sys.argv[1]))
+db.execute("PRAGMA cache_size=10")
+db.execute("BEGIN IMMEDIATE")
+db.execute("UPDATE line SET amount='1/1000'")
+db.executemany("INSERT INTO changed VALUES ('a', '1', '2', 'w', 'h', ?)", [("x" * 400,)] * 500)
+os.kill(os.getpid(), 9)
+"""
+
+
+def killed_half_way(file):
+    """A process that dies in a change, half of which is in the file, with the way back in its journal."""
+    subprocess.run([sys.executable, "-c", KILLED, str(file.path)], check=False)
+    assert file.path.with_name(file.path.name + "-journal").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals and hard links")
+def test_under_a_second_name_a_ledger_is_not_read_half_changed(file, tmp_path):
+    file.settle(file.reserve(HALF, "a tree"), HALF)
+    os.link(file.path, tmp_path / "other.ledger")
+    with pytest.raises(BudgetError, match="hard link"):
+        file.reserve(TENTH, "another")
+    (tmp_path / "other.ledger").unlink()
+    killed_half_way(file)
+    os.link(file.path, tmp_path / "other.ledger")
+    with pytest.raises(BudgetError, match="hard link"):
+        LedgerFile(tmp_path / "other.ledger")
+    (tmp_path / "other.ledger").unlink()
+    (tmp_path / "other.ledger").symlink_to(file.path)
+    assert LedgerFile(tmp_path / "other.ledger").tightest().spent == spent(file) == HALF
+
+
+@pytest.mark.skipif(os.name != "posix", reason="hard links")
+def test_the_second_name_that_a_killed_maker_left_is_removed(file):
+    left = file.path.with_name(f"{file.path.name}.0123.part")
+    os.link(file.path, left)
+    assert spent(file) == 0
+    assert not left.exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_what_is_left_of_another_ledger_does_not_change_a_new_one(file):
+    """SQLite would play the journal of the ledger that was deleted into the one that took its name."""
+    killed_half_way(file)
+    file.path.unlink()
+    with pytest.raises(BudgetError, match="is left of another ledger"):
+        LedgerFile.create(file.path, 5, records="others")
+    file.path.with_name(file.path.name + "-journal").unlink()
+    assert LedgerFile.create(file.path, 5, records="others").tightest().limit == 5
 
 
 def test_a_change_that_cannot_be_written_is_refused(file):

@@ -15,8 +15,10 @@ Amounts are exact fractions, in epsilon or, with a delta, in rho. The file knows
 from __future__ import annotations
 
 import getpass
+import glob
 import math
 import os
+import secrets
 import socket
 import sqlite3
 import warnings
@@ -36,7 +38,7 @@ FIRST = "first"
 """The cohort of a ledger that was made without naming one."""
 
 _APPLICATION = 0x50726976  # "Priv", where SQLite's files say whose they are
-_VERSION = 1
+_VERSION = 2
 _PATIENCE = 60.0  # seconds that another process may take over a change
 _LONGEST = 10**40  # denominators of amounts: a larger one is rounded up to this, so that sums stay short
 
@@ -46,7 +48,7 @@ CREATE TABLE ledger (records TEXT NOT NULL, unit TEXT NOT NULL, delta TEXT NOT N
 CREATE TABLE cohort (name TEXT PRIMARY KEY, epsilon TEXT NOT NULL);
 CREATE TABLE line (number INTEGER PRIMARY KEY AUTOINCREMENT, what TEXT NOT NULL, amount TEXT NOT NULL,
                    settled INTEGER NOT NULL, released TEXT NOT NULL, who TEXT NOT NULL, host TEXT NOT NULL,
-                   began TEXT NOT NULL, ended TEXT NOT NULL);
+                   began TEXT NOT NULL, ended TEXT NOT NULL, token TEXT NOT NULL UNIQUE);
 CREATE TABLE charged (line INTEGER NOT NULL REFERENCES line, cohort TEXT NOT NULL REFERENCES cohort,
                       PRIMARY KEY (line, cohort));
 CREATE TABLE changed (cohort TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL, who TEXT NOT NULL,
@@ -134,6 +136,12 @@ class LedgerFile:
             raise BudgetError(f"There is no folder {path.parent} for the ledger. Make it first.")
         fixed = Fraction(0) if delta is None else checked_delta(delta)
         limit = _limit(epsilon, fixed, whole_orders)
+        for rest in (path.with_name(path.name + ending) for ending in ("-journal", "-wal")):
+            if rest.exists():
+                raise BudgetError(
+                    f"{rest} is left of another ledger {path}, and would be taken for a change of the new one. If that "
+                    "ledger is really gone, delete this, too; if it was moved, move this along with it."
+                )
         try:
             with whole_file(path, new=True, mode=0o660) as part, closing(_connect(part)) as db:
                 db.executescript(f"PRAGMA application_id={_APPLICATION}; PRAGMA user_version={_VERSION};{_TABLES}")
@@ -171,7 +179,7 @@ class LedgerFile:
         """All releases, the oldest first."""
         with self._db() as db:
             found = []
-            for number, what, amount, settled, *rest in db.execute("SELECT * FROM line ORDER BY number").fetchall():
+            for number, what, amount, settled, *rest, _ in db.execute("SELECT * FROM line ORDER BY number").fetchall():
                 charged = db.execute("SELECT cohort FROM charged WHERE line=? ORDER BY rowid", (number,)).fetchall()
                 cohorts = tuple(cohort for (cohort,) in charged)
                 found.append(replace(LedgerLine(number, what, _read(amount), bool(settled), *rest), cohorts=cohorts))
@@ -194,40 +202,44 @@ class LedgerFile:
 
     # -- spending ------------------------------------------------------------------------------------------------------
 
-    def reserve(self, amount: Amount, what: str) -> int:
-        """Set an amount aside on every cohort that is charged, or raise; its line's number."""
+    def reserve(self, amount: Amount, what: str) -> str:
+        """Set an amount aside on every cohort that is charged, or raise; its line's token.
+
+        By that the fit finds its line again. A number will not do: in an older copy of the file that was brought back
+        meanwhile, another fit may have the same.
+        """
         with self._change() as db:
             cohorts = self._cohorts(db)
             self._afford(cohorts, amount)
             return _note_line(db, what, amount, [cohort.name for cohort in cohorts])
 
-    def raise_to(self, number: int, amount: Amount) -> None:
+    def raise_to(self, token: str, amount: Amount) -> None:
         """Set more aside for a line, or raise and leave it."""
         with self._change() as db:
-            kept, cohorts = self._open_line(db, number)
+            kept, cohorts = self._open_line(db, token)
             if amount > kept:
                 self._afford(cohorts, minus(amount, kept))
-                db.execute("UPDATE line SET amount=? WHERE number=?", (_write(amount), number))
+                db.execute("UPDATE line SET amount=? WHERE token=?", (_write(amount), token))
 
-    def settle(self, number: int, spent: Amount | None, released: str = "") -> None:
+    def settle(self, token: str, spent: Amount | None, released: str = "") -> None:
         """Lower a line to what was spent (None: all of it), and say for which release; it never changes again."""
         with self._change() as db:
-            kept, _ = self._open_line(db, number)
+            kept, _ = self._open_line(db, token)
             amount = kept if spent is None else min(kept, _read(_write(spent)))
             db.execute(
-                "UPDATE line SET amount=?, settled=1, released=?, ended=? WHERE number=?",
-                (_write(amount), released, _now(), number),
+                "UPDATE line SET amount=?, settled=1, released=?, ended=? WHERE token=?",
+                (_write(amount), released, _now(), token),
             )
 
-    def _open_line(self, db: sqlite3.Connection, number: int) -> tuple[Amount, list[Cohort]]:
-        found = db.execute("SELECT amount FROM line WHERE number=? AND settled=0", (number,)).fetchone()
+    def _open_line(self, db: sqlite3.Connection, token: str) -> tuple[Amount, list[Cohort]]:
+        found = db.execute("SELECT number, amount FROM line WHERE token=? AND settled=0", (token,)).fetchone()
         if found is None:
             raise BudgetError(
-                f"{self.path} does not have line {number} any more, or has it settled: it is another copy than the one "
-                "that this process began with. Bring the newest one back."
+                f"{self.path} does not have this fit's line any more, or has it settled: it is another copy than the "
+                "one that this process began with. Bring the newest one back."
             )
-        charged = {name for (name,) in db.execute("SELECT cohort FROM charged WHERE line=?", (number,))}
-        return _read(found[0]), [cohort for cohort in self._cohorts(db, every=True) if cohort.name in charged]
+        charged = {name for (name,) in db.execute("SELECT cohort FROM charged WHERE line=?", found[:1])}
+        return _read(found[1]), [cohort for cohort in self._cohorts(db, every=True) if cohort.name in charged]
 
     def _afford(self, cohorts: Sequence[Cohort], amount: Amount) -> None:
         amount = _read(_write(amount))
@@ -308,6 +320,7 @@ class LedgerFile:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
+    _check_one_name(path)
     db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None)
     try:
         db.execute("PRAGMA synchronous=EXTRA")
@@ -320,17 +333,30 @@ def _connect(path: Path) -> sqlite3.Connection:
     return db
 
 
+def _check_one_name(path: Path) -> None:
+    """Raise for a file with two names: what a killed process left half changed is taken back under its own name alone.
+
+    A process that was killed while it made the ledger may have left a second name, which goes.
+    """
+    if path.exists() and path.stat().st_nlink > 1:
+        for part in path.parent.glob(f"{glob.escape(path.name)}.*.part"):
+            if part.samefile(path):
+                part.unlink(missing_ok=True)
+        if path.stat().st_nlink > 1:
+            raise BudgetError(
+                f"The file {path} has a second name, a hard link. Under two names a ledger may be read half changed: "
+                "remove one of them (find -samefile shows them), or use a symbolic link."
+            )
+
+
 def _note_line(
     db: sqlite3.Connection, what: str, amount: Amount, cohorts: Sequence[str], *, settled: bool = False
-) -> int:
-    line = (what, _write(amount), settled, "", _who(), socket.gethostname(), _now(), _now() if settled else "")
-    number = db.execute(
-        "INSERT INTO line (what, amount, settled, released, who, host, began, ended) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        line,
-    ).lastrowid
-    assert number is not None
+) -> str:
+    ended, token = _now() if settled else "", secrets.token_hex(16)
+    line = (what, _write(amount), settled, "", _who(), socket.gethostname(), _now(), ended, token)
+    number = db.execute(f"INSERT INTO line VALUES (NULL{', ?' * len(line)})", line).lastrowid
     db.executemany("INSERT INTO charged VALUES (?, ?)", [(number, cohort) for cohort in cohorts])
-    return number
+    return token
 
 
 def _note_change(db: sqlite3.Connection, cohort: str, before: str, after: Amount) -> None:

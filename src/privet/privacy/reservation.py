@@ -17,7 +17,7 @@ class OpenLine:
     def __init__(self, file: LedgerFile, what: str) -> None:
         self.scopes: list[Scope] = []
         self._file, self._what = file, what
-        self._number: int | None = None
+        self._token: str | None = None
         self._kept: Amount = Fraction(0)
         self.settled = False
 
@@ -34,19 +34,19 @@ class OpenLine:
         """Have at least this amount on the disk, or raise."""
         if amount <= self._kept:
             return
-        if self._number is None:
-            self._number = self._file.reserve(amount, self._what)
+        if self._token is None:
+            self._token = self._file.reserve(amount, self._what)
         else:
-            self._file.raise_to(self._number, amount)
+            self._file.raise_to(self._token, amount)
         self._kept = amount
 
     def settle(self, released: str) -> None:
         """Give back what was not used. If that fails the line stays as it is, and counts in full."""
         self.settled = True
-        if self._number is None:
+        if self._token is None:
             return
         try:
-            self._file.settle(self._number, self.spent, released)
+            self._file.settle(self._token, self.spent, released)
         except BudgetError as error:
             warnings.warn(f"What this fit did not use stays set aside: {error}", UserWarning, stacklevel=2)
 
