@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from privet.errors import PrivetError
+from privet.schema import Schema
 
 # A class is registered by one line here; loading a file looks up names here and imports nothing else.
 MODELS = {
@@ -72,8 +73,10 @@ def make(name: str, /, **params: Any) -> Any:
         model._budget()  # parameters that make no sense are refused before any record is read
     except TypeError as error:
         raise PrivetError(f"a parameter of {name} is of a wrong type: see privet models {name}") from error
-    if params.get("schema") is not None:
-        model._check_schema(params["schema"])
+    if (schema := params.get("schema")) is not None:
+        if not isinstance(schema, Schema):
+            raise PrivetError(f"the schema of {name} is a Schema, not a {type(schema).__name__}")
+        model._check_schema(schema)
     return model
 
 

@@ -5,6 +5,8 @@ import os
 import socket
 import ssl
 import stat
+import subprocess
+import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -125,6 +127,36 @@ def test_strangers_who_say_nothing_hold_no_threads_and_keep_nobody_out(people, m
             one.close()
 
 
+FEW_FILES = """
+import resource, sys
+from pathlib import Path
+from privet.consortium.net.channel import Listener, TlsIdentity
+folder = Path(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+own = TlsIdentity(folder / "alice.key", folder / "alice.crt")
+known = {"bob": (folder / "bob.crt").read_bytes()}
+listener = Listener(("127.0.0.1", 0), own, known, lambda name, channel: channel.send(channel.receive()), timeout=60)
+print(listener.address[1], flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of processes")
+def test_strangers_keep_nobody_out_of_a_process_that_may_hold_few_files(people):
+    people.identity("alice")
+    bob = people.identity("bob")
+    command = [sys.executable, "-c", FEW_FILES, str(people.folder)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as server, contextlib.ExitStack() as idle:
+        address = "127.0.0.1", int(server.stdout.readline())
+        for _ in range(150):
+            idle.enter_context(socket.create_connection(address))
+        with connect(address, bob, people.certificate("alice"), peer="alice", timeout=15) as there:
+            there.send(b"hello")
+            assert there.receive() == b"hello"
+        server.stdin.close()
+
+
 def test_who_takes_too_long_to_say_who_it_is_is_dropped(people, monkeypatch, caplog):
     alice = people.identity("alice")
     monkeypatch.setattr(channel, "TO_GREET", 0.1)
@@ -224,6 +256,27 @@ def test_a_message_longer_than_agreed_ends_the_link():
     TlsChannel(one, 5).send(b"12345")
     with pytest.raises(MpcError, match="more than it should"):
         TlsChannel(two, 5, "bob").receive(4)
+
+
+def test_a_message_that_comes_in_drops_ends_the_link():
+    one, two = _tcp_pair()
+    done = threading.Event()
+
+    def drip():
+        with contextlib.suppress(OSError):
+            one.sendall((100).to_bytes(8, "big"))
+            while not done.wait(0.05):
+                one.sendall(b"x")
+
+    dripping = threading.Thread(target=drip)
+    dripping.start()
+    try:
+        with pytest.raises(RunEndedError, match="has not answered in time"):
+            TlsChannel(two, 60, "bob").receive(within=0.5)
+    finally:
+        done.set()
+        dripping.join()
+        one.close()
 
 
 def test_whoever_waits_for_several_is_patient_until_one_speaks():

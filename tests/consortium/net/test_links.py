@@ -11,7 +11,7 @@ import pytest
 from consortium.net.flipping import FlippingProxy
 from privet.consortium.net.certificates import make_certificate
 from privet.consortium.net.channel import Listener, TlsChannel, TlsIdentity, connect
-from privet.consortium.net.links import Inbox, join, server_name
+from privet.consortium.net.links import MOST_WAITING, Inbox, join, server_name
 from privet.errors import MpcError
 from privet.shares.replicated import ReplicatedEngine
 
@@ -185,3 +185,31 @@ def test_whoever_waits_for_a_channel_is_told_when_the_inbox_closes():
             waiting.result(60)
     with pytest.raises(MpcError, match="closed"):
         inbox.get("somebody else", None)
+
+
+def test_of_one_program_only_the_newest_lines_wait():
+    """Or an owner could take all that a server may hold open, for good: a line that has left is not seen to have."""
+    inbox, lines = Inbox(), [_pair() for _ in range(MOST_WAITING + 3)]
+    other = _pair()[0]
+    other.peer = "owner hospital"
+    for mine in (other, *(mine for mine, _ in lines)):
+        inbox.welcome("clients", mine)
+    assert [mine.closed for mine, _ in lines] == [True] * 3 + [False] * MOST_WAITING
+    assert inbox.waiting("clients") == [other, *(mine for mine, _ in lines[3:])]
+
+
+def test_nobody_waits_for_a_line_that_is_silent():
+    inbox, lines = Inbox(), [_pair() for _ in range(3)]
+    for mine, _ in lines[:2]:
+        inbox.welcome("clients", mine)
+    lines[1][1].send(b"a job")
+    assert inbox.first_to_speak("clients") is lines[1][0]
+    lines[2][1].send(b"another job")
+    threading.Timer(0.2, inbox.welcome, ("clients", lines[2][0])).start()
+    assert inbox.first_to_speak("clients") is lines[2][0]
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(inbox.first_to_speak, "clients")
+        inbox.close()
+        with pytest.raises(MpcError, match="closed"):
+            waiting.result(60)
+    assert lines[0][0].closed

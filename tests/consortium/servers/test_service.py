@@ -274,6 +274,23 @@ def test_whatever_goes_wrong_ends_the_run_and_not_the_server_and_does_not_say_wh
             done.result(300)
 
 
+def test_a_server_whose_ledger_is_away_refuses_and_goes_on(town):
+    with contextlib.closing(Square(town, serving=False)) as square:
+        serving = [square.pool.submit(server.serve) for server in square.servers]
+        kept = town.folder / "server0.ledger"
+        kept.rename(town.folder / "away")
+        with pytest.raises(MpcError, match="cannot be used, so nothing is answered"):
+            square.train()
+        with pytest.raises(MpcError, match="the schema of PrivateTreeClassifier is a Schema"):
+            square.train(schema={})
+        (town.folder / "away").rename(kept)
+        owners = square.owners()
+        assert from_dict(square.train()).privacy_.verify()
+        assert all(owner.result(300) is None for owner in owners)
+        assert not any(server.done() for server in serving)
+        assert any("cannot be used" in said and "waiting" in said for said in square.said[0])
+
+
 def test_a_trainer_who_has_left_before_its_turn_takes_no_owners_time(town):
     with contextlib.closing(Square(town, serving=False)) as square:
         owners = square.owners()

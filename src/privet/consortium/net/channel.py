@@ -8,6 +8,7 @@ handshake.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import math
 import select
@@ -22,6 +23,11 @@ from pathlib import Path
 
 from privet.consortium.net.certificates import fingerprint
 from privet.errors import MpcError, RunEndedError
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 _logger = logging.getLogger("privet.net")
 
@@ -73,6 +79,7 @@ class TlsChannel:
     def __init__(self, sock: socket.socket, timeout: float, peer: str = "a peer") -> None:
         self._socket = sock
         self._leaving = False
+        self.closed = False
         self.peer = peer
         self.known_as = ""
         self.heeded = True
@@ -83,20 +90,24 @@ class TlsChannel:
         with self._failing():
             self._socket.sendall(len(message).to_bytes(LENGTH_BYTES, "big") + message)
 
-    def receive(self, most: int = MOST_BYTES) -> bytes:
+    def receive(self, most: int = MOST_BYTES, within: float = math.inf) -> bytes:
+        """The next message. All of it has to come ``within`` so many seconds, and no part may be long in coming."""
+        deadline = time.monotonic() + within
         with self._failing():
-            length = int.from_bytes(self._exactly(LENGTH_BYTES), "big")
+            length = int.from_bytes(self._exactly(LENGTH_BYTES, deadline), "big")
             if length == LAST_WORDS:
                 said = self._last_words()
                 raise RunEndedError(said if self.heeded else f"{self.peer} has left. The run has ended.")
             if length > most:
                 raise MpcError(f"{self.peer} sends more than it should. The run has ended.")
-            return self._exactly(length)
+            return self._exactly(length, deadline)
 
-    def _exactly(self, n: int) -> bytes:
+    def _exactly(self, n: int, deadline: float = math.inf) -> bytes:
         buffer = bytearray(n)
         view, got = memoryview(buffer), 0
         while got < n:
+            if time.monotonic() > deadline:
+                raise TimeoutError
             count = self._socket.recv_into(view[got:])
             if count == 0:
                 raise RunEndedError(f"{self.peer} has left. The run has ended.")
@@ -163,6 +174,7 @@ class TlsChannel:
     def close(self) -> None:
         if self._leaving:
             return
+        self.closed = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError):
@@ -242,6 +254,11 @@ def _reason(error: OSError) -> str:
     return "it does not speak TLS 1.3 with the agreed certificate, or has refused ours"
 
 
+def _most_files() -> int:
+    """How many files and sockets this process may hold open."""
+    return 4 * MOST_GREETED if resource is None else resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
 class Listener:
     """Accepts programs that hold one of ``known`` certificates (name: certificate) and hands them to ``welcome``.
 
@@ -266,6 +283,7 @@ class Listener:
         except OSError as error:
             raise MpcError(f"Nobody can listen at {address[0]}:{address[1]} ({error.strerror}).") from error
         self._socket.setblocking(False)
+        self._most_greeted = min(MOST_GREETED, _most_files() // 4)  # or strangers would leave none for the work itself
         self.address: tuple[str, int] = self._socket.getsockname()[:2]
         self.refused = 0
         self._noted = -math.inf
@@ -295,10 +313,12 @@ class Listener:
             raw, _ = self._socket.accept()
             raw.setblocking(False)
             one = self._context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
-        except OSError:
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE) and self._greeted:  # as many as this process may hold
+                self._refuse(next(iter(self._greeted)), "there are too many others")
             time.sleep(0 if self._closed else POLL / 10)  # somebody gave up, or there are too many
             return
-        if len(self._greeted) >= MOST_GREETED:
+        if len(self._greeted) >= self._most_greeted:
             self._refuse(next(iter(self._greeted)), "there are too many others")
         self._greeted[one] = time.monotonic() + min(self._timeout, TO_GREET)
         self._selector.register(one, selectors.EVENT_READ)

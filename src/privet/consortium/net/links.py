@@ -13,11 +13,12 @@ import threading
 from collections import defaultdict
 from collections.abc import Sequence
 
-from privet.consortium.net.channel import TlsChannel, TlsIdentity, connect
+from privet.consortium.net.channel import POLL, TlsChannel, TlsIdentity, connect, wait_any
 from privet.errors import MpcError, RunEndedError
 from privet.shares.mesh import PARTIES, Mesh
 
 SHORT = 2**15
+MOST_WAITING = 8
 
 
 class Links(Mesh):
@@ -104,30 +105,34 @@ class _Outgoing:
 
 
 class Inbox:
-    """Incoming channels by the name of who opened them, until somebody asks for them."""
+    """Incoming channels by the name they wait under, until somebody asks for them.
+
+    Of one program at most ``MOST_WAITING`` wait, the newest, so that nobody can use up what a server may hold open.
+    """
 
     def __init__(self) -> None:
-        self._channels: dict[str, queue.SimpleQueue[TlsChannel | None]] = defaultdict(queue.SimpleQueue)
+        self._waiting: dict[str, list[TlsChannel]] = defaultdict(list)
+        self._changed = threading.Condition()
         self._closed = False
 
     def welcome(self, name: str, channel: TlsChannel) -> None:
-        if self._closed:
-            channel.close()
-        else:
-            self._channels[name].put(channel)
+        with self._changed:
+            lines = self._waiting[name]
+            alike = [line for line in lines if line.peer == channel.peer]
+            for line in [channel] if self._closed else alike[: max(0, len(alike) + 1 - MOST_WAITING)]:
+                line.close()
+            lines[:] = [line for line in [*lines, channel] if not line.closed]
+            self._changed.notify_all()
 
     def get(self, name: str, timeout: float | None) -> TlsChannel:
         """The next channel that ``name`` opens or has opened."""
-        channels = self._channels[name]
-        try:
-            channel = None if self._closed else channels.get(timeout=timeout)
-        except queue.Empty as error:
-            raise MpcError(
-                f"{name} has not connected in time. Is it running, and does its file name this server?"
-            ) from error
-        if channel is None:
-            raise MpcError("This server has been closed.")
-        return channel
+        with self._changed:
+            there = self._changed.wait_for(lambda: self._closed or self._waiting[name], timeout)
+            if self._closed:
+                raise MpcError("This server has been closed.")
+            if not there:
+                raise MpcError(f"{name} has not connected in time. Is it running, and does its file name this server?")
+            return self._waiting[name].pop(0)
 
     def newest(self, name: str, timeout: float | None) -> TlsChannel:
         """The last one; those before it are closed, because whoever connects again has given them up.
@@ -135,27 +140,39 @@ class Inbox:
         So are lines that already speak: whoever waits to be asked has nothing to say, so that is the end.
         """
         channel = self.get(name, timeout)
-        while not self._channels[name].empty() or channel.speaks():
+        while self._waiting[name] or channel.speaks():
             channel.close()
             channel = self.get(name, timeout)
         return channel
 
+    def first_to_speak(self, name: str) -> TlsChannel:
+        """The first one that says something: nobody waits for one that is silent."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._waiting[name])
+                lines = list(self._waiting[name])
+                if self._closed:
+                    raise MpcError("This server has been closed.")
+            if not wait_any(lines, POLL):
+                continue
+            with self._changed:
+                for line in filter(TlsChannel.speaks, list(self._waiting[name])):
+                    self._waiting[name].remove(line)
+                    return line
+
     def waiting(self, name: str) -> list[TlsChannel]:
         """Those that ``name`` has opened and nobody has asked for."""
-        found = []
-        with contextlib.suppress(queue.Empty):
-            while (channel := self._channels[name].get_nowait()) is not None:
-                found.append(channel)
-        return found
+        with self._changed:
+            return self._waiting.pop(name, [])
 
     def close(self) -> None:
         """Whoever waits, here or at the other end, is told that nobody will come."""
-        self._closed = True
-        for channels in list(self._channels.values()):
-            while not channels.empty():
-                if (channel := channels.get()) is not None:
-                    channel.close()
-            channels.put(None)
+        with self._changed:
+            self._closed = True
+            for line in (line for lines in self._waiting.values() for line in lines):
+                line.close()
+            self._waiting.clear()
+            self._changed.notify_all()
 
 
 def join(

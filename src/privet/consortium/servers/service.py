@@ -36,7 +36,7 @@ from privet.consortium.servers.users import Users, users_of
 from privet.curators.hidden import HiddenCurator
 from privet.curators.mpc import MpcCurator, Owners
 from privet.curators.row_owners import RowOwners, check_queries, refuse_persons
-from privet.errors import MpcError, PrivetError, RunEndedError
+from privet.errors import BudgetError, MpcError, PrivetError, RunEndedError
 from privet.privacy.amounts import show
 from privet.privacy.joint import JointMechanisms, SeededCoins
 from privet.privacy.ledger import Ledger
@@ -57,6 +57,9 @@ PROTOCOL = 4
 
 TO_CONNECT = 60.0
 """Owners have at least so many seconds to start and connect, however short the time to answer is."""
+
+TO_ASK = 10.0
+"""Seconds in which a request has to be said, once it is begun: others wait for their turn."""
 
 Progress = Callable[[str], None]
 
@@ -92,9 +95,8 @@ class Server:
 
     def serve(self, *, once: bool = False) -> None:
         while True:
-            left, limit = show(self.ledger.remaining), show(self.ledger.total)
-            self._progress(f"waiting for a request; epsilon {left} of {limit} is left")
-            with self._inbox.get(CLIENTS, None) as client:
+            self._progress(f"waiting for a request; {self._left()}")
+            with self._inbox.first_to_speak(CLIENTS) as client:
                 try:
                     self._answer(client)
                 except PrivetError as error:
@@ -109,6 +111,12 @@ class Server:
                         raise MpcError(why) from error
             if once:
                 return
+
+    def _left(self) -> str:
+        try:
+            return f"epsilon {show(self.ledger.remaining)} of {show(self.ledger.total)} is left"
+        except BudgetError as error:  # the file is busy or away, perhaps not for long: requests are refused, no more
+            return str(error)
 
     def _end(self, client: TlsChannel, error: Exception) -> str:
         why = self._why(error)
@@ -133,7 +141,7 @@ class Server:
     def _answer(self, client: TlsChannel) -> None:
         """A request, once it is its turn: server 0 says so, and only then are the two others asked. So all three
         answer in the same order, however many ask at once."""
-        job = client.receive(MOST_JOB)
+        job = client.receive(MOST_JOB, within=TO_ASK)
         if client.speaks():  # there is nothing that it should say now, so this is the end
             raise MpcError("Whoever asked has left before it was its turn.")
         if self.party == 0:
