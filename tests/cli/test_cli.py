@@ -358,7 +358,7 @@ def test_wrong_options(folder, options):
     ("options", "message"),
     [
         (["--model", "NoSuchTree"], "there is no model NoSuchTree: choose one of PrivateTreeClassifier"),
-        (["--set", "no_such=1"], "has no parameter no_such; it has max_depth, leaves, n_records"),
+        (["--set", "no_such=1"], "has no parameter no_such; it has max_depth, leaves, min_leaf, n_records"),
         (["--set", "max_depth"], "--set takes name=value"),
         (["--set", "max_depth=deep"], "max_depth must be a whole number"),
         (["--set", "max_depth=true"], "max_depth must be a whole number"),
@@ -368,7 +368,7 @@ def test_wrong_options(folder, options):
     ],
 )
 def test_wrong_parameters_are_refused_before_a_record_is_read(folder, monkeypatch, options, message):
-    monkeypatch.setattr("privet.tables.table.read_file", lambda *args: 1 / 0)
+    monkeypatch.setattr("privet.tables.files.Files.batches", lambda *args, **kwargs: 1 / 0)
     wrong = fit(*options)
     assert wrong.exit_code == 2
     assert message in words(wrong.stderr)
@@ -542,7 +542,7 @@ def test_an_unexpected_exception_keeps_its_words_to_itself(folder, monkeypatch):
         secret_local = SECRET_NUMBER  # noqa: F841 - a traceback with locals would show it
         raise ValueError(f"could not convert {SECRET}")
 
-    monkeypatch.setattr("privet.tables.table.read_file", broken)
+    monkeypatch.setattr("privet.tables.files.Files.batches", broken)
     result = fit()
     assert result.exit_code == 3
     assert "unexpected ValueError" in result.stderr
@@ -606,9 +606,9 @@ def test_a_closed_pipe_is_no_error(model):
 
 def test_control_c_leaves_nothing(folder):
     code = (
-        "import sys, time, privet.tables.table as table, privet.cli as cli\n"
+        "import sys, time, privet.tables.files as files, privet.cli as cli\n"
         "def wait(*args, **kwargs):\n    print('reading', flush=True)\n    time.sleep(60)\n"
-        "table.read_file = wait\n"
+        "files.Files.batches = wait\n"
         "sys.argv = ['privet', 'fit', 'people.csv', '--schema', 'people.toml', '--epsilon', '1', '-o', 'm.json']\n"
         "cli.main()"
     )

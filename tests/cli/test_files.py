@@ -75,13 +75,13 @@ def test_what_cannot_or_must_not_be_written_is_found_before_any_work(tmp_path):
     ],
 )
 def test_csv_has_quotes_only_if_a_text_needs_them(tmp_path, texts, written):
-    rows_to(tmp_path / "out.csv", pa.table({"label": texts}))
+    rows_to(tmp_path / "out.csv", [pa.table({"label": texts})])
     assert (tmp_path / "out.csv").read_text() == written
 
 
 def test_the_suffix_says_the_format_and_nothing_goes_to_the_screen(tmp_path, capfd):
     table = pa.table({"label": ["a,b"], "p": [0.25]})
-    rows_to(tmp_path / "out.parquet", table)
+    rows_to(tmp_path / "out.parquet", [table[:1], table[1:]])
     assert pq.read_table(tmp_path / "out.parquet").equals(table)
-    rows_to(None, table)
+    rows_to(None, [table[:1], table[1:]])
     assert capfd.readouterr().out.splitlines()[0] == '"label","p"'

@@ -25,7 +25,7 @@ from privet.cli.ledger import FIT_COHORT, FIT_LEDGER, ledger
 from privet.cli.mpc import mpc
 from privet.cli.options import (
     EPSILON_HELP,
-    Data,
+    DataFiles,
     Force,
     Output,
     Rows,
@@ -126,7 +126,7 @@ def demo(
 
 @app.command()
 def fit(
-    data: Data,
+    data: DataFiles,
     schema: SchemaFile,
     epsilon: Annotated[float, typer.Option(callback=checked_epsilon, help=EPSILON_HELP)],
     output: Output,
@@ -178,6 +178,7 @@ def fit(
             --model PrivateTreeClassifier --set max_depth=3 --set leaves=counts
         privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json \\
             --holdout 0.2 --by sex
+        privet fit 'visits/*.parquet' --schema visits.toml --epsilon 0.5 -o model.json
     """
     from privet.algorithms.registry import DEFAULTS, make
     from privet.cli.checks import refuse_void, say_received
@@ -186,10 +187,11 @@ def fit(
     from privet.errors import BudgetWarning, SchemaError
     from privet.privacy.ledger import Ledger
     from privet.schema import Schema
+    from privet.tables.files import find_files
 
     if cohorts and ledger_file is None:
         raise typer.BadParameter("--cohort belongs to --ledger.")
-    target = check_output(output, force, data, schema)
+    target = check_output(output, force, *find_files(data), schema)
     charged = None if ledger_file is None else Ledger.open(ledger_file, cohorts)
     public = Schema.from_toml(schema)
     if public.label is None:
@@ -203,18 +205,16 @@ def fit(
 
     with working("Loading"):
         from privet.privacy.meaning import warnings_about
-        from privet.tables.misfit import refuse_misfits, tell_misfits
-        from privet.tables.table import read_file
+        from privet.tables.misfit import refuse_misfits
 
         learner = make(model, schema=public, epsilon=epsilon, random_state=seed, **params)
-    with working("Reading the data"):
-        X, y = read_file(data, public)
     for words in warnings_about(epsilon, float(learner.delta or 0), n_records):
         warn(words)
     warnings.simplefilter("ignore", BudgetWarning)  # it was said
-    (refuse_misfits if strict else tell_misfits)(X, y, public)  # not behind the spinner, which hides the terminal
-    with working(f"Learning: {model}"), charged or nullcontext():
-        learner.fit(X, y, holdout=holdout, by=groups_by(by))
+    if strict:
+        refuse_misfits(data, None, public)
+    with charged or nullcontext():
+        learner.fit(data, holdout=holdout, by=groups_by(by))  # says how far it has read
     learner.save(target, note)
     if charged is not None:
         say(str(charged))
@@ -241,7 +241,7 @@ def list_models(
 @app.command()
 def predict(
     model: Model,
-    data: Data,
+    data: DataFiles,
     output: Rows = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each class.")] = False,
     id_column: Annotated[
@@ -250,41 +250,27 @@ def predict(
     strict: StrictData = False,
     force: Force = False,
 ) -> None:
-    """Predict a class, or a number, for each record of a file, in its order.
+    """Predict a class, or a number, for each record of files, in their order.
 
     This costs the training records nothing: the tree is public. The
-    label's column need not be there.
+    label's column need not be there. Files may be of any size.
 
-    Example:
+    Examples:
 
         privet predict model.json new.csv --id patient -o predictions.parquet
+        privet predict model.json 'visits/*.parquet' -o predictions.parquet
     """
-    target = None
-    if output is not None:
-        target = check_output(output, force, model, data, suffixes=(".csv", ".parquet", ".pq"))
-    with working("Loading"):
-        import pyarrow as pa
+    from privet.tables.files import find_files
 
+    files, target = find_files(data), None
+    if output is not None:
+        target = check_output(output, force, model, *files, suffixes=(".csv", ".parquet", ".pq"))
+    with working("Loading"):
         from privet.algorithms.model_file import load
-        from privet.errors import PrivetError
-        from privet.tables.misfit import refuse_misfits, tell_misfits
-        from privet.tables.table import read_file, read_ids
+        from privet.cli.predictions import predictions
 
         tree = load(model)
-    with working("Reading the data"):
-        X, _ = read_file(data, tree.schema_, with_label=False)
-    (refuse_misfits if strict else tell_misfits)(X, None, tree.schema_)
-    with working("Predicting"):
-        ids = {} if id_column is None else {id_column: read_ids(data, id_column)}
-        columns = {"prediction": pa.array(tree.predict(X))}
-        if proba:
-            if tree.schema_.classes is None:
-                raise PrivetError("this model predicts numbers: there are no classes to give probabilities of")
-            shares = tree.predict_proba(X)  # refused where labels alone were released
-            columns |= {f"probability_{name}": shares[:, k] for k, name in enumerate(tree.classes_)}
-    if ids.keys() & columns.keys():
-        raise PrivetError(f"the predictions have a column {id_column!r} of their own; rename it in {data}")
-    rows_to(target, pa.table({**ids, **columns}))
+    rows_to(target, predictions(tree, files, id_column, proba=proba, strict=strict))
 
 
 @app.command()

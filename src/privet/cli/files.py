@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,27 +30,38 @@ def check_output(path: Path, force: bool, *inputs: Path, suffixes: tuple[str, ..
     return target
 
 
-def rows_to(path: Path | None, table: Any) -> None:
-    """Write an Arrow table as Parquet or CSV by the file's suffix, or as CSV to stdout."""
-    import pyarrow.csv as pc
-    import pyarrow.parquet as pq
-
+def rows_to(path: Path | None, tables: Iterable[Any]) -> None:
+    """Write Arrow tables one below the other: as Parquet or CSV by the file's suffix, or as CSV to stdout."""
     if path is None:
-        pc.write_csv(table, sys.stdout.buffer, _quoting(table))
+        _write_csv(sys.stdout.buffer, tables)
         sys.stdout.flush()
         return
-    with whole_file(path) as part:
-        if path.suffix.lower() == ".csv":
-            pc.write_csv(table, part, _quoting(table))
-        else:
-            pq.write_table(table, part)
+    with whole_file(path) as part, part.open("wb") as file:
+        (_write_csv if path.suffix.lower() == ".csv" else _write_parquet)(file, tables)
 
 
-def _quoting(table: Any) -> Any:
+def _write_csv(file: Any, tables: Iterable[Any]) -> None:
+    import pyarrow.csv as pc
+
+    for i, table in enumerate(tables):
+        pc.write_csv(table, file, _quoting(table, header=i == 0))
+
+
+def _write_parquet(file: Any, tables: Iterable[Any]) -> None:
+    import pyarrow.parquet as pq
+
+    rows = iter(tables)
+    first = next(rows)
+    with pq.ParquetWriter(file, first.schema) as writer:
+        for table in chain([first], rows):
+            writer.write_table(table)
+
+
+def _quoting(table: Any, *, header: bool) -> Any:
     """CSV without quotes, unless a text has to have them: Arrow knows only all or none."""
     import pyarrow.csv as pc
     import pyarrow.types as pt
 
     texts = {*table.column_names}.union(*(c.unique().to_pylist() for c in table.columns if pt.is_string(c.type)))
     style = "needed" if any(not text or set(text) & set(',"\r\n') for text in texts) else "none"
-    return pc.WriteOptions(quoting_style=style, quoting_header=style)
+    return pc.WriteOptions(include_header=header, quoting_style=style, quoting_header=style)

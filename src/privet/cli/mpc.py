@@ -234,7 +234,7 @@ def predict(
     public = read_public(model)
     X, _ = read_file(data, Schema.from_dict(public["schema"]), with_label=False)
     classes = run(Known.read(config), public, X)
-    rows_to(target, pa.table({"prediction": pa.array(classes)}))
+    rows_to(target, [pa.table({"prediction": pa.array(classes)})])
 
 
 add_to(mpc)

@@ -11,6 +11,12 @@ import typer
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", exists=True, dir_okay=False, help="A CSV file with a header, or Parquet.")
 ]
+DataFiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA...", help="CSV files with a header, or Parquet, of any size; folders; 'folder/*.parquet'."
+    ),
+]
 Config = Annotated[
     Path, typer.Argument(metavar="CONFIG", exists=True, dir_okay=False, help="Your own file, NAME.toml.")
 ]

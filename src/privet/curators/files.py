@@ -154,7 +154,7 @@ def pieces(files: Files, stretch: Stretch, grid: Grid, weights: np.ndarray | Non
     schema, start = files.schema, stretch.start
     assert schema.label is not None
     with naming(stretch.file.path):
-        for table in files.batches(stretch, [*schema.columns, schema.label]):
+        for table in files.batches(stretch, [*schema.columns, schema.label], threads=len(files.stretches) < cores()):
             own = None if weights is None else weights[start : start + len(table)]
             yield Piece(table, table.column(schema.label), schema, own, grid)
             start += len(table)

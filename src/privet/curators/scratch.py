@@ -31,7 +31,8 @@ class Scratch:
     """Makes such arrays in a folder, which its owner alone can read if it is made here."""
 
     def __init__(self, folder: Any = None) -> None:
-        self.folder = Path(folder or os.environ.get(FOLDER) or default_folder())
+        named = folder or os.environ.get(FOLDER)
+        self.folder = Path(named) if named else default_folder()
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -54,9 +55,10 @@ class Scratch:
 
 
 def default_folder() -> Path:
-    """The folder for files of this user that can be made again."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "privet"
+    """The folder for files of this user that can be made again; where there is no such place, that for all users."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    there = next(place for place in (home, *home.parents) if place.exists())
+    return home / "privet" if os.access(there, os.W_OK) else Path(tempfile.gettempdir())
 
 
 def _take_up(file: int, size: int) -> None:

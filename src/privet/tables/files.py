@@ -59,15 +59,22 @@ class Files:
 
     ``where`` is a file, a folder or a pattern such as ``"folder/*.parquet"``, or a list of them. ``columns`` are read
     of each; by default those that a fit needs. ``scratch`` is the folder where CSV files are turned into Parquet: in
-    files without a name, which nobody else can open and which are gone when this process ends.
+    files without a name, which nobody else can open and which are gone when this process ends. With ``raw``, columns
+    are as they are there, whatever the schema says: those of a CSV file are text.
     """
 
     def __init__(
-        self, where: Any, schema: Schema, *, columns: Sequence[str] | None = None, scratch: Path | None = None
+        self,
+        where: Any,
+        schema: Schema,
+        *,
+        columns: Sequence[str] | None = None,
+        scratch: Path | None = None,
+        raw: bool = False,
     ) -> None:
         self.schema = schema
         self.columns = tuple(training_columns(schema) if columns is None else columns)
-        self._scratch = scratch
+        self._scratch, self._raw = scratch, raw
         self.files = [self._open(path) for path in find_files(where)]
         self.stretches: list[Stretch] = []
         self.n = 0
@@ -79,14 +86,19 @@ class Files:
         """Bytes to be read."""
         return sum(stretch.size for stretch in self.stretches)
 
-    def batches(self, stretch: Stretch, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """The records of a stretch as Arrow tables, a bounded number of values at a time."""
+    def batches(
+        self, stretch: Stretch, columns: Sequence[str] | None = None, *, threads: bool = False
+    ) -> Iterator[Any]:
+        """The records of a stretch as Arrow tables, a bounded number of values at a time.
+
+        ``threads``: let Arrow read columns in parallel, where nobody reads stretches in parallel.
+        """
         import pyarrow as pa
 
         names, file = list(self.columns if columns is None else columns), stretch.file
         self._check_state(file)
         opened = attempt(_parquet, file, self._dictionaries(file.metadata.schema.to_arrow_schema()))
-        options = {"row_groups": list(stretch.groups), "columns": names, "use_threads": len(self.stretches) < 4}
+        options = {"row_groups": list(stretch.groups), "columns": names, "use_threads": threads}
         batches = opened and opened.iter_batches(batch_size=max(1024, BATCH // len(names)), **options)
         while True:
             try:
@@ -113,11 +125,13 @@ class Files:
         import pyarrow as pa
 
         step = max(1, len(self.stretches) // SOME)
-        looks = [next(self.batches(stretch)) for stretch in self.stretches[::step]]
-        if not looks:
-            return pa.table({name: pa.array([], pa.string()) for name in self.columns})
+        looks = [next(self.batches(stretch)) for stretch in self.stretches[::step]] or [self.empty()]
         table = attempt(lambda: pa.concat_tables(looks, promote_options="permissive"))
         return looks[0] if table is None else table
+
+    def empty(self) -> Any:
+        """The first file's columns, without records."""
+        return self.files[0].metadata.schema.to_arrow_schema().empty_table().select(list(self.columns))
 
     def _open(self, path: Path) -> OpenFile:
         state = _state(path)
@@ -138,10 +152,12 @@ class Files:
         import pyarrow.parquet as pq
 
         types = csv_types(path, self.schema, self.columns)
+        if self._raw:
+            types = dict.fromkeys(types, pa.string())
         with tempfile.TemporaryFile(dir=self._scratch) as file:
             with pq.ParquetWriter(file, pa.schema(types.items()), compression="lz4") as writer:
                 for batch in csv_batches(path, types):
-                    writer.write_batch(as_schema(batch, self.schema))
+                    writer.write_batch(batch if self._raw else as_schema(batch, self.schema))
             file.flush()
             return pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
@@ -170,7 +186,7 @@ class Files:
         """Columns of text that are read with their dictionary, which is looked up once for many records."""
         import pyarrow as pa
 
-        features = self.schema.features
+        features = {} if self._raw else self.schema.features
         text = {n for n, f in features.items() if isinstance(f, Categorical) and kind_of(f.values) == "text"}
         return tuple(n for n in self.columns if n in text and arrow.field(n).type in (pa.string(), pa.large_string()))
 

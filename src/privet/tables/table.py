@@ -27,7 +27,7 @@ from privet.tables.column import (
     numbers,
     open_column,
 )
-from privet.tables.csv_file import as_schema, csv_columns, csv_header, csv_types
+from privet.tables.csv_file import as_schema, csv_columns, csv_types
 
 
 class Table:
@@ -162,17 +162,6 @@ def _columns(path: Path, schema: Schema, names: list[str]) -> Any:
     if is_parquet(path):
         return parquet_columns(path, names).select(names)
     return as_schema(csv_columns(path, csv_types(path, schema, names)), schema).select(names)
-
-
-def read_ids(path: str | Path, name: str) -> Any:
-    """One more column of a file, as it is there: what a CSV file has is text."""
-    import pyarrow as pa
-
-    path = Path(path)
-    if is_parquet(path):
-        return parquet_columns(path, [name]).column(name)
-    check_columns(csv_header(path), [name])
-    return csv_columns(path, {name: pa.string()}).column(name)
 
 
 def open_frame(X: Any) -> Any:
