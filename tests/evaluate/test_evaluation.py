@@ -144,3 +144,21 @@ def test_a_file_that_says_nonsense_is_refused(changed):
     for nothing in (None, [], {}, "evaluation"):
         with pytest.raises(PrivetError):
             Evaluation.from_dict(nothing)
+
+
+def test_the_log_loss_is_held_though_scores_lie_anywhere_in_their_bins():
+    """A few trees have few scores, which may all be to one side: here of bins that are less telling than they say."""
+    rng = np.random.default_rng(4)
+    ends = np.linspace(-4, 4, 9)
+    marks, widths = 1 / (1 + np.exp(-(ends[1:] + ends[:-1]) / 2)), np.diff(ends)
+    shares = np.array([0.0, 0.55, 0.05, 0.1, 0.05, 0.02, 0.2, 0.03])
+    positive = 0.3 + 0.5 * (marks - 0.5)  # what the bins really are
+    cells = np.stack([shares * (1 - positive), shares * positive], axis=1)
+    held, predicts = 0, (marks > 0.5).astype(np.int64)
+    for _ in range(2000):
+        said = 1 / (1 + np.exp(-rng.uniform(ends[:-1], ends[1:])))
+        truth = float((cells * -np.log(np.stack([1 - said, said], axis=1))).sum())
+        counts = rng.multinomial(4000, cells.ravel()).reshape(1, 8, 2)
+        found = Evaluation(("n", "y"), counts, marks, widths, predicts, 0.0).log_loss
+        held += found.low <= truth <= found.high
+    assert 0.925 <= held / 2000 <= 0.985  # five standard deviations from 95%, and from what it takes to be unknown

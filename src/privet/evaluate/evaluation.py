@@ -127,12 +127,19 @@ class Evaluation:
 
         By the middles of bins, less what the exact scores gain over these if they are as telling as they say: over
         log-odds of width w that is p (1 - p) w^2 / 24.
+
+        The scores of a few trees are a few numbers, and a whole bin may lie to one side of its middle. Log-odds that
+        are higher by u add u to the loss of a record of the first class times p, and of the second times p - 1: nothing
+        in all where the bin is as telling as it says, and u (p n - n1) otherwise. The interval takes u to be anywhere
+        in the bin, independently of other bins: its variance is w^2 / 12.
         """
         self._need_two("The log loss")
+        off = self.marks * self._table.sum(axis=1) - self._table[:, 1]
+        unknown = float(self.widths**2 / 12 @ off**2)
         chances = np.clip(np.stack([1 - self.marks, self.marks], axis=1), LEAST_CHANCE, 1)
         inside = self.marks * (1 - self.marks) * self.widths**2 / 24
         losses = -np.log(chances) - inside[:, None]
-        return positive_mean(self._table, losses, self._variance, float(losses.max()))
+        return positive_mean(self._table, losses, self._variance, float(losses.max()), unknown)
 
     @property
     def calibration(self) -> list[tuple[float, Estimate, float]]:

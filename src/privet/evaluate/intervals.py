@@ -57,8 +57,12 @@ def ratio(
     return Estimate(value, min(max(ends[0], low), value), max(min(ends[1], high), value))
 
 
-def positive_mean(counts: np.ndarray, worth: np.ndarray, variance: float, high: float) -> Estimate:
+def positive_mean(
+    counts: np.ndarray, worth: np.ndarray, variance: float, high: float, unknown: float = 0.0
+) -> Estimate:
     """The mean of losses from 0 to ``high``, whose spread the counts themselves show.
+
+    ``unknown`` is the variance of the losses' sum for what counts cannot tell: where inside a bin its records lie.
 
     By the delta method for its logarithm: where a few large losses are missing from a sample, the mean and its spread
     are too small together, which a logarithm makes up for.
@@ -69,7 +73,7 @@ def positive_mean(counts: np.ndarray, worth: np.ndarray, variance: float, high: 
         return Estimate(0.0, 0.0, high)
     mean = total / n
     apart = (worth - mean) ** 2
-    error = math.sqrt(max(float(apart @ counts), 0.0) + variance * float(apart.sum())) / n
+    error = math.sqrt(max(float(apart @ counts), 0.0) + variance * float(apart.sum()) + unknown) / n
     reach = math.exp(min(Z * error / mean, 50))
     return Estimate(min(mean, high), min(mean / reach, high), min(mean * reach, high))
 
