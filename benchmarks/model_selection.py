@@ -1,15 +1,18 @@
 """Is a private choice among six models worth its budget? Against each of them with the whole budget.
 
 Every repeat draws a test set, fits each candidate with the whole of epsilon on the rest, and the search with the same
-epsilon: once on all of the rest, once with a fifth held out for a free score.
+epsilon: once on all of the rest, once with a fifth held out for a free score. Results are kept in a file, and a run
+goes on where an earlier one ended.
 
     python benchmarks/model_selection.py --repeats 10
+    python benchmarks/model_selection.py --sets magic covertype_40pct skin default_credit_card mushroom wall_robot
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -41,38 +44,64 @@ def accuracies(name: str, seed: int, trial: float) -> dict[str, float]:
     found = {}
     for i, own in enumerate(CANDIDATES):
         model = clone(own).set_params(schema=data.schema, epsilon=EPSILON, random_state=seed).fit(X, labels)
-        found[f"candidate {i}"] = float((model.predict(data.X.iloc[test]) == y[test]).mean())
+        found[f"candidate {i}"] = round(float((model.predict(data.X.iloc[test]) == y[test]).mean()), 5)
     for holdout in (None, 0.2):
         search = PrivateSearch(data.schema, candidates=CANDIDATES, epsilon=EPSILON, trial=trial, random_state=seed)
         search.fit(X, labels, holdout=holdout)
         right = float((search.predict(data.X.iloc[test]) == y[test]).mean())
-        found["search" if holdout is None else "search with a score"] = right
+        found["search" if holdout is None else "search with a score"] = round(right, 5)
         found["chosen" if holdout is None else "chosen with a score"] = search.best_index_
     return found
+
+
+def missing(sets: list[str], repeats: int, trial: float) -> list[tuple[str, int]]:
+    done = {(own["set"], own["seed"]) for own in kept() if own["trial"] == trial}
+    return [(name, seed) for seed in range(repeats) for name in sets if (name, seed) not in done]
+
+
+def kept() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+
+
+def show(sets: list[str], trial: float) -> None:
+    """A row for each set, and how far behind searches are on average: with the standard error of that over repeats."""
+    behind: dict[str, list[float]] = {"search": [], "search with a score": []}
+    errors: dict[str, list[float]] = {key: [] for key in behind}
+    for name in sets:
+        runs = [own for own in kept() if own["set"] == name and own["trial"] == trial]
+        if len(runs) < 2:
+            continue
+        means = [float(np.mean([own[f"candidate {i}"] for own in runs])) for i in range(len(CANDIDATES))]
+        best = int(np.argmax(means))
+        row = [name, str(len(runs)), f"{means[best]:.4f} ({best})"]
+        for key, gaps in behind.items():
+            gap = np.array([own[f"candidate {best}"] - own[key] for own in runs])
+            gaps.append(float(gap.mean()))
+            errors[key].append(float(gap.std(ddof=1)) / len(gap) ** 0.5)
+            row.append(f"{gap.mean():+.4f} ± {errors[key][-1]:.4f}")
+        row.append(", ".join(str(own["chosen"]) for own in runs))
+        print("| " + " | ".join(row) + " |", flush=True)
+    for key, gaps in behind.items():
+        if gaps:
+            error = float(np.sqrt(np.square(errors[key]).sum())) / len(gaps)
+            print(f"{key}: {np.mean(gaps):.4f} ± {error:.4f} behind the best single one, on average")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--sets", nargs="*", default=list(SETS))
-    parser.add_argument("--trial", type=float, default=0.5)
-    parser.add_argument("--write", action="store_true", help=f"add the results to {RESULTS.name}")
+    parser.add_argument("--trial", type=float, default=PrivateSearch.trial)
+    parser.add_argument("--minutes", type=float, default=1e9, help="begin no repeat after so many minutes")
     options = parser.parse_args()
-    behind: dict[str, list[float]] = {"search": [], "search with a score": []}
-    for name in options.sets:
-        runs = [accuracies(name, seed, options.trial) for seed in range(options.repeats)]
-        mean = {key: float(np.mean([own[key] for own in runs])) for key in runs[0] if "chosen" not in key}
-        best = max(value for key, value in mean.items() if key.startswith("candidate"))
-        for key, gaps in behind.items():
-            gaps.append(best - mean[key])
-        line = {"set": name, "repeats": options.repeats, "trial": options.trial}
-        line |= {key: round(value, 4) for key, value in mean.items()}
-        line["chosen"] = [int(own["chosen"]) for own in runs]
-        print(json.dumps(line), flush=True)
-        if options.write:
-            with RESULTS.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-    print({key: round(float(np.mean(gaps)), 4) for key, gaps in behind.items()}, "behind the best single, on average")
+    start = time.monotonic()
+    for name, seed in missing(options.sets, options.repeats, options.trial):
+        if time.monotonic() - start > 60 * options.minutes:
+            break
+        line = {"set": name, "seed": seed, "trial": options.trial, **accuracies(name, seed, options.trial)}
+        with RESULTS.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+    show(options.sets, options.trial)
 
 
 if __name__ == "__main__":

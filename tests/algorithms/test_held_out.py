@@ -129,7 +129,7 @@ def test_with_a_delta_the_score_is_in_the_currency_of_the_model(method):
 def test_a_pure_fit_in_a_ledger_with_a_delta_pays_no_more_for_its_score():
     spent = []
     for holdout in (None, 0.25):
-        with Ledger(5, delta=1e-6) as ledger:
+        with Ledger(8, delta=1e-6) as ledger:
             PrivateTreeClassifier(SCHEMA, epsilon=1, n_records=4000).fit(X, Y, holdout=holdout)
         spent.append(ledger.root.spent)
     assert spent[1] <= spent[0]

@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 import privet
 from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateForestClassifier, Schema
 from privet.errors import BudgetError, PrivetError, SchemaError
+from privet.privacy.event import add_up
 from privet.privacy.zcdp import epsilon_at, rho_within
 from privet.tree.additive import Additive
 from privet.tree.forest import Forest
@@ -130,6 +131,21 @@ def test_a_tree_that_is_grown_although_a_delta_was_allowed_states_the_delta(opti
     assert receipt.verify()
     assert (receipt.epsilon, receipt.delta, receipt.at_delta) == (Fraction(1, 10), Fraction(1, 10**6), 0)
     assert all(event.mechanism != "gaussian" for event in receipt.events)
+
+
+@pytest.mark.parametrize("n", [0, 60, 200])
+@pytest.mark.parametrize("holdout", [None, 0.3])
+def test_in_a_ledger_with_a_delta_a_forest_that_comes_out_as_a_tree_has_what_it_reserved(n, holdout):
+    """A tree of all of epsilon might cost more rho than that, and was refused half grown."""
+    with Ledger(1, delta=1e-6) as ledger:
+        model = forest(delta=1e-6, random_state=None, epsilon=1, method="auto").fit(X[:n], Y[:n], holdout=holdout)
+    assert model.verify()
+    assert ledger.spent <= 1
+    receipt = model.privacy_
+    events = receipt.events if receipt.at_delta else [event.in_rho() for event in receipt.events]
+    assert add_up(events) <= rho_within(Fraction(1), Fraction(1, 10**6))
+    with Ledger(10, delta=1e-6):  # where it is left, all of epsilon is spent
+        assert forest(delta=1e-6, random_state=None, epsilon=1, method="trees").fit(X, Y).privacy_.spent == 1
 
 
 def test_with_a_delta_each_root_reserves_its_share():

@@ -14,7 +14,7 @@ from privet.algorithms import private_forest_regressor
 from privet.audit.exact import exact_bound, exact_bound_of
 from privet.audit.pair import Pair
 from privet.audit.release import released
-from privet.curators import prices, room
+from privet.curators import boosting_room, prices, room
 from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.privacy.laws import log_geometric_tail
 from privet.tree import rounds, target_rounds
@@ -69,7 +69,7 @@ def small(monkeypatch):
     monkeypatch.setattr(target_rounds, "MOST_ROUNDS", 1)
     monkeypatch.setattr(target_rounds, "LEVELS", 1)
     monkeypatch.setattr(room, "TARGET_CUTS", 2)
-    monkeypatch.setattr(room, "RESIDUAL_POINTS", np.array([TARGET_ONE // 3, TARGET_ONE]))
+    monkeypatch.setattr(boosting_room, "RESIDUAL_POINTS", np.array([TARGET_ONE // 3, TARGET_ONE]))
 
 
 def boosting(epsilon, **more):

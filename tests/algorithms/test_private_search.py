@@ -1,5 +1,7 @@
 """A private choice among models costs epsilon once, and the winner is a model as any other."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas
 import pytest
@@ -11,6 +13,7 @@ from privet import (
     BudgetError,
     CapabilityError,
     Categorical,
+    HistogramTreeClassifier,
     Ledger,
     MemoryCurator,
     Numeric,
@@ -25,7 +28,9 @@ from privet import (
     TopDownClassifier,
 )
 from privet.audit import Pair, exact_bound
-from privet.curators.desk import Desk
+from privet.curators.desk import Desk, capabilities_of
+from privet.privacy.event import add_up
+from privet.privacy.zcdp import rho_within
 from tiny_tables import worst_loss
 
 SCHEMA = Schema({"x": Numeric(0, 1), "s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
@@ -62,6 +67,69 @@ def test_a_choice_on_the_records_that_were_tried_would_be_caught(monkeypatch):
     monkeypatch.setattr(Desk, "parts", lambda self, node, shares: [node] * len(shares))
     search = PrivateSearch(candidates=[OneLabel(), OneLabel()], epsilon=1.0, trial=0.9)
     assert worst_loss("integers", search, 2, (0, 1)) > 1.05
+
+
+def test_no_transcript_of_a_search_by_noisy_tables_is_more_than_epsilon_apart(monkeypatch):
+    """What owners do, none of whom can choose."""
+    monkeypatch.setattr("privet.curators.desk.capabilities_of", lambda room: capabilities_of(room) - {"prefer"})
+    search = PrivateSearch(candidates=[OneLabel(), OneLabel()], epsilon=1.0)
+    assert 0.01 < worst_loss("one class", search, 1, (0, 1)) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("holdout", [None, 0.2])
+@pytest.mark.parametrize("best", [0, 1])
+def test_with_a_delta_the_search_reserves_what_epsilon_and_delta_come_to(holdout, best):
+    """Candidates spend rho (boosting) or epsilon (a tree): either way a ledger for both is enough."""
+    candidates = [PrivateForestClassifier(method="boosting", progress=False), PrivateTreeClassifier(max_depth=2)]
+    with Ledger(4, delta=1e-6) as ledger:
+        search = PrivateSearch(SCHEMA, candidates=candidates[:: 1 - 2 * best], epsilon=4, delta=1e-6)
+        search.fit(X, Y, holdout=holdout)
+    receipt = search.privacy_
+    assert search.verify()
+    assert search.best_estimator_.verify()
+    assert receipt.at_delta == receipt.delta == Fraction(1, 10**6)
+    assert receipt.reserved == rho_within(Fraction(4), Fraction(1, 10**6))
+    assert receipt.epsilon <= 4
+    assert add_up(receipt.events) <= receipt.reserved
+    assert ledger.spent <= 4
+    choice = next(event for event in receipt.events if event.question == "choose a model")
+    assert choice.mechanism == "exponential"
+    assert choice.charged == receipt.reserved * Fraction(3, 10)
+
+
+def test_the_winner_of_a_search_with_a_delta_is_a_model_file(tmp_path):
+    candidates = [PrivateForestClassifier(method="boosting", progress=False), PrivateTreeClassifier(max_depth=2)]
+    for own in candidates:
+        PrivateSearch(SCHEMA, candidates=[own], epsilon=4, delta=1e-6).fit(X, Y, holdout=0.2).save(tmp_path / "m.json")
+        assert privet.load(tmp_path / "m.json").verify()
+
+
+def test_owners_choose_by_noisy_tables():
+    pytest.importorskip("cryptography")
+    from privet.consortium.federated.channel import in_process
+    from privet.consortium.federated.curator import federated_curator
+
+    owners = [(X[i::3], Y[i::3]) for i in range(3)]
+    candidates = [HistogramTreeClassifier(max_depth=1), HistogramTreeClassifier(max_depth=2)]
+    curator = federated_curator(SCHEMA, in_process(owners, SCHEMA, limit=20), ledger=Ledger(20))
+    search = PrivateSearch(candidates=candidates, epsilon=20).fit_curator(curator, holdout=0.2)
+    assert search.best_index_ == 1
+    assert curator.ledger.spent == search.privacy_.spent == 20
+    assert search.verify()
+    assert search.evaluation_.accuracy.value > 0.6
+    boosting = PrivateForestClassifier(method="boosting")  # which owners cannot answer
+    curator = federated_curator(SCHEMA, in_process(owners, SCHEMA, limit=20), ledger=Ledger(20))
+    with pytest.raises(CapabilityError):
+        PrivateSearch(candidates=[*candidates, boosting], epsilon=20).fit_curator(curator)
+    assert curator.ledger.spent == 0
+
+
+def test_who_needs_much_budget_to_shine_is_tried_with_more():
+    candidates = [PrivateForestClassifier(method="boosting", progress=False), GOOD, BAD]
+    receipt = PrivateSearch(SCHEMA, candidates=candidates, epsilon=8).fit(X, Y).privacy_
+    paths = [f"/fit0:0/parts0:0/fit{i}:0/" for i in range(3)]
+    spent = [add_up([own for own in receipt.events if f"{own.scope}/".startswith(path)]) for path in paths]
+    assert spent == [Fraction(24, 10) * share / 8 for share in (6, 1, 1)]
 
 
 @pytest.mark.parametrize("holdout", [None, 0.2])
@@ -152,6 +220,15 @@ def test_candidates_that_make_no_sense_spend_nothing(candidates, error):
     assert ledger.spent == 0
 
 
+def test_with_a_delta_a_candidate_says_what_it_spends():
+    with Ledger(1, delta=1e-6) as ledger, pytest.raises(PrivetError, match="boosting"):
+        PrivateSearch(SCHEMA, candidates=[PrivateForestClassifier()], epsilon=1, delta=1e-6).fit(X, Y)
+    assert ledger.spent == 0
+    with Ledger(1) as ledger, pytest.raises(BudgetError, match="delta"):
+        PrivateSearch(SCHEMA, candidates=[GOOD], epsilon=1, delta=1e-6).fit(X, Y)
+    assert ledger.spent == 0
+
+
 def test_too_little_budget_or_a_curator_that_cannot_is_refused_first(monkeypatch):
     with Ledger(0.5) as ledger, pytest.raises(BudgetError):
         PrivateSearch(SCHEMA, candidates=[GOOD], epsilon=1).fit(X, Y)
@@ -160,7 +237,7 @@ def test_too_little_budget_or_a_curator_that_cannot_is_refused_first(monkeypatch
 
     def open_without(self):
         desk = plain(self)
-        desk.capabilities -= {"prefer"}
+        desk.capabilities -= {"prefer", "evaluate"}
         return desk
 
     monkeypatch.setattr(MemoryCurator, "open", open_without)

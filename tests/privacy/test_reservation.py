@@ -103,9 +103,14 @@ def test_a_pure_fit_in_a_ledger_with_a_delta_sets_half_its_square_aside(tmp_path
     with ledger.reserve(F(1, 10), "epsilon", "a tree"):
         assert lines(ledger)[0].amount == F(1, 200)
     assert lines(ledger)[0].amount == 0
-    with ledger, pytest.raises(BudgetError, match="left of 1"):  # known before the first answer, unlike in memory
-        PrivateTreeClassifier(SCHEMA, epsilon=0.9).fit(X, Y)
-    assert ledger.spent == 0
+    for own in (ledger, Ledger(1, delta=1e-6)):
+        assert own.covers(F(2, 10))
+        assert not own.covers(F(3, 10))
+        with own, pytest.raises(BudgetError, match="half its square"):  # known before the first answer
+            PrivateTreeClassifier(SCHEMA, epsilon=0.9).fit(X, Y)
+        assert own.spent == 0
+    with Ledger(0.1), Ledger(1) as inner:
+        assert not inner.covers(F(2, 10))
 
 
 def test_what_no_fit_has_set_aside_is_on_the_disk_before_it_is_answered(ledger):

@@ -13,7 +13,8 @@ from privet.questions.tally import Tally
 
 TENTH = Fraction(1, 10)
 SCHEMA = Schema({"x": Numeric(0, 1)}, classes=["n", "y"])
-PUBLIC = {"schema", "trust", "capabilities", "n_owners", "most_records", "rho_within", "root", "path", "grid", "split"}
+PUBLIC = {"schema", "trust", "capabilities", "n_owners", "most_records"}
+PUBLIC |= {"rho_within", "covers", "root", "path", "grid", "split"}
 
 
 def desk_of(n=5):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -76,6 +76,16 @@ class PrivateEstimator(Explained, BaseEstimator):
     def delta(self) -> float | None:
         """Of those that can spend with one."""
         return None
+
+    @property
+    def _uses_delta(self) -> bool:
+        """Whether it would spend rho if it were given a delta."""
+        return "delta" in {own.name for own in fields(self)}
+
+    @property
+    def _trial_weight(self) -> int:
+        """How much of a trial's budget it takes, against a tree, to see what a model of this kind can do."""
+        return 1
 
     @property
     def _poor_score(self) -> bool:

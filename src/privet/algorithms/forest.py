@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,13 +19,17 @@ from privet.errors import PrivetError
 from privet.privacy.amounts import checked_delta, exact
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.scores import Gini, Score, SquaredError
-from privet.privacy.zcdp import rho_of, rho_within
+from privet.privacy.zcdp import ratio_for, rho_of, rho_within
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import Grid, public_grid
 from privet.schema import Schema
 from privet.tree.additive import Additive
 from privet.tree.forest import Forest
 from privet.tree.frontier import Frontier
+
+BOOSTING_TRIAL = 6
+"""A tree is near its best with a few thousand records times epsilon, and boosting still far from it: where models are
+tried with small budgets, boosting has so many times a tree's (docs/model_selection.md)."""
 
 
 class PrivateForest(PrivateEstimator):
@@ -58,6 +63,18 @@ class BoostedForest(PrivateForest):
         """Whoever says how many trees wants trees."""
         return self.n_trees != type(self).n_trees
 
+    @property
+    def _may_boost(self) -> bool:
+        return self.method != "trees" and not self._asks_for_trees
+
+    @property
+    def _uses_delta(self) -> bool:
+        return self._may_boost
+
+    @property
+    def _trial_weight(self) -> int:
+        return BOOSTING_TRIAL if self._may_boost else 1
+
     @abstractmethod
     def _boosts(self, curtain: Curtain, n_records: float, budget: Fraction, currency: str) -> bool:
         """Whether to boost, with so many records and this budget in this currency."""
@@ -88,14 +105,21 @@ class BoostedForest(PrivateForest):
         return self._boost(curtain, start, size.left, size.n, grid)
 
     def _grow_with_delta(self, curtain: Curtain, budget: Fraction, delta: Fraction, grid: Grid) -> Additive | Forest:
-        """Each root's limit is what it reserves: the size its share, and what is grown by it the rest."""
+        """Each root's limit is what it reserves: the size its share, and what is grown by it the rest.
+
+        Trees spend epsilon, and in a ledger that adds up rho with others that may be more than this fit's rho. Where so
+        much is not left they have the epsilon that surely fits, and boosting, which is not cut, is worth more by them.
+        """
         rho = rho_within(budget, delta)
         if self.n_records is not None:
             size = Size(self.n_records, budget)
         else:
             size = Size.of(curtain, curtain.root(size_share(budget)), budget, None)
             rho -= rho_of("geometric", size_share(budget))
-        if not self._boosts(curtain, size.n, rho, "rho"):
+        uncut, fits = size.left, ratio_for("geometric", rho)
+        if fits < size.left and not curtain.covers(size.left):
+            size = replace(size, left=fits)
+        if not self._boosts(curtain, size.n * float(uncut / size.left), rho, "rho"):
             return self._trees_of(curtain, curtain.root(size.left), budget, size, grid)
         return self._boost(curtain, curtain.root(rho, "rho"), rho, size.n, grid)
 

@@ -123,7 +123,7 @@ class PrivateForestClassifier(BoostedForest, ForestClassifier):
 
     def _boosts(self, curtain: Curtain, n_records: float, budget: Fraction, currency: str) -> bool:
         n_classes = len(curtain.schema.classes or ())
-        if n_classes < 2 or self.method == "trees" or self._asks_for_trees:
+        if n_classes < 2 or not self._may_boost:
             return False
         able = self._boosting <= curtain.capabilities
         return self.method == "boosting" or (able and pays_off(n_records, budget, currency, n_classes, self.aim))

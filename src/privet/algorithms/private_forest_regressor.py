@@ -114,10 +114,6 @@ class PrivateForestRegressor(BoostedForest, ForestRegressor):
             return self._boosting | {"focus"}  # of one tree, if that is what the records are worth
         return {"tally", "choose", "target_quantiles", "focus"} | (set() if self.n_trees == 1 else {"copies"})
 
-    @property
-    def _may_boost(self) -> bool:
-        return self.method != "trees" and not self._asks_for_trees
-
     def _boosts(self, curtain: Curtain, n_records: float, budget: Fraction, currency: str) -> bool:
         if not self._may_boost:
             return False

@@ -4,7 +4,10 @@ The records that are learned from are parted in two, by a draw for each. On the 
 of epsilon, and on the second the best of them is chosen by permute-and-flip, for t as well: by correct counts, or by
 how close predictions are to a numeric target (``privacy.scores.Worth``). A record is in one of the two parts, so both
 cost t once. Then the winner is learned again, from both parts together, with the rest: 1 - t. All of it costs epsilon,
-and a record that a score is held out on is in none of it.
+and a record that a score is held out on is in none of it. With a delta all of this is in rho.
+
+A candidate that needs much budget to shine gets more of the trials: with even shares, boosting loses trials that it
+would win with the whole budget (docs/model_selection.md).
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from privet.curators.base import Curator
 from privet.curators.desk import Desk
 from privet.errors import PrivetError
 from privet.evaluate.scorers import reading_of
-from privet.privacy.amounts import exact
+from privet.privacy.amounts import checked_delta, exact
+from privet.privacy.zcdp import epsilon_at, ratio_for, rho_within
 from privet.questions.curtain import Curtain, Node
 from privet.schema import Schema
 
@@ -33,11 +37,14 @@ if TYPE_CHECKING:
 
     from privet.algorithms.held_out import Holdout
 
-PARTS = (4, 1)
-"""Of five records that are learned from, four try the candidates and one chooses: to compare takes few records."""
+PARTS = (6, 1)
+"""Of seven records that are learned from, six try the candidates and one chooses: to compare takes few records."""
 
 BINS = 48
 """Of errors, where candidates are compared; classes are right or wrong."""
+
+FEWEST_BINS = 4
+"""Of the noisy tables that candidates are compared by where nobody can choose: every cell more is noise more."""
 
 MOST_CANDIDATES = 1000
 
@@ -50,11 +57,15 @@ class PrivateSearch(PrivateEstimator):
     ----------
     candidates : list of estimators
         Any of Privet's, with any parameters, all for the same task. Their own ``epsilon`` and ``schema`` do not count.
-        Sound variants without a delta.
+        Sound variants without a delta of their own.
     schema, epsilon, random_state
         As for ``PrivateTreeClassifier``; what the whole search costs.
+    delta : float, optional
+        As for ``PrivateForestClassifier``. Candidates that can spend rho do; the others spend the epsilon that their
+        share of rho allows whatever they ask, which is much less than the search's.
     trial : float
-        The share of epsilon that tries the candidates, who share it, and chooses among them. The winner has the rest.
+        The share of the budget that tries the candidates, who share it, and chooses among them. The winner has the
+        rest. Those that boost have six times the share of others: they need it to show what they can do.
 
     Attributes
     ----------
@@ -67,7 +78,8 @@ class PrivateSearch(PrivateEstimator):
     """
 
     candidates: Sequence[Any] = ()
-    trial: float = fraction(0.5)
+    delta: float | None = None
+    trial: float = fraction(0.3)
 
     def _check_params(self) -> None:
         if not 1 <= len(self.candidates) <= MOST_CANDIDATES:
@@ -77,9 +89,19 @@ class PrivateSearch(PrivateEstimator):
                 raise PrivetError("Candidates are estimators of Privet, such as PrivateTreeClassifier(max_depth=3).")
             own._budget()
             if own.variant != "sound" or own.delta is not None:
-                raise PrivetError("Candidates are sound variants without a delta: what they spend must add up.")
+                raise PrivetError(
+                    "Candidates are sound variants without a delta: what they spend must add up. Give the delta to the "
+                    "search."
+                )
+            if self.delta is not None and own._uses_delta and getattr(own, "method", "") == "auto":
+                raise PrivetError(
+                    "With a delta a candidate must say whether it boosts, which spends rho, or grows trees, which "
+                    "spend epsilon: method='boosting' or method='trees' in place of 'auto'."
+                )
         if len({own._task for own in self.candidates}) > 1:
             raise PrivetError("Candidates are all classifiers or all regressors.")
+
+        self._check_own_delta()
 
     def _check_schema(self, schema: Schema) -> None:  # type: ignore[override]
         for own in self.candidates:
@@ -90,31 +112,58 @@ class PrivateSearch(PrivateEstimator):
         return self.candidates[0]._task
 
     def _needs(self, able: frozenset[str]) -> set[str]:
-        return {"parts", "prefer"}.union(*(own._needs(able) for own in self.candidates))
+        comparing = {"evaluate"} if "evaluate" in able and "prefer" not in able else {"prefer"}
+        needs = [self._tried(own)._needs(able) for own in self.candidates]
+        return {"parts", *comparing, *([] if self.delta is None else ["zcdp"])}.union(*needs)
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Any:
         raise PrivetError("A search has several roots: it learns at the desk.")
 
     def _learn(self, desk: Desk, budget: Fraction) -> Any:
+        if self.delta is not None:
+            budget = desk.rho_within(budget, checked_delta(self.delta))
         trial = budget * exact(self.trial)
         everybody = desk.learning if desk.learning is not None else desk.gather()
         trying, choosing = desk.parts(everybody, PARTS)
-        each = trial / len(self.candidates)
-        tried = [self._grown(own, desk, trying, each, Fraction(PARTS[0], sum(PARTS)))[1] for own in self.candidates]
-        scorers = [reading_of(own, BINS, None).scorer for own in tried]
-        self.best_index_ = desk.prefer(desk.root(trial, within=choosing), scorers, trial)
+        weights = [own._trial_weight for own in self.candidates]
+        share = Fraction(PARTS[0], sum(PARTS))
+        tried = [
+            self._grown(own, desk, trying, trial * weight / sum(weights), share)[1]
+            for own, weight in zip(self.candidates, weights)
+        ]
+        self.best_index_ = self._best(desk, desk.root(trial, self._currency, within=choosing), tried, trial)
         self._winner, grown = self._grown(self.candidates[self.best_index_], desk, everybody, budget - trial)
         self._released = self._winner._released  # type: ignore[misc]
         self._draws_rules = self._winner._draws_rules or getattr(self._winner, "structure", None) == "random"
         return grown
 
+    @property
+    def _currency(self) -> str:
+        return "epsilon" if self.delta is None else "rho"
+
+    def _best(self, desk: Desk, node: Node, tried: list[Any], budget: Fraction) -> int:
+        """The number of the one that is chosen. Where nobody can choose, by noisy tables that share the budget."""
+        if "prefer" in desk.capabilities:
+            return desk.prefer(node, [reading_of(own, BINS, None).scorer for own in tried], budget)
+        bins = BINS if self._task == "regression" else FEWEST_BINS
+        scorers = [reading_of(own, bins, None).scorer for own in tried]
+        tables = [desk.evaluate({node: own}, budget / len(tried))[node] for own in scorers]
+        return int(np.argmax([(table * own.gains).sum() for table, own in zip(tables, scorers)]))
+
+    def _tried(self, own: Any) -> Any:
+        """A copy of a candidate; with the search's delta if it spends rho."""
+        copy = clone(own)
+        return copy.set_params(delta=self.delta) if self.delta is not None and own._uses_delta else copy
+
     def _grown(
         self, own: Any, desk: Desk, part: Node, budget: Fraction, share: Fraction = Fraction(1)
     ) -> tuple[Any, Any]:
         """A copy of a candidate, and what it learns from a part of the records with a budget of its own."""
-        copy = clone(own)
+        copy = self._tried(own)
         if getattr(copy, "n_records", None) is not None:
             copy.n_records *= float(share)
+        if self.delta is not None:
+            budget = _epsilon_within(desk, budget, copy.delta)
         desk.learning = part
         return copy, copy._grow(desk.curtain, desk.root(budget), budget)
 
@@ -163,3 +212,17 @@ class PrivateSearch(PrivateEstimator):
             tags.estimator_type = own.estimator_type
             tags.classifier_tags, tags.regressor_tags = own.classifier_tags, own.regressor_tags
         return tags
+
+
+def _epsilon_within(desk: Desk, rho: Fraction, delta: float | None) -> Fraction:
+    """An epsilon with which a candidate reserves no more than ``rho``: with a delta, or in pure epsilon.
+
+    Whoever spends l in pure epsilon reserves l^2 / 2 (``scope.reserved_rho``).
+    """
+    if delta is None:
+        return ratio_for("geometric", rho)
+    exactly = checked_delta(delta)
+    epsilon = epsilon_at(rho, exactly, desk.ledger.whole_orders)
+    while max(rho_within(epsilon, exactly), desk.rho_within(epsilon, exactly)) > rho:
+        epsilon *= 1 - Fraction(1, 10**6)
+    return epsilon

@@ -101,9 +101,7 @@ class Desk:
 
     @property
     def most_records(self) -> int:
-        if not hasattr(self._room, "most_records"):
-            self.cannot("most_records")
-        return int(self._room.most_records)
+        return int(self._room.most_records) if hasattr(self._room, "most_records") else self.cannot("most_records")
 
     def close(self) -> None:
         """End the fit: nothing is answered any more, and what was kept for its nodes is dropped."""
@@ -122,6 +120,9 @@ class Desk:
 
     def rho_within(self, epsilon: Fraction, delta: Fraction) -> Fraction:
         return rho_within(fraction(epsilon, "An epsilon"), fraction(delta, "A delta"), self.ledger.whole_orders)
+
+    def covers(self, epsilon: Fraction) -> bool:
+        return self.ledger.covers(fraction(epsilon, "An epsilon"), self.reservation)
 
     # -- public structure: free, and blind to records -----------------------------------------------------------------
 

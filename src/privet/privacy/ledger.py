@@ -178,17 +178,18 @@ class Ledger:
     @property
     def remaining(self) -> Amount:
         """The largest epsilon that can still be spent: by a fit of this ledger's delta, if it has one."""
-        left = self._left
+        left = self._left()
         if left <= 0:
             return Fraction(0)  # a limit may have been lowered below what was spent
         if not self.delta or left == math.inf:
             return left
         return max(self._in_epsilon(left) - Fraction(2, 10**DIGITS), Fraction(0))
 
-    @property
-    def _left(self) -> Amount:
-        """What is left in the ledger's own currency."""
-        return minus(self.root.limit, self.root.spent) if self.file is None else self.file.tightest().left
+    def _left(self, held: Reservation | None = None) -> Amount:
+        """What is left in the ledger's own currency, for a fit that has set this aside already."""
+        line = held.of(self.file) if held and self.file else None
+        left = minus(self.root.limit, self.root.spent) if self.file is None else self.file.tightest().left
+        return left + (line.unused if line else 0)
 
     def _in_epsilon(self, amount: Amount) -> Amount:
         if not self.delta or amount == math.inf:
@@ -204,6 +205,11 @@ class Ledger:
         self._same_process()
         around = self._enclosing()
         self._check(as_limit(limit), currency, around)
+        if currency == "epsilon" and limit < math.inf and not self.covers(Fraction(limit)):
+            raise BudgetError(
+                f"This fit spends up to {show(limit)} in pure epsilon, which a ledger with a delta adds up as half its "
+                "square, in rho, and that is not left. Lower the fit's epsilon, or give it a delta if it takes one."
+            )
         held = Reservation()
         try:
             for ledger in (self, *around):
@@ -284,13 +290,17 @@ class Ledger:
         """Raise BudgetError unless so much is left, in the ledger's own currency, here and in enclosing ledgers."""
         self._check(limit, self.root.currency, self._enclosing())
 
+    def covers(self, epsilon: Fraction, held: Reservation | None = None) -> bool:
+        """Whether a scope in epsilon may spend so much whatever it asks: where rho adds up, half its square is left."""
+        all_charged = (self, *self._enclosing())
+        return all((epsilon**2 / 2 if own.delta else epsilon) <= own._left(held) for own in all_charged)
+
     def _check(self, limit: Amount, currency: str, around: list[Ledger], held: Reservation | None = None) -> None:
         for ledger in (self, *around):
-            line = held.of(ledger.file) if held and ledger.file else None
             which = "the ledger" if ledger is self else "a ledger around it"
             if currency == "rho" and not ledger.delta:
                 raise BudgetError(_NO_DELTA.format(which=which))
-            if currency == ledger.root.currency and limit > ledger._left + (line.unused if line else 0):
+            if currency == ledger.root.currency and limit > ledger._left(held):
                 raise BudgetError(
                     f"This fit may spend epsilon {show(ledger._in_epsilon(limit))}, but {which} has "
                     f"{show(ledger.remaining)} left of {show(ledger.total)}. Lower the fit's epsilon or open a ledger "

@@ -87,6 +87,10 @@ class Curtain:
         """The rho that may be spent for a promise of epsilon with this delta, by the ledger's conversion."""
         return _desk(self).rho_within(epsilon, delta)
 
+    def covers(self, epsilon: Fraction) -> bool:
+        """Whether the ledger has this much pure epsilon left, whatever is asked for it (``Ledger.covers``)."""
+        return _desk(self).covers(epsilon)
+
     # -- public structure: free -------------------------------------------------------------------------------------
 
     def root(self, limit: Fraction | float = math.inf, currency: str = "epsilon") -> Node:
