@@ -35,15 +35,14 @@ class Coarse:
 
     reproducible = False
 
-    def __init__(self, script, points=(-1, 0, 1)):
-        self._script, self._points = script, np.array(points)
+    def __init__(self, script, points=(-1, 0, 1), weight=1):
+        self._script, self._points, self._unit = script, np.array(points), weight * GRADIENT_ONE // 2
 
     def __getattr__(self, name):
         return getattr(self._script, name)
 
     def geometric(self, values, scale):
-        unit = GRADIENT_ONE // 2
-        points, told = self._points, []
+        points, unit, told = self._points, self._unit, []
         for value in values.ravel():
             edges = (points[:-1] + points[1:]) * unit // 2
             above = np.array([1.0, *(_at_least(int(edge - value), scale) for edge in edges), 0.0])
