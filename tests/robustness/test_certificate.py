@@ -5,7 +5,7 @@ import json
 import pytest
 
 from privet.errors import PrivetError
-from privet.robustness.certificate import CertificateRow, levels
+from privet.robustness.certificate import ADDED, Certificate, CertificateRow, PoisonLevel, levels
 from sample_certificate import certificate
 
 
@@ -38,3 +38,14 @@ def test_json_has_every_number_and_both_warnings():
     }  # fmt: skip
     assert "average over retrainings" in data["about"]
     assert "itself a release" in data["kept_confidential"]
+
+
+def test_a_certificate_is_read_as_it_was_written():
+    for own in (certificate(), certificate(rows=(CertificateRow(PoisonLevel("1%", 5, ADDED), 0.7, 0.6, 0.65),))):
+        assert Certificate.from_json(own.to_json()) == own
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": 1}'])
+def test_what_is_no_certificate_is_refused(text):
+    with pytest.raises(PrivetError, match="not a whole certificate"):
+        Certificate.from_json(text)

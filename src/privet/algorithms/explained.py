@@ -19,6 +19,7 @@ from privet.tree.tree import Tree
 
 if TYPE_CHECKING:
     from privet.algorithms.quote import Quote
+    from privet.explain.subject import Subject
 
 
 class Explained:
@@ -91,6 +92,26 @@ class Explained:
             f"{here} or PrivateForestClassifier(method='boosting') release what it takes, for some of the budget. "
             f"{instead}"
         )
+
+
+def subject_of(model: Any) -> Subject:
+    """A fitted model with all that is public about it, for pages, cards and plots."""
+    from privet.explain.subject import Subject
+    from privet.tree.additive import Additive
+    from privet.tree.forest import Forest
+
+    check_is_fitted(model, model._released)
+    grown = getattr(model, model._released)
+    unsaid = ("schema", "random_state", "progress")
+    return Subject(
+        type(model).__name__,
+        model.schema_,
+        grown if isinstance(grown, Tree | Forest | Additive) else None,
+        model.privacy_,
+        model.evaluation_,
+        str(getattr(model, "provenance_", "")),
+        {name: value for name, value in model.get_params(deep=False).items() if name not in unsaid},
+    )
 
 
 def _numbers(values: Sequence[Any], name: str, feature: Numeric) -> np.ndarray:

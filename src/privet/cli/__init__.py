@@ -35,6 +35,7 @@ from privet.cli.options import (
     checked_epsilon,
 )
 from privet.cli.plan import plan
+from privet.cli.report import report
 from privet.cli.schema import schemas
 from privet.cli.screen import Group, say, warn, working
 
@@ -83,6 +84,7 @@ def privet(
         privet schema draft people.csv --label income -o people.toml
         privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json
         privet show model.json
+        privet report model.json -o report.html
         privet verify model.json
         privet predict model.json new.csv -o predictions.csv
 
@@ -402,6 +404,7 @@ def audit(
 
 
 app.command()(evaluate)
+app.command()(report)
 app.command()(certify)
 app.command()(export)
 

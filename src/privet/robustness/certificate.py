@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
 from privet.errors import PrivetError
+from privet.strict_json import as_list, as_number, as_text, as_whole, loads_strict
 
 ADDED, CHANGED = "added or removed", "changed"
 
@@ -83,6 +84,17 @@ class Certificate:
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=1)
 
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """Read what ``to_json`` wrote: whole, or an error."""
+        try:
+            data = loads_strict(text)
+            rows = tuple(_read_row(row) for row in as_list(data["rows"]))
+            said: dict[str, Any] = {name: read(data[name]) for name, read in _FIELDS.items()}
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise PrivetError("This is not a whole certificate: privet certify --json writes one.") from None
+        return cls(**said, rows=rows)
+
     @property
     def warning(self) -> str:
         """What releasing this would cost."""
@@ -117,6 +129,20 @@ class Certificate:
         widths = [max(map(len, column)) for column in zip(*lines)]
         shown = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in lines]
         return "\n".join([self.statement, "", *shown, "", self.warning])
+
+
+_FIELDS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("estimator", "guarantee", "word", "unit", "cost"), as_text),
+    **dict.fromkeys(("records", "test_records", "runs"), as_whole),
+    **dict.fromkeys(("confidence", "clean", "error"), as_number),
+}
+
+
+def _read_row(plain: Any) -> CertificateRow:
+    level = PoisonLevel(as_text(plain["poison"]), as_whole(plain["units"]), as_text(plain["attack"]))
+    numbers = {name: float(as_number(plain[name])) for name in ("accuracy", "by_mean", "majority")}
+    attacked = {name: float(as_number(plain[name])) for name in ("success", "success_by_mean") if name in plain}
+    return CertificateRow(level, **numbers, **attacked)
 
 
 def levels(poison: Iterable[Any], records: int) -> list[PoisonLevel]:

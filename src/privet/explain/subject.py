@@ -1,0 +1,54 @@
+"""A released model with all that is public about it: what pages, cards and plots are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from privet.evaluate.evaluation import Evaluation
+from privet.privacy.receipt import Receipt
+from privet.schema import Schema
+from privet.tree.additive import Additive
+from privet.tree.forest import Forest
+from privet.tree.tree import Tree
+
+Released = Tree | Forest | Additive
+
+
+@dataclass(frozen=True)
+class Subject:
+    """``released`` is None where the model is hidden: then its schema and its receipt are all that anybody has."""
+
+    model: str
+    schema: Schema
+    released: Released | None
+    receipt: Receipt
+    evaluation: Evaluation | None = None
+    source: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        """The trees, if it has any."""
+        if isinstance(self.released, Tree):
+            return (self.released,)
+        return self.released.trees if isinstance(self.released, Forest) else ()
+
+    @property
+    def boosted(self) -> Additive | None:
+        return self.released if isinstance(self.released, Additive) else None
+
+    @property
+    def who(self) -> str:
+        """Whom the promise covers, as one word."""
+        return "person" if "person" in self.receipt.unit else "record"
+
+    @property
+    def votes(self) -> bool:
+        """Whether classes are predicted by the mean of trees' probabilities, and not by the label of one leaf."""
+        return isinstance(self.released, Forest) and self.schema.classes is not None
+
+    @property
+    def label(self) -> str:
+        return self.schema.label or ("the class" if self.schema.classes else "the target")

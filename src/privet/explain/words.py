@@ -1,0 +1,193 @@
+"""What a release is, in sentences: for the person who must approve it, and for the one who uses it.
+
+Six questions, always the same, in the same order. Everything is said from released numbers and public words alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from privet.evaluate.evaluation import Evaluation
+from privet.explain.subject import Subject
+from privet.privacy.amounts import show
+from privet.privacy.meaning import NOTHING, WEAK, guess_rate, short
+from privet.privacy.receipt import Receipt
+
+NOT_LISTED = 6
+"""More classes than this are not listed in a sentence."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One of the questions, and what is true of this model. ``warning``: a reader should stop here."""
+
+    question: str
+    text: str
+    warning: bool = False
+
+
+def answers(subject: Subject, ledger: str = "") -> list[Answer]:
+    """The six answers; ``ledger`` says what is left, where a ledger is known."""
+    receipt = subject.receipt
+    return [
+        Answer("What was learned?", learned(subject)),
+        Answer("From whose records?", whose(subject)),
+        Answer("What does it promise to one person?", promised(subject), bool(receipt.void) or _is_weak(receipt)),
+        Answer(
+            "What did it cost, and what is left?", f"{cost(receipt)} {ledger or NO_LEDGER}", bool(receipt.shortfall)
+        ),
+        Answer("How good is it?", NOT_SCORED if subject.evaluation is None else quality(subject)),
+        Answer("Who had to be trusted?", receipt.trust),
+    ]
+
+
+NO_LEDGER = "What is left for other releases of the same records is known to their ledger, and none was given."
+
+NOT_SCORED = (
+    "Nobody measured it privately, so this page cannot say. A fit with holdout=0.2 (privet fit --holdout 0.2) "
+    "scores a model on records that it did not learn from, for nothing more."
+)
+
+
+def learned(subject: Subject) -> str:
+    """What kind of model, what it predicts and what from."""
+    n = len(subject.schema.names)
+    used = _used(subject)
+    uses = f", of which it uses {used}" if used is not None and used < n else ""
+    return (
+        f"{_kind(subject)} that predicts {subject.label} ({_outcomes(subject)}) from "
+        f"{n} feature{'s' if n > 1 else ''}{uses}."
+    )
+
+
+def _kind(subject: Subject) -> str:
+    if subject.boosted is not None:
+        rounds = len(subject.boosted.rounds)
+        terms = len(subject.boosted.term_importances)
+        drawn = _several(terms, "curve or table", "curves and tables")
+        return f"A sum of {drawn} ({_several(rounds, 'round')} of boosting)"
+    if not subject.trees:
+        return "A hidden model, which nobody holds in one piece: three servers answer for it together,"
+    leaves = sum(len(tree.leaves) for tree in subject.trees)
+    deep = max(tree.depth for tree in subject.trees)
+    if len(subject.trees) == 1:
+        return f"A decision tree with {_several(leaves, 'leaf', 'leaves')}, {deep} deep,"
+    return f"A forest of {len(subject.trees)} decision trees with {leaves:,} leaves, at most {deep} deep,"
+
+
+def _several(n: int, one: str, many: str = "") -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def _used(subject: Subject) -> int | None:
+    if subject.boosted is not None:
+        return len({feature for own in subject.boosted.rounds for feature in own.features})
+    return len(set().union(*(tree.features for tree in subject.trees))) if subject.trees else None
+
+
+def _outcomes(subject: Subject) -> str:
+    classes = subject.schema.classes
+    if classes is None:
+        low, high = subject.schema.target or (0, 0)
+        return f"a number from {low:g} to {high:g}"
+    if len(classes) > NOT_LISTED:
+        return f"one of {len(classes)} classes"
+    *rest, last = map(str, classes)
+    return f"{', '.join(rest)} or {last}" if rest else f"always {last}"
+
+
+def whose(subject: Subject) -> str:
+    """Which unit the promise is about, and about how many there were, if that was released."""
+    records = about_how_many(subject)
+    about = "" if records is None else f"Learned from about {records:,.0f} {subject.who}s (a noisy count). "
+    if subject.who == "person":
+        cap = subject.receipt.unit.removeprefix("one person, ")
+        return (
+            f"{about}The promise covers a person with all their records: {cap} of each person count, and column "
+            f"{subject.schema.person or 'with the persons'} says whose is whose."
+        )
+    return (
+        f"{about}The promise covers one row of the table. A person with several rows is covered for each row apart, "
+        "and less for all of them together."
+    )
+
+
+def about_how_many(subject: Subject) -> float | None:
+    """The records that the leaves of a tree say they have, by their noisy counts; None where nothing was said."""
+    if len(subject.trees) != 1 or not subject.trees[0].weighed:
+        return None
+    tree = subject.trees[0]
+    leaves = [tree.nodes[i] for i in tree.leaves]
+    total = sum(sum(leaf.counts) if leaf.counts is not None else leaf.weight or 0.0 for leaf in leaves)
+    return total if total > 0 else None
+
+
+def promised(subject: Subject) -> str:
+    """What an epsilon means, in odds and in a guess; or why nothing is promised."""
+    receipt, who = subject.receipt, subject.who
+    if receipt.void:
+        return f"Nothing: {'; '.join(receipt.void)}. The receipt is void."
+    epsilon, delta = float(receipt.epsilon), float(receipt.delta)
+    if not math.isfinite(epsilon):
+        return "Nothing: exact values were read."
+    times = short(math.exp(epsilon)) if epsilon < NOTHING else f"10^{epsilon / math.log(10):.0f}"
+    rate = 100 * guess_rate(epsilon, delta)
+    right = f"right at most {rate:.1f} times in 100" if rate < 99.95 else "possibly always right"
+    rarely = f" Except with a probability of {delta:g}." if delta else ""
+    weak = " That is a weak promise: usual are epsilons from 0.1 to 1." if _is_weak(receipt) else ""
+    return (
+        f"This model could just as well have come from the same records without that {who}: no outcome is more than "
+        f"{times} times as likely with them as without, or the other way round. Somebody who tosses a coin on whether "
+        f"a given {who} was in the records is right 50 times in 100; with this model, and knowing everybody else, "
+        f"{right}.{rarely}{weak}"
+    )
+
+
+def _is_weak(receipt: Receipt) -> bool:
+    return float(receipt.epsilon) > WEAK
+
+
+def cost(receipt: Receipt) -> str:
+    """What was spent of what was claimed."""
+    delta = f" and delta {show(receipt.delta)}" if receipt.delta else ""
+    answered = _several(len(receipt.events), "private answer")
+    spent = f"Epsilon {_brief(receipt.spent)}{delta}, for {answered}"
+    if receipt.shortfall:
+        return f"{spent}, and not the {_brief(receipt.claimed)} that was claimed: {receipt.shortfall}."
+    allowed = "all" if receipt.spent == receipt.claimed else f"{_brief(receipt.claimed)}"
+    return f"{spent}: {'all' if allowed == 'all' else 'of the ' + allowed} that was allowed."
+
+
+def _brief(amount: object) -> str:
+    return "infinity" if amount == math.inf else f"{float(amount):.4g}"  # type: ignore[arg-type]
+
+
+def quality(subject: Subject) -> str:
+    """The private scores, with their intervals, beside what knows nothing."""
+    found = subject.evaluation
+    assert found is not None
+    n = f"about {max(found.n, 0):,.0f} {'records' if found.weight == 1 else 'persons'} that it did not learn from"
+    if found.classes is None:
+        mean, half = found.mean_absolute_error, found.absolute_error(0.5)
+        return (
+            f"On {n} it is off by {mean.value:.4g} on average ({mean.low:.4g} to {mean.high:.4g}), and by less than "
+            f"{half.value:.4g} ({half.low:.4g} to {half.high:.4g}) for half of them. {SURE}"
+        )
+    right = found.accuracy
+    text = f"On {n} it is right for {right.value:.1%} ({right.low:.1%} to {right.high:.1%}). "
+    common, share = commonest(found)
+    text += f"Always saying {common} would be right for about {share:.1%}. "
+    if "AUC" in found.summary:
+        text += f"The area under its ROC curve is {found.auc.value:.3f} ({found.auc.low:.3f} to {found.auc.high:.3f}). "
+    return text + SURE
+
+
+SURE = "The ranges hold with 95% confidence, for chance and noise."
+
+
+def commonest(found: Evaluation) -> tuple[str, float]:
+    """The class that most scored records have, and its share, by noisy counts."""
+    of_class = found.confusion.sum(axis=1).clip(0)
+    best = int(of_class.argmax())
+    return str((found.classes or ("",))[best]), float(of_class[best] / max(of_class.sum(), 1e-9))

@@ -1,0 +1,233 @@
+"""The report: one HTML page about a released model, with everything that it needs inside.
+
+Sentences, the rules as text and the receipt are written here, and read without JavaScript; drawings are made in the
+browser from the same released numbers. The page may load nothing and run nothing but its own script: its policy names
+the hashes of that script and of its style.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from html import escape
+from importlib import resources
+from typing import Any
+
+from privet.explain.meter import meter
+from privet.explain.subject import Subject
+from privet.explain.text import rules_text
+from privet.explain.words import Answer, answers
+from privet.privacy.amounts import show
+from privet.report.budget_facts import BudgetFacts
+from privet.report.model_facts import model_facts, schema_facts
+from privet.report.score_facts import score_facts
+from privet.robustness.certificate import Certificate
+from privet.robustness.section import section as robustness_section
+from privet.schema import Categorical, Numeric
+
+SCRIPTS = (
+    "dom", "walker", "tree", "inspector", "budget", "terms", "waterfall", "record", "scores", "main",
+)  # fmt: skip
+"""In this order: each may use what those before it define."""
+
+LONGEST_RULES = 200_000
+"""More text than this is not printed into a page."""
+
+
+def report_page(subject: Subject, *, ledger: str = "", certificate: Certificate | None = None) -> str:
+    """The whole page. ``ledger`` says what is left, in words; ``certificate`` is what ``privet certify`` found."""
+    style, script = web_file("style.css"), web_script(SCRIPTS)
+    parts = [_model(subject), _record(subject), _budget(subject), _scores(subject), _robustness(certificate)]
+    sections = [part for part in parts if part]
+    heading = f"{subject.model}: {subject.label}"
+    return filled(
+        web_file("report.html"),
+        policy=policy(script, style),
+        title=escape(f"{heading} · Privet report"),
+        heading=escape(heading),
+        source=escape(subject.source),
+        links=_links(sections),
+        notice=_notice(subject),
+        answers="".join(_answer(own) for own in answers(subject, ledger)),
+        meter=meter(subject),
+        sections="\n".join(sections),
+        details=_details(subject),
+        facts=embedded(facts_of(subject)),
+        style=style,
+        script=script,
+    )
+
+
+def facts_of(subject: Subject) -> dict[str, Any]:
+    """All numbers that the page draws."""
+    budget = BudgetFacts(subject.receipt)
+    return {
+        "schema": schema_facts(subject.schema),
+        "model": model_facts(subject, budget.number),
+        "budget": budget.facts(),
+        "scores": None if subject.evaluation is None else score_facts(subject.evaluation),
+    }
+
+
+# -- making pages -----------------------------------------------------------------------------------------------------
+
+
+def web_file(name: str) -> str:
+    return (resources.files("privet.report") / "web" / name).read_text(encoding="utf-8")
+
+
+def web_script(names: Sequence[str]) -> str:
+    """The files of a page as one script with a scope of its own."""
+    return "(() => {\n'use strict';\n" + "\n".join(web_file(f"{name}.js") for name in names) + "\n})();"
+
+
+def policy(script: str, style: str, *more: str) -> str:
+    """What a browser may do with a page: run this script, use this style, what ``more`` says, and nothing else."""
+    rules = ["default-src 'none'", f"script-src {_hashed(script)}", f"style-src {_hashed(style)}", "img-src data:"]
+    return "; ".join([*rules, "base-uri 'none'", "form-action 'none'", *more])
+
+
+def _hashed(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def embedded(data: Any) -> str:
+    """JSON that can stand in a script element: no closing tag, no comment, no line separator can end it."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)  # ASCII, so U+2028 is written as an escape
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def filled(template: str, **values: str) -> str:
+    """The template with its blanks filled in one pass: what a value says is never taken for a blank."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
+
+
+# -- the sections -----------------------------------------------------------------------------------------------------
+
+
+def _links(sections: Sequence[str]) -> str:
+    found = [match for part in sections for match in re.findall(r'<section id="(\w+)"[^>]*>\s*<h2[^>]*>([^<]*)<', part)]
+    every = [("summary", "Summary"), *found, ("details", "Details")]
+    return "".join(f'<a href="#{name}">{title}</a>' for name, title in every)
+
+
+def _answer(own: Answer) -> str:
+    kind = ' class="alarm"' if own.warning else ""
+    return f"<div{kind}><dt>{escape(own.question)}</dt><dd>{escape(own.text)}</dd></div>"
+
+
+def _notice(subject: Subject) -> str:
+    receipt = subject.receipt
+    if receipt.void or receipt.shortfall:
+        why = "; ".join([*receipt.void, *([receipt.shortfall] if receipt.shortfall else [])])
+        what = "No guarantee holds" if receipt.void else "It cost more than it claims"
+        return f'<div class="notice alarm" role="note"><p><strong>{what}.</strong> {escape(why)}.</p></div>'
+    return (
+        '<div class="notice" role="note"><p>The receipt was re-checked when this page was made: every answer\'s cost '
+        "was computed again from its noise, and they add up to what is said below. What no check of a file can see is "
+        "whether the machine that trained the model did what the receipt says.</p></div>"
+    )
+
+
+def _section(name: str, title: str, lead: str) -> str:
+    return (
+        f'<section id="{name}" aria-labelledby="{name}-title">\n<h2 id="{name}-title">{escape(title)}</h2>\n'
+        f'<p class="lead">{escape(lead)}</p>\n<div id="{name}-here"></div>\n</section>'
+    )
+
+
+TREE_LEAD = (
+    "Each card is a node: the condition that leads to it and, at a leaf, what it says. Rules were chosen by private "
+    "answers, and counts are noisy. Click a card or use the arrow keys; Enter folds."
+)
+TERMS_LEAD = (
+    "Each picture is what a feature, or several together, adds to the score, beside its average. Bands and whiskers "
+    "are two standard deviations of the noise on each side; hatched cells could be noise alone."
+)
+
+
+def _model(subject: Subject) -> str:
+    if subject.boosted is not None:
+        return _section("model", "What features add", TERMS_LEAD)
+    if subject.trees:
+        return _section("model", "The tree" if len(subject.trees) == 1 else "The trees", TREE_LEAD)
+    lead = (
+        "This model is hidden: its rules and labels exist only as shares on three servers, and none can read "
+        "them. So there is nothing to draw. Its shape follows from the schema and the depth, and is the same "
+        "whatever the records say. Predictions are asked from the servers: privet mpc predict."
+    )
+    return _section("model", "The model", lead)
+
+
+def _record(subject: Subject) -> str:
+    lead = "Type a record's values and follow it. This happens on this page alone: nothing is sent or kept."
+    return "" if subject.released is None else _section("record", "Try a record", lead)
+
+
+def _budget(subject: Subject) -> str:
+    currency = "rho, which adds up and is converted to epsilon once," if subject.receipt.at_delta else "epsilon"
+    lead = (
+        f"A record is in one branch at each split, so it pays for one path alone. Below is where the budget went, in "
+        f"{currency} from the first question to the last, and every kind of question in words."
+    )
+    return _section("budget", "Where the budget went", lead)
+
+
+def _scores(subject: Subject) -> str:
+    found = subject.evaluation
+    if found is None:
+        return ""
+    whose = "a test set with a receipt of its own" if found.privacy_ is not None else "records held out of the fit"
+    lead = f"From one noisy table of {whose}. All intervals are at 95%, for noise and chance."
+    return _section("scores", "How good it is", lead)
+
+
+def _robustness(certificate: Certificate | None) -> str:
+    return "" if certificate is None else robustness_section(certificate).strip()
+
+
+# -- details ----------------------------------------------------------------------------------------------------------
+
+
+def _details(subject: Subject) -> str:
+    receipt = subject.receipt
+    facts = {
+        "model": subject.model,
+        "epsilon": f"{show(receipt.epsilon)} (claimed {show(receipt.claimed)}, spent {show(receipt.spent)})",
+        "delta": show(receipt.delta),
+        "covers": f"{receipt.unit}; neighbours: {receipt.neighbours}",
+        "released (SHA-256)": receipt.released or "nothing that could be hashed: the model is hidden",
+        **{name: str(value) for name, value in subject.params.items() if value is not None and name != "epsilon"},
+    }
+    rows = "".join(f"<tr><th>{escape(k)}</th><td><code>{escape(v)}</code></td></tr>" for k, v in facts.items())
+    parts = [f"<table><tbody>{rows}</tbody></table>", _folded("The public schema", _schema_table(subject))]
+    if subject.released is not None:
+        text = rules_text(subject.released)
+        rules = text if len(text) <= LONGEST_RULES else text[:LONGEST_RULES] + "\n... (privet show prints the rest)"
+        parts.append(_folded("The rules as text", f'<pre tabindex="0" aria-label="The rules">{escape(rules)}</pre>'))
+    parts.append(
+        _folded("The receipt as text", f'<pre tabindex="0" aria-label="The receipt">{escape(str(receipt))}</pre>')
+    )
+    return "\n".join(parts)
+
+
+def _folded(title: str, content: str) -> str:
+    return f"<details><summary>{escape(title)}</summary>\n{content}</details>"
+
+
+def _schema_table(subject: Subject) -> str:
+    fields = subject.schema.features.items()
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(_field(own))}</td></tr>" for name, own in fields)
+    head = "<thead><tr><th>feature</th><th>public values</th></tr></thead>"
+    return f'<div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>'
+
+
+def _field(own: Numeric | Categorical) -> str:
+    if isinstance(own, Categorical):
+        return ", ".join(map(str, own.values)) + ("; any other value" if own.other else "")
+    kinds = [text for flag, text in (("integer", "whole numbers"), ("missing", "may be missing")) if getattr(own, flag)]
+    mean = [f"mean of {', '.join(own.mean_of)}"] if own.mean_of else []
+    return "; ".join([f"{own.low:g} to {own.high:g}", *kinds, *mean])

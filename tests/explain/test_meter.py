@@ -1,0 +1,26 @@
+"""The picture of a promise."""
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from privet import Numeric, PrivateTreeClassifier, Schema
+from privet.algorithms.explained import subject_of
+from privet.explain.meter import meter
+
+SCHEMA = Schema({"a": Numeric(0, 1)}, classes=["no", "yes"])
+
+
+def test_it_is_longer_where_less_is_promised():
+    subject = subject_of(
+        PrivateTreeClassifier(SCHEMA, epsilon=1).fit(np.linspace(0, 1, 50)[:, None], ["no", "yes"] * 25)
+    )
+
+    def width(epsilon, void=()):
+        receipt = replace(subject.receipt, spent=Fraction(epsilon), void=void)
+        return float(re.search(r'class="fill"[^>]*width="([\d.]+)"', meter(replace(subject, receipt=receipt)))[1])
+
+    assert width("1/10") < width(1) < width(8) < width(1, void=("a seed",)) == 692
+    assert "at most 73.1% of cases" in meter(subject)

@@ -1,0 +1,78 @@
+"""The six answers say what is true, in words."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privet import Numeric, PrivateForestClassifier, PrivateTreeClassifier, PrivateTreeRegressor, Schema
+from privet.algorithms.explained import subject_of
+from privet.explain.subject import Subject
+from privet.explain.words import answers, cost, promised
+
+FEATURES = {"a": Numeric(0, 1), "b": Numeric(0, 1)}
+SCHEMA = Schema(FEATURES, classes=["no", "yes"], label="ill")
+X = np.random.default_rng(0).random((2000, 2))
+Y = np.where(X[:, 0] > 0.6, "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def subject():
+    return subject_of(PrivateTreeClassifier(SCHEMA, epsilon=1, leaves="counts").fit(X, Y, holdout=0.3))
+
+
+def texts(subject, **more):
+    return {own.question: own.text for own in answers(subject, **more)}
+
+
+def test_all_six_are_answered(subject):
+    said = texts(subject, ledger="Half is left.")
+    learned, whose, promise, price, quality, trust = said.values()
+    assert "decision tree" in learned
+    assert "predicts ill (no or yes) from 2 features" in learned
+    assert "one row of the table" in whose
+    assert "about 1," in whose  # the noisy counts of the leaves
+    assert "2.72 times as likely" in promise
+    assert "right at most 73.1 times in 100" in promise
+    assert price.endswith("all that was allowed. Half is left.")
+    assert "Always saying no would be right for about" in quality
+    assert "95% confidence" in quality
+    assert trust == subject.receipt.trust
+
+
+def test_a_model_without_scores_says_how_to_get_them(subject):
+    assert "--holdout 0.2" in texts(replace(subject, evaluation=None))["How good is it?"]
+
+
+def test_nothing_is_promised_where_nothing_holds(subject):
+    void = replace(subject, receipt=replace(subject.receipt, void=("random_state was given",)))
+    assert promised(void).startswith("Nothing: random_state was given")
+    assert answers(void)[2].warning
+    assert math.isinf(float(void.receipt.epsilon))
+
+
+def test_a_weak_promise_is_called_weak(subject):
+    weak = replace(subject, receipt=replace(subject.receipt, spent=Fraction(30), claimed=Fraction(30)))
+    assert "weak promise" in promised(weak)
+    assert "possibly always right" in promised(weak)
+
+
+def test_a_shortfall_is_told(subject):
+    short = replace(subject.receipt, spent=Fraction(3), shortfall="histograms were counted once")
+    assert "not the 1 that was claimed: histograms" in cost(short)
+
+
+def test_persons_deltas_numbers_and_hidden_models():
+    schema = Schema(FEATURES, target=(0, 10), person="id", records_per_person=3)
+    model = PrivateTreeRegressor(schema, epsilon=1).fit(X, 10 * X[:, 0], groups=np.arange(2000) // 2, holdout=0.3)
+    said = texts(subject_of(model))
+    assert "at most 3 records of each person count" in said["From whose records?"]
+    assert "off by" in said["How good is it?"]
+    assert "without that person" in said["What does it promise to one person?"]
+    boosted = PrivateForestClassifier(SCHEMA, epsilon=1, delta=1e-6, method="boosting").fit(X, Y)
+    assert "rounds of boosting" in texts(subject_of(boosted))["What was learned?"]
+    assert "probability of 1e-06" in promised(subject_of(boosted))
+    hidden = Subject("HiddenTreeClassifier", SCHEMA, None, subject_of(boosted).receipt)
+    assert "three servers answer" in texts(hidden)["What was learned?"]

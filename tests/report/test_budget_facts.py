@@ -1,0 +1,59 @@
+"""A receipt as plain data: the dearest path adds up to what was spent, as the receipt itself adds it up."""
+
+import warnings
+from fractions import Fraction
+
+import pytest
+
+from privet import Numeric, Schema
+from privet.algorithms.registry import MODELS, model_class
+from privet.algorithms.stand_in import stand_in
+from privet.privacy.event import Event
+from privet.privacy.receipt import Receipt
+from privet.report.budget_facts import BudgetFacts
+
+CLASSES = Schema({"a": Numeric(0, 1), "b": Numeric(0, 1)}, classes=["no", "yes"])
+NUMBERS = Schema({"a": Numeric(0, 1), "b": Numeric(0, 1)}, target=(0, 1))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_dearest_path_adds_up(name):
+    kind = model_class(name)
+    schema = NUMBERS if kind._task == "regression" else CLASSES
+    X, y, _ = stand_in(schema, 300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        receipt = kind(schema=schema, epsilon=2).fit(X, y).privacy_
+    facts = BudgetFacts(receipt).facts()
+    assert sum(amount for _, amount in facts["dearest"]) == pytest.approx(float(receipt.spent), rel=1e-4)
+    assert sum(group["times"] for group in facts["groups"]) == len(receipt.events)
+
+
+def receipt_of(*scopes):
+    events = tuple(Event(scope, "tally", "geometric", Fraction(1), 2.0, Fraction(1, 2), "tally(1)") for scope in scopes)
+    return Receipt(Fraction(9), Fraction(1), Fraction(0), (), "somebody", events)
+
+
+def test_scopes_are_numbered_and_unknown_ones_are_those_above():
+    budget = BudgetFacts(receipt_of("/fit0:0", "/fit0:0/split0:1"))
+    assert budget.number("/fit0:0/split0:1") == 2
+    assert budget.number("/fit0:0/split0:0/split1:1") == budget.number("/fit0:0") == 1
+    assert budget.facts()["parents"] == [-1, 0, 1]
+
+
+def test_disjoint_records_pay_once_and_samples_less():
+    both = BudgetFacts(receipt_of("/fit0:0/split0:0", "/fit0:0/split0:1")).facts()
+    assert both["dearest"] == [[0, 0.5]]
+    assert both["groups"][0]["parallel"]
+    copies = BudgetFacts(receipt_of("/fit0:0/copy0:0", "/fit0:0/copy0:1")).facts()
+    assert copies["dearest"] == [[0, 1.0]]
+    sampled = BudgetFacts(receipt_of("/fit0:0/sample0:4")).facts()
+    assert sampled["dearest"][0][1] < 0.2
+
+
+def test_exact_values_leave_nothing_to_draw():
+    event = Event("/fit0:0", "peek", "peek", Fraction(0), 0.0, float("inf"), "peek")
+    facts = BudgetFacts(Receipt(Fraction(1), float("inf"), Fraction(0), ("x",), "somebody", (event,))).facts()
+    assert facts["total"] is None
+    assert facts["dearest"] == []
+    assert facts["spent"][1] == [[0, None]]

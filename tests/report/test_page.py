@@ -1,0 +1,98 @@
+"""The report's page: one for every kind of model, whole, self-contained, and small."""
+
+import json
+import re
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from privet import Categorical, Numeric, PrivateForestClassifier, PrivateTreeClassifier, Schema
+from privet.algorithms.explained import subject_of
+from privet.algorithms.registry import MODELS, model_class
+from privet.algorithms.stand_in import stand_in
+from privet.explain.subject import Subject
+from privet.report.page import embedded, facts_of, filled, report_page
+from sample_certificate import certificate
+
+SCHEMA = Schema({"a": Numeric(0, 9, missing=True), "b": Categorical(["x", "y"])}, classes=["no", "yes"], label="it")
+TARGET = Schema({"a": Numeric(0, 9, missing=True), "b": Categorical(["x", "y"])}, target=(0, 1), label="it")
+
+
+def fitted(model, schema=SCHEMA, n=400, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(*stand_in(schema, n)[:2], **options)
+
+
+@pytest.fixture(scope="module")
+def tree():
+    return fitted(PrivateTreeClassifier(SCHEMA, epsilon=2), holdout=0.2)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_has_a_report(name):
+    kind = model_class(name)
+    schema = TARGET if kind._task == "regression" else SCHEMA
+    page = report_page(subject_of(fitted(kind(schema=schema, epsilon=2), schema, holdout=0.2)))
+    for part in ("What was learned?", "Who had to be trusted?", "Where the budget went", "How good it is"):
+        assert part in page
+    assert "{{" not in page.split("<script")[0]
+
+
+def test_a_hidden_model_has_a_report_without_a_tree(tree):
+    subject = subject_of(tree)
+    page = report_page(Subject("HiddenTreeClassifier", SCHEMA, None, subject.receipt))
+    assert "This model is hidden" in page
+    assert "Try a record" not in page
+    assert facts_of(Subject("HiddenTreeClassifier", SCHEMA, None, subject.receipt))["model"] == {"kind": "hidden"}
+
+
+def test_a_page_loads_nothing_and_names_the_only_script_that_may_run(tree):
+    page = report_page(subject_of(tree))
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    assert "default-src 'none'" in policy
+    assert policy.count("sha256-") == 2
+    assert not re.search(r"""(src|href)=["']?(https?:)?//|@import|url\(["']?http""", page)
+    assert not re.search(r'\sstyle="', page.split("<script")[0])  # the policy forbids it
+
+
+def test_a_void_receipt_is_said_first():
+    page = report_page(subject_of(fitted(PrivateTreeClassifier(SCHEMA, epsilon=1, random_state=0))))
+    assert page.index("No guarantee holds") < page.index("In six answers")
+
+
+def test_a_certificate_and_a_ledger_are_told(tree):
+    page = report_page(subject_of(tree), ledger="In the ledger of x, epsilon 1 is left.", certificate=certificate())
+    assert "epsilon 1 is left" in page
+    assert 'href="#robustness"' in page
+
+
+def test_large_models_have_small_pages():
+    many = Schema({f"f{i}": Numeric(0, 1) for i in range(8)}, classes=["no", "yes"])
+    tree = fitted(PrivateTreeClassifier(many, epsilon=200, max_depth=6, leaves="counts"), many, 4000)
+    assert len(tree.tree_.leaves) > 30
+    assert len(report_page(subject_of(tree))) < 200_000
+    boosted = fitted(PrivateForestClassifier(many, epsilon=6, delta=1e-6, method="boosting"), many, 2000)
+    rounds = len(boosted.forest_.rounds)
+    assert rounds > 40
+    bare = len(report_page(replace(subject_of(boosted), released=tree.tree_)))
+    assert bare + (len(report_page(subject_of(boosted))) - bare) * 200 / rounds < 600_000  # as if it had 200 rounds
+
+
+def test_embedded_data_cannot_end_their_element():
+    data = {"a": "</script><!--\u2028 &amp;"}
+    assert not set("<>&\u2028") & set(embedded(data))
+    assert json.loads(embedded(data)) == data
+
+
+def test_a_value_is_never_taken_for_a_blank():
+    assert filled("{{a}} {{b}}", a="{{b}}", b="2") == "{{b}} 2"
+
+
+def test_facts_are_of_released_numbers_alone(tree):
+    facts = facts_of(subject_of(tree))
+    assert {own["a"] for own in facts["model"]["trees"][0]["nodes"] if "a" in own} <= {0, 1}
+    assert facts["budget"]["total"] == pytest.approx(2)
+    assert np.isclose(sum(amount for _, amount in facts["budget"]["dearest"]), 2)

@@ -1,0 +1,177 @@
+"""The report in a real browser: it agrees with ``predict``, complains of nothing, and everybody can use it."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import browser
+from privet import (
+    Categorical,
+    Numeric,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+    PrivateTreeClassifier,
+    PrivateTreeRegressor,
+    Schema,
+)
+from privet.algorithms.explained import subject_of
+from privet.report.page import report_page
+
+FEATURES = {
+    "age": Numeric(0, 99, integer=True, missing=True),
+    "income": Numeric(0, 1e6, log=True),
+    "height": Numeric(1.2, 2.2),
+    "city": Categorical(["Aachen", "Bonn </script><b>", "Köln\u2028", ""]),
+    "member": Categorical([True, False], other=False),
+    "grade": Categorical([1, 2, 3]),
+}
+CLASSES = Schema(FEATURES, classes=[2, 0, 1], label="risk")  # predictions order them by name, the schema does not
+TARGET = Schema(FEATURES, target=(-5, 20), label="cost")
+N = 4000
+
+
+def table(rng, n):
+    def some(values, weights):
+        return rng.choice(len(values), size=n, p=weights)
+
+    age = rng.integers(-10, 120, n).astype(float)
+    age[rng.random(n) < 0.1] = np.nan
+    cities = np.array([*FEATURES["city"].values, "Ulm", None], dtype=object)
+    return {
+        "age": [None if np.isnan(own) else own for own in age],
+        "income": np.expm1(rng.random(n) * 14).tolist(),
+        "height": rng.uniform(1.1, 2.3, n).tolist(),
+        "city": cities[some(cities, [0.3, 0.2, 0.2, 0.1, 0.1, 0.1])].tolist(),
+        "member": (rng.random(n) < 0.4).tolist(),
+        "grade": rng.integers(1, 5, n).tolist(),
+    }
+
+
+def fitted(model):
+    rng = np.random.default_rng(5)
+    columns = table(rng, N)
+    signal = np.array([0 if own is None else own for own in columns["age"]]) / 40 + np.array(columns["member"])
+    signal = signal + rng.normal(0, 0.3, N)
+    y = np.digitize(signal, [1.0, 2.0]) if model.schema.classes else signal * 4
+    return model.fit(pa.table(columns), y, holdout=0.25)
+
+
+MODELS = {
+    "tree": lambda: PrivateTreeClassifier(CLASSES, epsilon=5, max_depth=6, leaves="counts"),
+    "labels": lambda: PrivateTreeClassifier(CLASSES, epsilon=1, max_depth=3),
+    "forest": lambda: PrivateForestClassifier(CLASSES, epsilon=8, method="trees", n_trees=4),
+    "boosted": lambda: PrivateForestClassifier(CLASSES, epsilon=5, delta=1e-6, method="boosting"),
+    "numbers": lambda: PrivateTreeRegressor(TARGET, epsilon=2),
+    "several": lambda: PrivateForestRegressor(TARGET, epsilon=4, method="trees", n_trees=3),
+    "boosted numbers": lambda: PrivateForestRegressor(TARGET, epsilon=3, method="boosting"),
+}
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser.browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    """Every kind of model, with the address of its page."""
+    folder = tmp_path_factory.mktemp("reports")
+    found = {}
+    for name, make in MODELS.items():
+        model = fitted(make())
+        path = folder / f"{name.replace(' ', '-')}.html"
+        path.write_text(report_page(subject_of(model)), encoding="utf-8")
+        found[name] = model, path.as_uri()
+    return found
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_walker_agrees_with_predict_on_500_records(reports, chromium, name):
+    model, url = reports[name]
+    columns = table(np.random.default_rng(11), 500)
+    wanted = model.predict(pa.table(columns))
+    records = [dict(zip(columns, values)) for values in zip(*columns.values())]
+    typed = [{k: str(v) if k != "age" else v for k, v in own.items() if v is not None} for own in records]
+    with browser.page_of(chromium, url) as page:
+        said = page.evaluate("records => records.map((own) => window.privet.predict(own).answer)", typed)
+        if model.schema_.classes is None:
+            np.testing.assert_allclose(said, wanted, rtol=0, atol=1e-12)
+        else:
+            assert said == [str(own) for own in wanted]
+            chances = page.evaluate("records => records.map((own) => window.privet.predict(own).chances)", typed)
+            if chances[0] is not None:
+                order = [model.classes_.tolist().index(own) for own in model.schema_.classes]
+                np.testing.assert_allclose(chances, model.predict_proba(pa.table(columns))[:, order], atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("tree", "light"), ("boosted", "light"), ("tree", "dark")])
+def test_nobody_is_shut_out_of_a_report(reports, chromium, name, scheme):
+    with browser.page_of(chromium, reports[name][1], color_scheme=scheme) as page:
+        assert browser.serious_issues(page) == []
+        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, paper[4:-1].split(", "))) < 200) == (scheme == "dark")
+
+
+@pytest.mark.parametrize("name", ["tree", "boosted"])
+def test_a_report_fits_a_phone(reports, chromium, name):
+    with browser.page_of(chromium, reports[name][1], viewport=browser.PHONE) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= browser.PHONE["width"]
+        assert page.locator("h1").is_visible()
+
+
+def test_a_tree_is_walked_and_folded_by_keys_alone(reports, chromium):
+    with browser.page_of(chromium, reports["tree"][1]) as page:
+        page.locator("[role=treeitem]").first.focus()
+        chosen = page.locator("[role=treeitem][aria-selected=true]")
+        before = page.locator("[role=treeitem]").count()
+        page.keyboard.press("ArrowLeft")
+        assert chosen.get_attribute("aria-expanded") == "false"
+        assert page.locator("[role=treeitem]").count() == 1 < before
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        assert chosen.get_attribute("aria-level") == "2"
+        assert page.evaluate("document.activeElement.getAttribute('aria-level')") == "2"
+        assert page.locator(".inspector li").count() == 1
+        page.keyboard.press("End")
+        assert "path to the node" in page.locator("#budget").inner_text()
+
+
+def test_a_typed_record_shows_its_path_and_its_reasons(reports, chromium):
+    model, url = reports["tree"]
+    with browser.page_of(chromium, url) as page:
+        form = page.locator("#record")
+        form.get_by_label("age").fill("30")
+        form.get_by_label("height").fill("1.7")
+        page.keyboard.press("Enter")
+        shown = page.locator(".outcome").inner_text()
+        record = {"age": 30.0, "income": 0.0, "height": 1.7, "city": "Aachen", "member": True, "grade": 1}
+        wanted = model.predict(pa.table({name: [value] for name, value in record.items()}))[0]
+        assert f"risk: {wanted}" in shown
+        assert page.locator(".node.walked").count() == page.locator(".outcome .path li").count() + 1
+        assert page.locator(".outcome svg").count() == 1
+        form.get_by_label("height").fill("")
+        form.get_by_label("height").blur()
+        assert "height: give a number" in page.locator(".outcome").inner_text()
+
+
+def test_a_report_runs_nothing_that_a_schema_says(chromium, tmp_path):
+    evil = "</script><script>window.stolen=1</script><img src=x onerror=window.stolen=1>{{facts}}"
+    schema = Schema({evil: Numeric(0, 1)}, classes=["no", evil], label=f"label {evil}")
+    model = PrivateTreeClassifier(schema, epsilon=1, leaves="counts")
+    model.fit(np.linspace(0, 1, 200)[:, None], ["no", evil] * 100)
+    (tmp_path / "evil.html").write_text(report_page(subject_of(model)), encoding="utf-8")
+    with browser.page_of(chromium, (tmp_path / "evil.html").as_uri()) as page:
+        assert page.evaluate("window.stolen") is None
+        assert evil in page.locator("h1").inner_text()
+        assert json.loads(page.locator("#facts").text_content())["schema"]["label"] == f"label {evil}"
+
+
+def test_a_report_prints_without_its_controls(reports, chromium):
+    with browser.page_of(chromium, reports["tree"][1]) as page:
+        page.emulate_media(media="print")
+        assert not page.locator("nav").is_visible()
+        assert page.locator(".answers").is_visible()
+        assert len(page.pdf(format="A4")) > 20_000

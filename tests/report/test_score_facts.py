@@ -1,0 +1,43 @@
+"""Evaluations as plain data."""
+
+import numpy as np
+import pytest
+
+from privet import Numeric, PrivateForestClassifier, PrivateTreeClassifier, PrivateTreeRegressor, Schema
+from privet.algorithms.stand_in import stand_in
+from privet.report.score_facts import roc, score_facts
+
+FEATURES = {"a": Numeric(0, 1), "b": Numeric(0, 1)}
+
+
+def evaluated(model, **options):
+    X, y, _ = stand_in(model.schema, 3000)
+    return model.fit(X, y, holdout=0.3, **options).evaluation_
+
+
+def test_two_classes_have_calibration_and_a_curve_that_rises():
+    schema = Schema(FEATURES, classes=["no", "yes"])
+    found = evaluated(PrivateForestClassifier(schema, epsilon=3, method="boosting"), by={"a": [0.5]})
+    facts = score_facts(found)
+    curve = np.array(roc(found))
+    assert (np.diff(curve[:, :2], axis=0) >= 0).all()
+    assert curve[0, :2].tolist() == [0, 0]
+    assert curve[-1, :2].tolist() == [1, 1]
+    area = float(np.trapezoid(curve[:, 1], curve[:, 0]))
+    assert area == pytest.approx(found.auc.value, abs=0.03)
+    assert facts["of"] == "yes"
+    assert len(facts["groups"]) == 2
+    assert all(low <= value <= high for _, value, low, high, _ in facts["calibration"])
+
+
+def test_labels_alone_have_neither():
+    facts = score_facts(evaluated(PrivateTreeClassifier(Schema(FEATURES, classes=["no", "yes"]), epsilon=3)))
+    assert facts["calibration"] == facts["roc"] == []
+    assert [name for name, *_ in facts["recall"]] == ["no", "yes"]
+
+
+def test_numbers_have_errors():
+    found = evaluated(PrivateTreeRegressor(Schema(FEATURES, target=(0, 1)), epsilon=3))
+    facts = score_facts(found)
+    assert sum(n for _, _, n in facts["errors"]) == pytest.approx(found.n, rel=0.01)
+    assert facts["errors"][0][0] == facts["errors"][0][1]  # the outermost bins hold what is beyond the range
