@@ -142,7 +142,7 @@ def test_a_tree_is_walked_and_folded_by_keys_alone(reports, chromium):
 def test_a_typed_record_shows_its_path_and_its_reasons(reports, chromium):
     model, url = reports["tree"]
     with browser.page_of(chromium, url) as page:
-        form = page.locator("#record")
+        form = page.locator("#record form")
         form.get_by_label("age").fill("30")
         form.get_by_label("height").fill("1.7")
         page.keyboard.press("Enter")
