@@ -102,6 +102,20 @@ def test_a_term_too_large_for_one_table_is_several(monkeypatch):
     assert boosted(BOTH, other).scores(columns, 3).tolist() == split
 
 
+def test_small_terms_have_few_numbers_and_the_same_sum(monkeypatch):
+    groups = Product((Split(0, bytes([0, 1, 0, 1, 2])), Split(1, bytes([1, 0, 1]))))
+    columns = {0: np.array([0.0, 1.0, 3.0, np.nan]), 1: np.array([1, 2, 0, 1])}
+    for most, n_terms in ((6, 4), (12, 2)):
+        monkeypatch.setattr(additive, "MOST_CHILDREN", most)
+        model = boosted(BOTH, groups, BOTH, TOWN)
+        (terms,) = model.small_terms
+        assert all(term.values.size <= most for term in terms)
+        cells = {f: model.cells(f, column) for f, column in columns.items()}
+        total = sum(term.at(cells) for term in terms)
+        assert (total / GRADIENT_ONE).tolist() == model.scores(columns, 4).tolist()
+        assert len(terms) == n_terms
+
+
 def test_an_ensemble_survives_json():
     for model in (boosted(), boosted(AGE, BOTH)):
         assert Additive.from_dict(json.loads(json.dumps(model.to_dict())), SCHEMA) == model

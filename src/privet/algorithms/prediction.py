@@ -6,14 +6,14 @@ The answers are those of ``Tree.apply`` and ``Additive.scores``, to the last bit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from privet.curators import kernels
 from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.schema import Categorical, Numeric
-from privet.tree.additive import Additive
+from privet.tree.additive import Additive, Term
 from privet.tree.flat import Cuts, cuts_of, flat_tree
 from privet.tree.forest import Forest
 from privet.tree.tree import Tree
@@ -41,22 +41,32 @@ def fast_leaves(released: Tree | Forest, table: Table) -> np.ndarray | None:
 
 def fast_scores(boosted: Additive, table: Table) -> np.ndarray | None:
     """The scores of each row, in units of one; None as above."""
-    cells = _cells(table, boosted.cuts) if table.n_rows >= MANY else None
+    cells = _cells(table, boosted.cuts, order="F") if table.n_rows >= MANY else None
     if cells is None:
         return None
-    terms = [
-        (term.features, [own.astype(np.int32) for own in term.stretches], term.values.reshape(-1, boosted.n_outputs))
-        for term in boosted.terms
-    ]
-    return kernels.add_terms(cells, terms, boosted.n_outputs) / GRADIENT_ONE
+    scores = np.zeros((boosted.n_outputs, table.n_rows), dtype=np.int64)
+    for own, terms in zip(scores, boosted.small_terms):
+        values = np.zeros((len(terms), kernels.MOST_PARTS), dtype=np.int64)
+        tables = [_table_of(term, cells.itemsize == 1, mine) for term, mine in zip(terms, values)]
+        kernels.add_parts(cells.T, tables, values, own)
+    return scores.T / GRADIENT_ONE
 
 
-def _cells(table: Table, cuts: Cuts) -> np.ndarray | None:
+def _table_of(term: Term, narrow: bool, values: np.ndarray) -> kernels.Factors:
+    """A term as a table; its values, one for each part, are written to ``values``."""
+    if narrow and len(term.features) == 1:
+        values[: len(term.stretches[0])] = term.values[term.stretches[0], 0]
+        return [(term.features[0], kernels.EACH_CELL)]
+    values[: term.values.size] = term.values.ravel()
+    return kernels.table_of(term.features, [own.astype(np.uint8) for own in term.stretches], term.values.shape[:-1])
+
+
+def _cells(table: Table, cuts: Cuts, order: Literal["C", "F"] = "C") -> np.ndarray | None:
     """The cell of each value; None where a value is none that the schema allows: whoever reads it again says which."""
     sizes = [_n_cells(feature, own) for feature, own in zip(table.schema.features.values(), cuts)]
     if max(sizes) > MOST_CELLS:
         return None
-    cells = np.empty((table.n_rows, len(sizes)), dtype=np.uint8 if max(sizes) <= 256 else np.uint16)
+    cells = np.empty((table.n_rows, len(sizes)), np.uint8 if max(sizes) <= 256 else np.uint16, order)
     arrays = [None if own is None else np.array(own, dtype=np.float64) for own in cuts]
     missing = [isinstance(feature, Numeric) and feature.missing for feature in table.schema.features.values()]
     if table.matrix is not None:

@@ -23,7 +23,7 @@ from privet.curators.desk import Desk, capabilities_of
 from privet.curators.families import Families
 from privet.curators.records import Binned, HeldRecords, Records
 from privet.curators.seen import tell_if_seen
-from privet.curators.table_sums import parts_of, table_sums
+from privet.curators.table_sums import EACH_PART, add_step, table_sums
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.gradients import GRADIENT_PAIRS, SCORE_BITS
 from privet.privacy.ledger import Ledger
@@ -197,13 +197,8 @@ class MemoryRoom(BoostingRoom):
     def advance(self, steps: Sequence[tuple[Held, Step]]) -> None:
         for held, step in steps:
             every = self._scores_of(held.root)
-            scores = every[:, 0 if every.shape[1] == 1 else step.output]
-            added = np.array(step.values, dtype=np.int64)[self._parts_of(step.split, held)]
             held.root.pairs.clear()
-            if held.rows is None:
-                scores += added
-            else:
-                scores[held.rows] += added[held.rows]
+            add_step(self._cut(), step.split, step.values, held.rows, every[0 if len(every) == 1 else step.output])
 
     # -- exact counts --------------------------------------------------------------------------------------------------
 
@@ -269,17 +264,20 @@ class MemoryRoom(BoostingRoom):
         """Exact sums of values over the parts of tables, one table below the other."""
         of_features = [table for table in tables if not isinstance(table, Levels)]
         if len(of_features) == len(tables):
-            return table_sums(self._cut(), self._cells(), of_features, values, held.rows)
-        start = np.zeros(1, dtype=np.int64)
-        each = [(self._parts_of(table, held)[:, None], table.n_children) for table in tables]
-        sums = [[kernels.column_sums(parts, start, n, own, held.rows) for own in values] for parts, n in each]
-        return np.concatenate([np.stack(columns, axis=1) for columns in sums])
+            return table_sums(self._cut(), of_features, values, held.rows)
+        return np.concatenate(
+            [
+                self._level_sums(own, held, values)
+                if isinstance(own, Levels)
+                else table_sums(self._cut(), [own], values, held.rows)
+                for own in tables
+            ]
+        )
 
-    def _parts_of(self, table: Table | Levels, held: Held) -> np.ndarray:
-        """The part of a table that each record is in; what it says of records that are not the node's means nothing."""
-        if isinstance(table, Levels):
-            return np.searchsorted(table.cuts, self._scores_of(held.root)[:, 0], side="left").astype(np.uint8)
-        return parts_of(self._cut(), table, held.rows)
+    def _level_sums(self, levels: Levels, held: Held, values: Sequence[np.ndarray]) -> np.ndarray:
+        parts = np.searchsorted(levels.cuts, self._scores_of(held.root)[0], side="left").astype(np.uint8)
+        sums = [kernels.part_sums(parts[None], [[(0, EACH_PART)]], own, held.rows)[0] for own in values]
+        return np.stack(sums, axis=1)[: levels.n_children]
 
     def _pairs(self, root: Root, output: int) -> tuple[np.ndarray, np.ndarray]:
         """Every record's gradient and Hessian of one class, at its present score; of a target, of a clamp."""
@@ -295,8 +293,8 @@ class MemoryRoom(BoostingRoom):
         if self.schema.classes is None:
             pairs = residual_pairs(self._residuals_of(root), output).astype(np.int32)
             return np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
-        scores = self._scores_of(root)[:, 0 if self._width == 2 else output]
-        return kernels.look_up(scores, self._labels == output, GRADIENT_PAIRS, SCORE_BITS)
+        scores = self._scores_of(root)[0 if self._width == 2 else output]
+        return kernels.look_up(scores, self._labels, output, GRADIENT_PAIRS, SCORE_BITS)
 
     def residual_counts(self, held: Held, points: np.ndarray) -> np.ndarray:
         every = np.abs(self._residuals_of(held.root))
@@ -309,14 +307,14 @@ class MemoryRoom(BoostingRoom):
             assert self._records_of.targets is not None
             assert self.schema.target is not None
             self._whole_targets = _fixed(self._records_of.targets, *self.schema.target)
-        return self._whole_targets - self._scores_of(root)[:, 0]
+        return self._whole_targets - self._scores_of(root)[0]
 
     def _scores_of(self, root: Root) -> np.ndarray:
-        """The boosted scores of a root's records: one column for two classes or a target, else one for each class."""
+        """The boosted scores of a root's records: one row for two classes or a target, else one for each class."""
         if root.scores is None:
             n_classes = len(self.schema.classes or ())
             width = 1 if n_classes in (0, 2) else n_classes
-            root.scores = np.zeros((self._records_of.n, width), dtype=np.int64)
+            root.scores = np.zeros((width, self._records_of.n), dtype=np.int64)
         return root.scores
 
     # -- small parts ---------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from privet.curators.person_weights import person_weights
 from privet.errors import SchemaError
 from privet.privacy.unit import Unit
 from privet.questions.grid import Grid, public_grid
+from privet.questions.split import Table, factors_of
 from privet.schema import Schema
 from privet.tables.persons import read_persons
 from privet.tables.table import check_lengths, read_labels, read_table, read_targets
@@ -54,6 +55,15 @@ class Binned:
         """The column of each feature, counted through both blocks."""
         features = np.concatenate([self.narrow.features, self.wide.features]).tolist()
         return {feature: i for i, feature in enumerate(features)}
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """The cells of one byte once more, a row for each feature: what boosting reads."""
+        return np.ascontiguousarray(self.narrow.cells.T)
+
+    def is_narrow(self, table: Table) -> bool:
+        """Whether all its features are of one byte."""
+        return all(self.place[split.feature] < len(self.narrow.features) for split in factors_of(table))
 
     def column(self, feature: int) -> np.ndarray:
         """Every record's cell of one feature."""

@@ -19,6 +19,7 @@ from privet.questions.grid import Grid
 from privet.questions.multiway import Multiway
 from privet.questions.split import Product, Split, Table
 from privet.questions.splits import LARGEST_LOG_PRIOR, Splits
+from privet.questions.word import frozen
 
 
 def grouped(counts: np.ndarray, split: Split) -> np.ndarray:
@@ -51,37 +52,37 @@ def tabled(histograms: np.ndarray, grid: Grid, tables: Sequence[Table]) -> np.nd
     return np.concatenate(each, axis=-2)
 
 
-@lru_cache(maxsize=4096)
-def merging(fine: Split, coarse: Split) -> np.ndarray | None:
-    """Which part of ``coarse`` each part of ``fine`` lies in, of the same feature; None where one lies in several."""
-    if fine.feature != coarse.feature:
-        return None
-    into = np.zeros(fine.n_children, dtype=np.int64)
+def parts_within(block: Product, table: Product) -> np.ndarray | None:
+    """The part of a table that each part of a block lies in; None where a part lies in several."""
+    of_feature = {split.feature: split for split in table.factors}
+    maps = []
+    for fine in block.factors:
+        coarse = of_feature.pop(fine.feature, None)
+        into = bytes(fine.n_children) if coarse is None else _merging(fine, coarse)
+        if into is None:
+            return None
+        maps.append((into, 1 if coarse is None else coarse.n_children))
+    return None if of_feature else _numbered(tuple(maps))
+
+
+def _merging(fine: Split, coarse: Split) -> bytes | None:
+    """Which part of ``coarse`` each part of ``fine``, of the same feature, lies in; None where one lies in several."""
+    if fine is coarse:
+        return bytes(range(fine.n_children))
+    into = np.zeros(fine.n_children, dtype=np.uint8)
     into[fine.parts] = coarse.parts
-    return into if (into[fine.parts] == coarse.parts).all() else None
+    return into.tobytes() if into[fine.parts].tobytes() == coarse.part else None
 
 
-def refines(block: Product, table: Product) -> bool:
-    """Whether each part of a block lies in one part of a table."""
-    of_feature = {split.feature: split for split in block.factors}
-    return all(
-        split.feature in of_feature and merging(of_feature[split.feature], split) is not None for split in table.factors
-    )
-
-
-def merged(sums: np.ndarray, block: Product, table: Product) -> np.ndarray:
-    """Sums over a table's parts, of (parts, numbers), from those over the parts of a block that refines it."""
-    of_feature = {split.feature: split for split in block.factors}
-    into = {split.feature: merging(of_feature[split.feature], split) for split in table.factors}
-    shape = tuple(split.n_children for split in block.factors)
-    left_out = tuple(k for k, split in enumerate(block.factors) if split.feature not in into)
-    found = sums.reshape(*shape, sums.shape[1]).sum(axis=left_out)
-    for k, split in enumerate(table.factors):
-        if split is not of_feature[split.feature]:
-            coarser = np.zeros((*found.shape[:k], split.n_children, *found.shape[k + 1 :]), dtype=np.int64)
-            np.add.at(np.moveaxis(coarser, k, 0), into[split.feature], np.moveaxis(found, k, 0))  # type: ignore[arg-type]
-            found = coarser
-    return found.reshape(table.n_children, sums.shape[1])
+@lru_cache(maxsize=4096)
+def _numbered(maps: tuple[tuple[bytes, int], ...]) -> np.ndarray:
+    """The parts of a product, whose factors have so many, by the parts of a finer one that each factor is made of."""
+    into = np.zeros(1, dtype=np.uint8)
+    for own, n in maps:
+        into = np.add.outer(
+            into * np.uint8(n % 256), np.frombuffer(own, dtype=np.uint8)
+        ).ravel()  # below 256 in the end
+    return frozen(into)
 
 
 def correct_counts(options: Candidates, children: Any) -> Iterator[Any]:

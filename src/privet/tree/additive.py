@@ -187,9 +187,24 @@ class Additive:
         terms = [
             Term.of(features, some, self.n_outputs)
             for features, rounds in of_features.items()
-            for some in _small_enough(rounds)
+            for some in _small_enough(rounds, LARGEST_TERM)
         ]
         return tuple(sorted(terms, key=lambda term: -term.spread))
+
+    @cached_property
+    def small_terms(self) -> tuple[tuple[Term, ...], ...]:
+        """For each output terms of at most ``MOST_CHILDREN`` numbers, whose sum is its score."""
+        found = []
+        for output in range(self.n_outputs):
+            of_features: dict[tuple[int, ...], list[Round]] = {}
+            for own in self.rounds:
+                if self.n_outputs == 1 or own.output == output:
+                    of_features.setdefault(own.features, []).append(own)
+            lists = (
+                (own, some) for own, all_of in of_features.items() for some in _small_enough(all_of, MOST_CHILDREN)
+            )
+            found.append(tuple(Term.of(features, some, 1) for features, some in lists))
+        return tuple(found)
 
     def scores(self, columns: Mapping[int, np.ndarray], n_rows: int) -> np.ndarray:
         """The score of each row for each output."""
@@ -283,18 +298,24 @@ class Additive:
             raise SchemaError("This is not a whole ensemble: a round is missing or does not fit the schema.") from None
 
 
-def _small_enough(rounds: list[Round]) -> list[list[Round]]:
-    """Rounds of the same features, in lists whose terms are not too large."""
+def _small_enough(rounds: list[Round], most: int) -> list[list[Round]]:
+    """Rounds of the same features, in lists whose terms have at most so many numbers, if no round has more."""
     lists: list[list[Round]] = []
-    stretches = [1] * len(rounds[0].factors)
+    stretches: list[np.ndarray] = []
     for own in rounds:
-        more = [len(set(part)) - 1 for _, part in own.factors]
-        stretches = [have + new for have, new in zip(stretches, more)]
-        if not lists or math.prod(stretches) > LARGEST_TERM:
+        parts = [np.frombuffer(part, dtype=np.uint8) for _, part in own.factors]
+        joined = [_numbered(have * 256 + part) for have, part in zip(stretches, parts)]
+        if not lists or math.prod(int(each.max()) + 1 for each in joined) > most:
             lists.append([])
-            stretches = [1 + new for new in more]
+            joined = [_numbered(part) for part in parts]
+        stretches = joined
         lists[-1].append(own)
     return lists
+
+
+def _numbered(kinds: np.ndarray) -> np.ndarray:
+    """The number of each one's kind, without gaps."""
+    return np.unique(kinds, return_inverse=True)[1]
 
 
 def _n_cells(feature: Numeric | Categorical, cuts: tuple[float, ...] | None) -> int:

@@ -13,27 +13,37 @@ def _loaded():
     from privet.curators.kernels import numba_engine  # noqa: F401  compiles, or loads
 
 
-@pytest.mark.parametrize("stretch", [1, 2, 3, 100])
-def test_stretches_of_rows_add_up(stretch):
-    cells, values = np.array([[0], [1], [1], [0], [1]], np.uint8), np.array([1, 10, 100, 1000, 10000], np.int32)
-    rows, scratch = np.array([4, 1, 2], np.int32), np.empty(2, np.int32)
+def jumps(*, direct, starts, features=(), cells=(), sizes=()):
+    whole = (np.array(own, np.int64) for own in ([0], direct, starts, features))
+    return (*whole, np.array(cells, np.uint8), np.array(sizes, np.uint8))
+
+
+@pytest.mark.parametrize("safe", [1, 2, 3, 100])
+def test_sums_of_few_rows_at_a_time_add_up(safe):
+    columns, values = np.array([[0, 1, 1, 0, 1]], np.uint8), np.array([1, 10, 100, 1000, 10000], np.int32)
+    plan = jumps(direct=[0, 0, -1, 0, 0, -1], starts=[0, 0, 0, 1, 1, 1, 2], features=[0, 0], cells=[1, 1], sizes=[1, 1])
     for whole, expected in ((True, [1001, 10110]), (False, [0, 10110])):
-        out = np.zeros(2, np.int64)
-        stop = 5 if whole else 3
-        compiled_boosting.add_up(cells, values, rows, whole, 0, stop, stretch, np.zeros(1, np.int64), scratch, out)
-        assert out.tolist() == expected
-        maps, features = np.zeros((1, 4, 2), np.uint8), np.zeros((1, 4), np.int64)
-        maps[0, 1] = [0, 1]
-        parts = np.zeros((1, 2), np.int64)
-        compiled_boosting.add_up_products(
-            cells, values, rows, whole, 0, stop, stretch, features, maps, np.empty((1, 2), np.int32), parts
-        )
-        assert parts[0].tolist() == expected
+        out = np.zeros((6, 256), np.int64)
+        stop, rows = (5 if whole else 3), np.array([4, 1, 2], np.int32)
+        compiled_boosting.sum_parts(columns, *plan, values, rows, whole, 0, stop, safe, out)
+        assert out[:, :2].tolist() == [expected] * 6
+        assert not out[:, 2:].any()
 
 
-def test_blocks_of_rows_leave_none_out():
-    cells = np.zeros((1500, 1), np.uint8)
-    out = np.zeros((1500, 1), np.int64)
-    features, maps = np.array([[0, -1, -1, -1]] * 2), np.zeros((2, 4, 1), np.int32)
-    compiled_boosting.add_terms(cells, features, maps, np.array([0, 1]), np.array([[3], [4]]), 0, 1500, out)
-    assert (out == 7).all()
+def test_parts_are_sums_of_jumps_that_wrap_around():
+    columns, parts = np.array([[0, 1, 2, 3, 4, 9]], np.uint8), np.empty(6, np.uint8)
+    plan = jumps(direct=[-1], starts=[0, 3], features=[0, 0, 0], cells=[0, 2, 4], sizes=[7, 254, 251])[1:]
+    zero = np.uint64(0)
+    compiled_boosting.find_parts(columns, zero, np.uint64(6), zero, *plan, parts)
+    assert parts.tolist() == [7, 7, 5, 5, 0, 0]
+
+
+def test_stretches_of_rows_leave_none_out():
+    n = 2 * compiled_boosting.STRETCH + 300
+    columns, out = np.zeros((1, n), np.uint8), np.zeros(n, np.int64)
+    values = np.zeros((5, 256), np.int64)
+    values[:, 0] = [3, 4, 5, 6, 7]
+    compiled_boosting.add_parts(
+        columns, *jumps(direct=[-1] * 5, starts=[0] * 6), values, np.empty(0, np.int32), True, 0, n, out
+    )
+    assert (out == 25).all()

@@ -399,56 +399,80 @@ def test_without_numba_numpy_counts_and_says_so():
     assert "NumPy" in err
 
 
-# Boosting: pairs by score, and sums of 32-bit columns
-
-
-def test_pairs_are_looked_up_by_rounded_scores(engine):
-    records = [(score, own) for score in (*range(-40, 41), -(2**40), 2**40) for own in (False, True)]
-    table = np.arange(2 * 5 * 2, dtype=np.int32).reshape(2, 5, 2)
-    scores = np.array([score for score, _ in records], np.int64)
-    mine = np.array([own for _, own in records], bool)
-    first, second = kernels.look_up(scores, mine, table, 3)
-    places = [min(max((score + 4) // 8 + 2, 0), 4) for score, _ in records]
-    expected = [table[int(own), place].tolist() for place, (_, own) in zip(places, records)]
-    assert [list(pair) for pair in zip(first.tolist(), second.tolist())] == expected
+# Boosting: pairs by score, sums by part, and steps by part
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16])
-@pytest.mark.parametrize("rows", [None, [], [2, 5, 5, 39]])
-def test_column_sums_are_those_of_each_cell_and_do_not_overflow(engine, kind, rows):
-    rng = np.random.default_rng(0)
-    cells = rng.integers(4, size=(40, 3)).astype(kind)
-    values = rng.choice([2**31 - 1, -(2**31) + 1, 5], size=40).astype(np.int32)
-    expected = np.ones(14, np.int64)
-    for i in range(40) if rows is None else rows:
-        for f, offset in enumerate((0, 4, 9)):
-            expected[offset + cells[i, f]] += values[i]
-    own = None if rows is None else np.array(rows, np.int32)
-    found = kernels.column_sums(cells, np.array([0, 4, 9]), 14, values, own, np.ones(14, np.int64))
-    assert found.tolist() == expected.tolist()
+def test_pairs_are_looked_up_by_rounded_scores(engine, kind):
+    records = [(score, label) for score in (*range(-40, 41), -(2**40), 2**40) for label in (0, 1, 2)]
+    table = np.arange(2 * 5 * 2, dtype=np.int32).reshape(2, 5, 2)
+    scores = np.array([score for score, _ in records], np.int64)
+    labels = np.array([label for _, label in records], kind)
+    first, second = kernels.look_up(scores, labels, 1, table, 3)
+    places = [min(max((score + 4) // 8 + 2, 0), 4) for score, _ in records]
+    expected = [table[int(label == 1), place].tolist() for place, (_, label) in zip(places, records)]
+    assert [list(pair) for pair in zip(first.tolist(), second.tolist())] == expected
 
 
-@pytest.mark.parametrize("rows", [None, [], [2, 5, 39]])
-def test_product_sums_are_those_of_product_cells(engine, rows):
-    rng = np.random.default_rng(0)
-    cells = rng.integers(6, size=(40, 5)).astype(np.uint8)
-    values = rng.choice([2**31 - 1, -(2**31) + 1, 5], size=40).astype(np.int32)
-    columns, n_parts = [[0, 4], [1, 2, 3], [0, 1, 2, 4]], [[3, 2], [2, 2, 3], [4, 4, 4, 4]]
-    maps = [[rng.integers(n, size=6).astype(np.uint8) for n in own] for own in n_parts]
-    own = None if rows is None else np.array(rows, np.int32)
-    found = kernels.product_sums(cells, columns, maps, n_parts, values, own)
-    parts = [kernels.product_cells([cells[:, f] for f in c], m, n) for c, m, n in zip(columns, maps, n_parts)]
-    for sums, part, sizes in zip(found, parts, n_parts):
-        expected = np.zeros(np.prod(sizes), np.int64)
-        kept = slice(None) if own is None else own
-        np.add.at(expected, part[kept], values[kept].astype(np.int64))
-        assert sums.tolist() == expected.tolist()
+@st.composite
+def tables(draw):
+    """Columns, tables of them, rows and a number for each record, some as large as 32 bits hold."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, m = draw(st.sampled_from([0, 1, 40, 2500])), draw(st.integers(1, 5))
+    widths = rng.integers(1, draw(st.sampled_from([2, 9, 256])) + 1, m)
+    columns = (rng.random((m, n)) * widths[:, None]).astype(np.uint8)
+    several = []
+    for _ in range(draw(st.integers(0, 9))):
+        own = rng.choice(m, rng.integers(1, min(m, 4) + 1), replace=False).tolist()
+        sizes = rng.integers(1, {1: 257, 2: 17, 3: 7, 4: 5}[len(own)], len(own)).tolist()
+        maps = [rng.integers(size, size=widths[f]).astype(np.uint8) for f, size in zip(own, sizes)]
+        several.append((own, maps, sizes) if draw(st.booleans()) else (own[:1], [kernels.EACH_CELL], [256]))
+    rows = np.flatnonzero(rng.random(n) < 0.5).astype(np.int32) if draw(st.booleans()) else None
+    values = rng.choice([2**31 - 1, -(2**31), 5, -1] if draw(st.booleans()) else [7, -3], size=n).astype(np.int32)
+    return columns, several, rows, values
 
 
-def test_a_product_of_too_many_parts_is_refused():
-    cells = np.zeros((1, 5), np.uint8)
-    with pytest.raises(ValueError, match="up to 4 features"):
-        kernels.product_sums(cells, [[0, 1]], [[np.zeros(1, np.uint8)] * 2], [[17, 17]], np.zeros(1, np.int32))
+def naive_parts(columns, table):
+    own, maps, sizes = table
+    cells = zip(*(columns[f].tolist() for f in own))
+    return np.array([_mixed_radix(maps, sizes, here) for here in cells], dtype=int)
+
+
+@settings(max_examples=100, deadline=None)
+@given(problem=tables())
+@pytest.mark.parametrize("name", ENGINES)
+def test_sums_and_steps_by_parts_are_exact(use, name, problem):
+    use(name)
+    columns, several, rows, values = problem
+    factors = [
+        [(own[0], maps[0])] if maps[0] is kernels.EACH_CELL else kernels.table_of(own, maps, sizes)
+        for own, maps, sizes in several
+    ]
+    found = kernels.part_sums(columns, factors, values, rows)
+    worth = np.random.default_rng(0).integers(-(2**40), 2**40, size=(len(several), 256))
+    scores, kept = np.full(len(values), 3), slice(None) if rows is None else rows
+    expected = scores.copy()
+    for table, sums, mine in zip(several, found, worth):
+        parts = naive_parts(columns, table)[kept]
+        exact = np.zeros(256, np.int64)
+        np.add.at(exact, parts, values[kept].astype(np.int64))
+        assert sums.tolist() == exact.tolist()
+        expected[kept] += mine[parts]
+    kernels.add_parts(columns, factors, worth, scores, rows)
+    assert scores.tolist() == expected.tolist()
+
+
+def test_a_table_of_too_many_parts_or_columns_is_refused():
+    one = np.zeros(1, np.uint8)
+    for columns, sizes in (([0, 1], [17, 17]), ([], []), ([0] * 5, [1] * 5)):
+        with pytest.raises(ValueError, match="up to 4 columns and 256 parts"):
+            kernels.table_of(columns, [one] * len(columns), sizes)
+
+
+def test_a_table_of_one_part_and_256_keeps_them_apart(engine):
+    columns = np.stack([np.zeros(256, np.uint8), np.arange(256, dtype=np.uint8)])
+    factors = kernels.table_of([0, 1], [np.zeros(1, np.uint8), np.arange(256, dtype=np.uint8)], [1, 256])
+    assert kernels.part_sums(columns, [factors], np.arange(256, dtype=np.int32))[0].tolist() == list(range(256))
 
 
 # Predictions
@@ -462,19 +486,10 @@ def test_rows_descend_to_their_leaves(engine):
     assert kernels.descend(cells, features[1:2], starts[:1], children[:0]).tolist() == [0] * 4
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
-def test_terms_add_up_by_stretches(engine, kind):
+def test_steps_by_parts_of_wide_columns_add_up(engine):
     rng = np.random.default_rng(0)
-    cells = rng.integers(6, size=(700, 5)).astype(kind)
-    terms = []
-    for columns in ([0], [1, 3], [0, 2, 4], [0, 1, 2, 3]):
-        stretches = [rng.permutation([0, 1, 2, 2, 1, 0]).astype(np.int32) for _ in columns]
-        terms.append((columns, stretches, rng.integers(-(2**40), 2**40, size=(3 ** len(columns), 2))))
-    expected = np.zeros((700, 2), np.int64)
-    for columns, stretches, values in terms:
-        place = np.ravel_multi_index([own[cells[:, f]] for f, own in zip(columns, stretches)], [3] * len(columns))
-        expected += values[place]
-    assert kernels.add_terms(cells, terms, 2).tolist() == expected.tolist()
-    assert kernels.add_terms(cells, [], 2).tolist() == [[0, 0]] * 700
-    with pytest.raises(ValueError, match="all their stretches"):
-        kernels.add_terms(cells, [(terms[0][0], terms[0][1], terms[0][2][1:])], 2)
+    columns = rng.integers(600, size=(2, 1500)).astype(np.uint16)
+    maps = [np.sort(rng.integers(16, size=600)).astype(np.uint8), rng.integers(16, size=600).astype(np.uint8)]
+    values, scores = rng.integers(-(2**40), 2**40, size=(1, 256)), np.zeros(1500, np.int64)
+    kernels.add_parts(columns, [kernels.table_of([0, 1], maps, [16, 16])], values, scores)
+    assert scores.tolist() == values[0][16 * maps[0][columns[0]].astype(int) + maps[1][columns[1]]].tolist()

@@ -29,21 +29,22 @@ from numpy.typing import NDArray
 from . import numpy_engine
 
 __all__ = [
+    "EACH_CELL",
     "INFINITE",
     "MISSING",
     "MOST_PARTS",
     "MOST_WEIGHT",
-    "add_terms",
-    "column_sums",
+    "add_parts",
     "cut_column",
     "cut_matrix",
     "descend",
     "histograms",
     "look_up",
+    "part_sums",
     "partition_level",
     "product_cells",
-    "product_sums",
     "sums",
+    "table_of",
 ]
 
 MISSING = 1
@@ -57,6 +58,12 @@ MOST_PARTS = 256
 
 MOST_FACTORS = 4
 """The most features of one."""
+
+EACH_CELL = np.arange(256, dtype=np.uint8)
+"""The map of a table that has a part for each cell of one narrow column."""
+
+Factors = Sequence[tuple[int, NDArray[np.uint8]]]
+"""A table: some columns with a map from their cells to bytes, whose sum is the part that a record is in."""
 
 # In cells counted, which take NumPy some 4 ns each. Loading Numba from its cache takes as long as this
 # many: moving now costs at most about twice what the better choice, known in advance, would have.
@@ -142,61 +149,55 @@ def sums(
 
 
 def look_up(
-    scores: NDArray[np.int64], mine: NDArray[np.bool_], table: NDArray[np.int32], shift: int
+    scores: NDArray[np.int64], labels: NDArray, output: int, table: NDArray[np.int32], shift: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The two numbers that ``table[mine, score]`` holds for each record, as two columns.
+    """The two numbers that ``table[label == output, score]`` holds for each record, as two columns.
 
     Scores are rounded to whole multiples of 2^``shift``; the middle of the table's second axis, of odd length, is for
     0, and scores beyond its ends have the last entry.
     """
-    return _pick(SUM * len(scores)).look_up(scores, mine, table, shift)
+    return _pick(SUM * len(scores)).look_up(scores, labels, output, table, shift)
 
 
-def column_sums(
-    cells: NDArray,
-    offsets: NDArray,
-    n_cells: int,
-    values: NDArray[np.int32],
-    rows: NDArray | None = None,
-    out: NDArray[np.int64] | None = None,
+def table_of(columns: Sequence[int], part_maps: Sequence[NDArray[np.uint8]], n_parts: Sequence[int]) -> Factors:
+    """A table of columns' parts; those of several are numbered as ``np.ravel_multi_index`` does, ``MOST_PARTS`` of them
+    at most."""
+    if not 1 <= len(columns) <= MOST_FACTORS or not 1 <= math.prod(n_parts) <= MOST_PARTS:
+        raise ValueError(f"a table has up to {MOST_FACTORS} columns and {MOST_PARTS} parts")
+    shares = [math.prod(n_parts[j + 1 :]) for j in range(len(columns))]
+    return [
+        (column, own if share == 1 else own * np.uint8(share % 256))  # a share of 256 parts is of one, which is 0
+        for column, own, share in zip(columns, part_maps, shares)
+    ]
+
+
+def part_sums(
+    columns: NDArray[np.uint8], tables: Sequence[Factors], values: NDArray[np.int32], rows: NDArray | None = None
 ) -> NDArray[np.int64]:
-    """Sum one column of 32-bit numbers per cell: int64 ``(n_cells,)``; with ``out`` the sums are added to it.
+    """Sum 32-bit numbers by the parts of several tables: int64 ``(tables, MOST_PARTS)``.
 
-    As :func:`sums` of one node, but in small integers, whose sums stay in the first-level cache.
+    ``columns`` is ``(features, n)``: a block turned on its side. Costs one pass over the columns that are used, and
+    about a third of that more for each table.
     """
-    if out is None:
-        out = np.zeros(n_cells, np.int64)
-    rows, starts = _level(cells, rows, None)
-    _pick(SUM * int(starts[-1]) * cells.shape[1]).column_sums(cells, offsets, values, rows, out)
+    rows, starts = _level(values, rows, None)
+    out = np.zeros((len(tables), MOST_PARTS), np.int64)
+    _pick(SUM * int(starts[-1]) * len(tables)).part_sums(columns, tables, values, rows, out)
     return out
 
 
-def product_sums(
-    cells: NDArray[np.uint8],
-    columns: Sequence[Sequence[int]],
-    part_maps: Sequence[Sequence[NDArray[np.uint8]]],
-    n_parts: Sequence[Sequence[int]],
-    values: NDArray[np.int32],
+def add_parts(
+    columns: NDArray,
+    tables: Sequence[Factors],
+    values: NDArray[np.int64],
+    scores: NDArray[np.int64],
     rows: NDArray | None = None,
-) -> list[NDArray[np.int64]]:
-    """Sum one column of 32-bit numbers by the parts of several products, each of two to four columns of ``cells``.
+) -> None:
+    """Add what ``values``, ``(tables, MOST_PARTS)``, has for a record's parts of all tables to its score.
 
-    As :func:`column_sums` of their :func:`product_cells`, in one pass over the rows for all of them.
+    ``columns`` are as above, of one or two bytes; no record is listed twice.
     """
-    features = np.zeros((len(columns), MOST_FACTORS), np.int64)
-    maps = np.zeros((len(columns), MOST_FACTORS, 256), np.uint8)
-    for p, (own, tables, sizes) in enumerate(zip(columns, part_maps, n_parts)):
-        if not 1 <= len(own) <= MOST_FACTORS or math.prod(sizes) > MOST_PARTS:
-            raise ValueError(f"a product has up to {MOST_FACTORS} features and {MOST_PARTS} parts")
-        _check_parts(tables, sizes)
-        for j, (feature, table) in enumerate(zip(own, tables)):
-            features[p, j] = feature
-            maps[p, j, : len(table)] = table.astype(np.int64) * math.prod(sizes[j + 1 :])
-    out = np.zeros((len(columns), MOST_PARTS), np.int64)
-    rows, starts = _level(cells, rows, None)
-    work = SUM * int(starts[-1]) * len(columns)
-    _pick(work).product_sums(cells, features, maps, values, rows, out)
-    return [own[: math.prod(sizes)] for own, sizes in zip(out, n_parts)]
+    rows, starts = _level(scores, rows, None)
+    _pick(SUM * int(starts[-1]) * len(tables)).add_parts(columns, tables, values, rows, scores)
 
 
 def descend(
@@ -208,35 +209,6 @@ def descend(
     ``children[starts[i] + c]``.
     """
     return _pick(ROUTE * len(cells) * 4).descend(cells, features, starts, children)
-
-
-def add_terms(
-    cells: NDArray,
-    terms: Sequence[tuple[Sequence[int], Sequence[NDArray[np.int32]], NDArray[np.int64]]],
-    n_outputs: int,
-) -> NDArray[np.int64]:
-    """The sum over terms of what each has for a row: int64 ``(rows, n_outputs)``.
-
-    A term has up to four columns of ``cells``, for each of them the stretch that each cell belongs to, and a row of
-    values for each combination of stretches, the last column's first.
-    """
-    features = np.full((len(terms), MOST_FACTORS), -1, np.int64)
-    widest = max((len(own) for _, stretches, _ in terms for own in stretches), default=1)
-    maps = np.zeros((len(terms), MOST_FACTORS, widest), np.int32)
-    starts = np.zeros(len(terms) + 1, np.int64)
-    for t, (columns, stretches, values) in enumerate(terms):
-        sizes = [int(own.max()) + 1 for own in stretches]
-        if not 1 <= len(columns) <= MOST_FACTORS or len(values) != math.prod(sizes):
-            raise ValueError(f"a term has up to {MOST_FACTORS} columns and values for all their stretches")
-        starts[t + 1] = starts[t] + len(values)
-        features[t, : len(columns)] = columns
-        for j, own in enumerate(stretches):
-            maps[t, j, : len(own)] = own.astype(np.int64) * math.prod(sizes[j + 1 :])
-    every = np.concatenate([np.empty((0, n_outputs), np.int64), *(values for _, _, values in terms)])
-    out = np.zeros((len(cells), n_outputs), np.int64)
-    if terms:
-        _pick(SUM * len(cells) * len(terms)).add_terms(cells, features, maps, starts[:-1], every, out)
-    return out
 
 
 def partition_level(

@@ -2,67 +2,153 @@
 """Single-threaded machine code for boosting and for predictions; the conventions are those of :mod:`compiled`."""
 
 import numpy as np
-from numba import int64, types, uint16, uint64
+from numba import int64, types, uint8, uint16, uint64
 
 from .compiled import kernel, read, write
 
+STRETCH = 1024
+"""Rows that are taken at a time: their parts of four tables, and their values, stay in the first-level cache."""
+
 
 @kernel
-def look_up(scores, mine, table, shift, start, stop, first, second):
+def look_up(scores, labels, output, table, shift, start, stop, first, second):
     """Write what ``table`` has for each of the rows' scores, in units of 2^shift, to the two columns."""
     last, reach = int64(table.shape[1] - 1), int64(table.shape[1] // 2)
     half = int64(1) << int64(shift - 1)
     for i in range(uint64(start), uint64(stop)):
         place = ((scores[i] + half) >> int64(shift)) + reach
         place = place if place > 0 else int64(0)
-        own = table[uint64(mine[i]), uint64(place if place < last else last)]
+        own = table[uint64(labels[i] == output), uint64(place if place < last else last)]
         first[i], second[i] = own[uint64(0)], own[uint64(1)]
 
 
 @kernel
-def add_up(cells, values, rows, whole, start, stop, stretch, offsets, accumulator, out):
-    """Add each row's value to ``out`` at its cells, in 32 bits as long as a stretch of rows cannot overflow them."""
-    features = uint64(len(offsets))
-    for begin in range(uint64(start), uint64(stop), uint64(stretch)):
-        accumulator[:] = 0
-        for k in range(begin, min(uint64(begin + uint64(stretch)), uint64(stop))):
-            i = k if whole else uint64(rows[k])
-            value = values[i]
-            for f in range(features):
-                accumulator[uint64(uint64(offsets[f]) + uint64(cells[i, f]))] += value
-        for c in range(uint64(len(out))):
-            out[c] += accumulator[c]
+def find_parts(columns, base, size, table, direct, starts, features, cells, sizes, parts):
+    """Write the parts of a table that ``size`` rows from ``base`` on are in: bytes that wrap around.
+
+    A part is a sum of jumps, one for each cell at or below the row's where the table's map changes. Bytes are compared
+    and added many at once, so a jump takes a small part of the time in which a row's cell is looked up.
+    """
+    if direct[table] >= 0:
+        column = columns[uint64(direct[table])][base:]
+        for k in range(size):
+            parts[k] = column[k]
+        return
+    for k in range(size):
+        parts[k] = 0
+    for jump in range(uint64(starts[table]), uint64(starts[uint64(table + uint64(1))])):
+        column, cell, by = columns[uint64(features[jump])][base:], cells[jump], sizes[jump]
+        for k in range(size):
+            parts[k] = uint8(parts[k] + (by if column[k] >= cell else uint8(0)))
 
 
 @kernel
-def add_up_products(cells, values, rows, whole, start, stop, stretch, features, maps, accumulator, out):
-    """Add each row's value to ``out`` at its part of each product of four features.
+def gather(columns, used, rows, start, size, found):
+    """Write the cells that listed rows have in the columns that are used."""
+    for q in range(uint64(len(used))):
+        column, own = columns[uint64(used[q])], found[uint64(used[q])]
+        for k in range(size):
+            own[k] = column[uint64(rows[uint64(start + k)])]
 
-    ``maps[product, factor, cell]`` is the factor's share of the part's number: their sum is the part. Rows go in blocks
-    that stay in the first-level cache while one product after the other is summed.
+
+@kernel
+def add_by_four(p0, p1, p2, p3, values, size, sums, t):
+    """Add values to the sums of four tables from ``t`` on, by the rows' parts of each.
+
+    Four at once, so that a sum that is read is rarely the one that was just written.
     """
-    n_products, block = uint64(len(features)), uint64(512)
-    for begin in range(uint64(start), uint64(stop), uint64(stretch)):
-        end = min(uint64(begin + uint64(stretch)), uint64(stop))
-        accumulator[:] = 0
-        for a in range(begin, end, block):
-            b = min(uint64(a + block), end)
-            for p in range(n_products):
-                f0, f1, f2, f3 = features[p, 0], features[p, 1], features[p, 2], features[p, 3]
-                m0, m1, m2, m3 = maps[p, 0], maps[p, 1], maps[p, 2], maps[p, 3]
-                mine = accumulator[p]
-                for k in range(a, b):
-                    i = k if whole else uint64(rows[k])
-                    part = uint64(
-                        uint64(m0[uint64(cells[i, uint64(f0)])])
-                        + uint64(m1[uint64(cells[i, uint64(f1)])])
-                        + uint64(m2[uint64(cells[i, uint64(f2)])])
-                        + uint64(m3[uint64(cells[i, uint64(f3)])])
+    s0, s1, s2, s3 = sums[t], sums[uint64(t + uint64(1))], sums[uint64(t + uint64(2))], sums[uint64(t + uint64(3))]
+    for k in range(size):
+        value = values[k]
+        s0[uint64(p0[k])] += value
+        s1[uint64(p1[k])] += value
+        s2[uint64(p2[k])] += value
+        s3[uint64(p3[k])] += value
+
+
+@kernel
+def sum_parts(columns, used, direct, starts, features, cells, sizes, values, rows, whole, start, stop, safe, out):
+    """Add each row's value to ``out`` at its part of each table, in 32 bits as long as ``safe`` rows fit them."""
+    n_tables, stretch, four = uint64(len(direct)), uint64(STRETCH), uint64(4)
+    zero, one, two, three = uint64(0), uint64(1), uint64(2), uint64(3)
+    sums, parts = np.empty(out.shape, np.int32), np.empty((4, STRETCH), np.uint8)
+    found = np.empty((1 if whole else len(columns), STRETCH), columns.dtype)
+    own = np.empty(STRETCH, np.int32)
+    for begin in range(uint64(start), uint64(stop), uint64(safe)):
+        end = min(uint64(begin + uint64(safe)), uint64(stop))
+        sums[:] = 0
+        for a in range(begin, end, stretch):
+            size = min(stretch, uint64(end - a))
+            if whole:
+                own[:size] = values[a : uint64(a + size)]
+            else:
+                gather(columns, used, rows, a, size, found)
+                for k in range(size):
+                    own[k] = values[uint64(rows[uint64(a + k)])]
+            for t in range(zero, n_tables, four):
+                together = min(four, uint64(n_tables - t))
+                if whole and together == four and direct[t : uint64(t + four)].min() >= 0:  # they are there already
+                    add_by_four(
+                        columns[uint64(direct[t])][a:],
+                        columns[uint64(direct[uint64(t + one)])][a:],
+                        columns[uint64(direct[uint64(t + two)])][a:],
+                        columns[uint64(direct[uint64(t + three)])][a:],
+                        own,
+                        size,
+                        sums,
+                        t,
                     )
-                    mine[part] += values[i]
-        for p in range(n_products):
-            for c in range(uint64(out.shape[1])):
-                out[p, c] += accumulator[p, c]
+                    continue
+                for r in range(together):
+                    table = uint64(t + r)
+                    if whole:
+                        find_parts(columns, a, size, table, direct, starts, features, cells, sizes, parts[r])
+                    else:
+                        find_parts(found, zero, size, table, direct, starts, features, cells, sizes, parts[r])
+                if together == four:
+                    add_by_four(parts[zero], parts[one], parts[two], parts[three], own, size, sums, t)
+                else:
+                    for r in range(together):
+                        mine, its = sums[uint64(t + r)], parts[r]
+                        for k in range(size):
+                            mine[uint64(its[k])] += own[k]
+        for t in range(n_tables):
+            for p in range(uint64(out.shape[1])):
+                out[t, p] += sums[t, p]
+
+
+@kernel
+def add_parts(columns, used, direct, starts, features, cells, sizes, values, rows, whole, start, stop, out):
+    """Add to each row's ``out`` what ``values`` has for its parts of all tables."""
+    n_tables, stretch, four = uint64(len(direct)), uint64(STRETCH), uint64(4)
+    zero, one, two, three = uint64(0), uint64(1), uint64(2), uint64(3)
+    totals, parts = np.empty(STRETCH, np.int64), np.empty((4, STRETCH), np.uint8)
+    found = np.empty((1 if whole else len(columns), STRETCH), columns.dtype)
+    for a in range(uint64(start), uint64(stop), stretch):
+        size = min(stretch, uint64(uint64(stop) - a))
+        totals[:] = 0
+        if not whole:
+            gather(columns, used, rows, a, size, found)
+        for t in range(zero, n_tables, four):
+            together = min(four, uint64(n_tables - t))
+            for r in range(together):
+                table = uint64(t + r)
+                if whole:
+                    find_parts(columns, a, size, table, direct, starts, features, cells, sizes, parts[r])
+                else:
+                    find_parts(found, zero, size, table, direct, starts, features, cells, sizes, parts[r])
+            if together == four:
+                p0, p1, p2, p3 = parts[zero], parts[one], parts[two], parts[three]
+                v0, v1, v2, v3 = values[t], values[uint64(t + one)], values[uint64(t + two)], values[uint64(t + three)]
+                for k in range(size):
+                    totals[k] += v0[uint64(p0[k])] + v1[uint64(p1[k])] + v2[uint64(p2[k])] + v3[uint64(p3[k])]
+            else:
+                for r in range(together):
+                    mine, its = values[uint64(t + r)], parts[r]
+                    for k in range(size):
+                        totals[k] += mine[uint64(its[k])]
+        for k in range(size):
+            out[uint64(a + k) if whole else uint64(rows[uint64(a + k)])] += totals[k]
 
 
 @kernel
@@ -77,64 +163,13 @@ def descend(cells, features, starts, children, start, stop, out):
         out[i] = node
 
 
-@kernel
-def add_terms(cells, features, maps, starts, values, start, stop, out):
-    """Add what each term has for a row's cells of up to four features to its scores.
-
-    ``maps[term, factor, cell]`` is the factor's share of the row of ``values``, which begin at the term's start. The
-    loops are written out for each number of features, which are -1 where a term has fewer.
-    """
-    n_terms, n_outputs, block, first = uint64(len(features)), uint64(values.shape[1]), uint64(512), uint64(0)
-    places = np.empty(512, np.uint32)
-    for a in range(uint64(start), uint64(stop), block):
-        size = min(block, uint64(uint64(stop) - a))
-        for t in range(n_terms):
-            f0, f1, f2, f3 = features[t, 0], features[t, 1], features[t, 2], features[t, 3]
-            m0, m1, m2, m3 = maps[t, 0], maps[t, 1], maps[t, 2], maps[t, 3]
-            mine = values[uint64(starts[t]) :]
-            if f1 < 0:
-                for k in range(size):
-                    places[k] = m0[uint64(cells[uint64(a + k), uint64(f0)])]
-            elif f2 < 0:
-                for k in range(size):
-                    i = uint64(a + k)
-                    places[k] = m0[uint64(cells[i, uint64(f0)])] + m1[uint64(cells[i, uint64(f1)])]
-            elif f3 < 0:
-                for k in range(size):
-                    i = uint64(a + k)
-                    places[k] = (
-                        m0[uint64(cells[i, uint64(f0)])]
-                        + m1[uint64(cells[i, uint64(f1)])]
-                        + m2[uint64(cells[i, uint64(f2)])]
-                    )
-            else:
-                for k in range(size):
-                    i = uint64(a + k)
-                    places[k] = (
-                        m0[uint64(cells[i, uint64(f0)])]
-                        + m1[uint64(cells[i, uint64(f1)])]
-                        + m2[uint64(cells[i, uint64(f2)])]
-                        + m3[uint64(cells[i, uint64(f3)])]
-                    )
-            if n_outputs == 1:
-                for k in range(size):
-                    out[uint64(a + k), first] += mine[uint64(places[k]), first]
-            else:
-                for k in range(size):
-                    for output in range(n_outputs):
-                        out[uint64(a + k), output] += mine[uint64(places[k]), output]
-
-
 def signatures():
     i8, i4, u8 = types.int64, types.int32, types.uint8
     level = (read(i4), types.boolean)
     span = (i8, i8)
-    yield look_up, [
-        (read(i8, 1, "A"), read(types.boolean), read(i4, 3), i8, *span, write(i4), write(i4))
-    ]  # fmt: skip
-    summed = (read(i4), *level, *span, i8)
-    yield add_up, [(read(c, 2, "A"), *summed, read(i8), write(i4), write(i8)) for c in (u8, uint16)]
-    yield add_up_products, [(read(u8, 2, "A"), *summed, read(i8, 2), read(u8, 3), write(i4, 2), write(i8, 2))]
+    scored = (read(i4, 3), i8, *span, write(i4), write(i4))
+    yield look_up, [(read(i8), read(y), i8, *scored) for y in (u8, uint16)]
+    tables = {c: (read(c, 2), *(read(i8),) * 4, read(c), read(u8)) for c in (u8, uint16)}
+    yield sum_parts, [(*tables[u8], read(i4), *level, *span, i8, write(i8, 2))]
+    yield add_parts, [(*own, read(i8, 2), *level, *span, write(i8)) for own in tables.values()]
     yield descend, [(read(c, 2, "A"), read(i8), read(i8), read(i4), *span, write(i8)) for c in (u8, uint16)]
-    terms = (read(i8, 2), read(i4, 3), read(i8), read(i8, 2))
-    yield add_terms, [(read(c, 2, "A"), *terms, *span, write(i8, 2)) for c in (u8, uint16)]

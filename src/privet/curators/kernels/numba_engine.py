@@ -20,7 +20,7 @@ import numpy as np
 from numba.np.ufunc import parallel
 from numpy.typing import NDArray
 
-from . import compiled, compiled_boosting, numpy_engine
+from . import EACH_CELL, Factors, compiled, compiled_boosting, numpy_engine
 
 if numba.config.DISABLE_JIT:
     raise ImportError("NUMBA_DISABLE_JIT is set")
@@ -116,39 +116,64 @@ def sums(
     )
 
 
-def look_up(scores: NDArray, mine: NDArray, table: NDArray, shift: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def look_up(
+    scores: NDArray, labels: NDArray, output: int, table: NDArray, shift: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     first, second = np.empty(len(scores), np.int32), np.empty(len(scores), np.int32)
     _run(
-        lambda a, b: compiled_boosting.look_up(scores, mine, table, shift, a, b, first, second),
+        lambda a, b: compiled_boosting.look_up(scores, labels, output, table, shift, a, b, first, second),
         _ranges(len(scores), 4 * len(scores)),
     )
     return first, second
 
 
-def column_sums(cells: NDArray, offsets: NDArray, values: NDArray, rows: NDArray | None, out: NDArray) -> None:
-    offsets, stretch = np.asarray(offsets, np.int64), _stretch(values)
-    _add_under_lock(
-        lambda a, b, own: compiled_boosting.add_up(
-            cells, values, *_rows(rows), a, b, stretch, offsets, np.empty(len(out), np.int32), own
-        ),
-        len(values) if rows is None else len(rows),
-        cells.shape[1],
-        out,
-    )
+def part_sums(columns: NDArray, tables: Sequence[Factors], values: NDArray, rows: NDArray | None, out: NDArray) -> None:
+    largest = max(int(values.max(initial=0)), -int(values.min(initial=0)), 1)
+    safe, lock = max(1, (2**31 - 1) // largest), Lock()  # so many values can be added up in 32 bits
+    jumps, n = _jumps(tables, columns.dtype), len(values) if rows is None else len(rows)
+
+    def work(a: int, b: int) -> None:
+        own = np.zeros_like(out)
+        compiled_boosting.sum_parts(columns, *jumps, values, *_rows(rows), a, b, safe, own)
+        with lock:
+            np.add(out, own, out=out)
+
+    _run(work, _ranges(n, n * len(tables)))
 
 
-def product_sums(
-    cells: NDArray, features: NDArray, maps: NDArray, values: NDArray, rows: NDArray | None, out: NDArray
+def add_parts(
+    columns: NDArray, tables: Sequence[Factors], values: NDArray, rows: NDArray | None, scores: NDArray
 ) -> None:
-    stretch = _stretch(values)
-    _add_under_lock(
-        lambda a, b, own: compiled_boosting.add_up_products(
-            cells, values, *_rows(rows), a, b, stretch, features, maps, np.empty(out.shape, np.int32), own
-        ),
-        len(values) if rows is None else len(rows),
-        2 * len(features),
-        out,
+    jumps, n = _jumps(tables, columns.dtype), len(scores) if rows is None else len(rows)
+    _run(
+        lambda a, b: compiled_boosting.add_parts(columns, *jumps, values, *_rows(rows), a, b, scores),
+        _ranges(n, n * len(tables)),
     )
+
+
+def _jumps(tables: Sequence[Factors], kind: np.dtype[Any]) -> tuple[NDArray, ...]:
+    """Where tables' maps change and by how much, as ``find_parts`` takes them.
+
+    The columns that are used; for each table the one whose cells are its parts, or -1, and the number of its first
+    jump; and the jumps' columns, cells and sizes.
+    """
+    direct = np.full(len(tables), -1, np.int64)
+    factors = []
+    for t, table in enumerate(tables):
+        if len(table) == 1 and table[0][1] is EACH_CELL:
+            direct[t] = table[0][0]
+        else:
+            factors += [(t, column, own) for column, own in table]
+    maps = np.zeros((len(factors), 1 + max((len(own) for _, _, own in factors), default=0)), np.uint8)
+    for padded, (_, _, own) in zip(maps, factors):
+        padded[1 : 1 + len(own)] = own
+        padded[1 + len(own) :] = own[-1]
+    steps = np.diff(maps, axis=1)  # modulo 256
+    which, cells = np.nonzero(steps)
+    owners, columns = (np.array([own[k] for own in factors], np.int64) for k in (0, 1))
+    starts = np.searchsorted(owners[which], np.arange(len(tables) + 1)).astype(np.int64)
+    used = np.unique(np.concatenate([direct[direct >= 0], columns]))
+    return used, direct, starts, columns[which], cells.astype(kind), steps[which, cells]
 
 
 def descend(cells: NDArray, features: NDArray, starts: NDArray, children: NDArray) -> NDArray[np.int64]:
@@ -158,32 +183,6 @@ def descend(cells: NDArray, features: NDArray, starts: NDArray, children: NDArra
         _ranges(len(cells), 4 * len(cells)),
     )
     return leaves
-
-
-def add_terms(cells: NDArray, features: NDArray, maps: NDArray, starts: NDArray, values: NDArray, out: NDArray) -> None:
-    _run(
-        lambda a, b: compiled_boosting.add_terms(cells, features, maps, starts, values, a, b, out),
-        _ranges(len(cells), 2 * len(cells) * len(features)),
-    )
-
-
-def _stretch(values: NDArray) -> int:
-    """How many of the values can be added up in 32 bits."""
-    largest = max(int(values.max(initial=0)), -int(values.min(initial=0)), 1)
-    return max(1, (2**31 - 1) // largest)
-
-
-def _add_under_lock(add: Callable[[int, int, NDArray], None], n: int, work: int, out: NDArray) -> None:
-    """Share ``n`` rows among threads, each with sums of its own."""
-    lock = Lock()
-
-    def work_on(a: int, b: int) -> None:
-        own = np.zeros_like(out)
-        add(a, b, own)
-        with lock:
-            np.add(out, own, out=out)
-
-    _run(work_on, _ranges(n, n * work))
 
 
 def _accumulate(add: Callable[[NDArray, int, int, NDArray], None], m: int, starts: NDArray, out: NDArray) -> None:

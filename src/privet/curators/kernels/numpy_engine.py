@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from . import Factors
 
 # Bounds each temporary to 2 MB of int64 (or one row), and keeps it in cache.
 CHUNK = 1 << 18
@@ -60,26 +64,32 @@ def sums(
         np.add.at(out[node], flat, values[part][:, None, :])
 
 
-def look_up(scores: NDArray, mine: NDArray, table: NDArray, shift: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def look_up(
+    scores: NDArray, labels: NDArray, output: int, table: NDArray, shift: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     reach = table.shape[1] // 2
     places = np.clip(((scores + (1 << shift - 1)) >> shift) + reach, 0, 2 * reach)
-    found = table[mine.astype(np.intp), places]
+    found = table[(labels == output).astype(np.intp), places]
     return np.ascontiguousarray(found[:, 0]), np.ascontiguousarray(found[:, 1])
 
 
-def column_sums(cells: NDArray, offsets: NDArray, values: NDArray, rows: NDArray | None, out: NDArray) -> None:
-    starts = np.array([0, len(values) if rows is None else len(rows)])
-    sums(cells, offsets, values[:, None].astype(np.int64), rows, starts, out[None, :, None])
-
-
-def product_sums(
-    cells: NDArray, features: NDArray, maps: NDArray, values: NDArray, rows: NDArray | None, out: NDArray
-) -> None:
+def part_sums(columns: NDArray, tables: Sequence[Factors], values: NDArray, rows: NDArray | None, out: NDArray) -> None:
     own = slice(None) if rows is None else rows
     wide = values[own].astype(np.int64)
-    for p, mine in enumerate(features):
-        parts = sum(table[cells[own, f]].astype(np.intp) for f, table in zip(mine, maps[p]))
-        np.add.at(out[p], parts, wide)
+    for table, sums in zip(tables, out):
+        np.add.at(sums, _parts(columns, table, own), wide)
+
+
+def add_parts(
+    columns: NDArray, tables: Sequence[Factors], values: NDArray, rows: NDArray | None, scores: NDArray
+) -> None:
+    own = slice(None) if rows is None else rows
+    for table, mine in zip(tables, values):
+        scores[own] += mine[_parts(columns, table, own)]
+
+
+def _parts(columns: NDArray, table: Factors, own: slice | NDArray) -> NDArray[np.uint8]:
+    return reduce(np.add, (each[columns[column, own]] for column, each in table))
 
 
 def descend(cells: NDArray, features: NDArray, starts: NDArray, children: NDArray) -> NDArray[np.int64]:
@@ -90,11 +100,6 @@ def descend(cells: NDArray, features: NDArray, starts: NDArray, children: NDArra
         leaves[moving] = children[starts[nodes] + cells[moving, features[nodes]]]
         moving = moving[features[leaves[moving]] >= 0]
     return leaves
-
-
-def add_terms(cells: NDArray, features: NDArray, maps: NDArray, starts: NDArray, values: NDArray, out: NDArray) -> None:
-    for own, tables, start in zip(features, maps, starts):
-        out += values[start + sum(table[cells[:, f]].astype(np.intp) for f, table in zip(own, tables) if f >= 0)]
 
 
 def product_cells(
