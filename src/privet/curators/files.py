@@ -125,7 +125,7 @@ class FileRecords:
                 also(piece, place)
 
         self._read(grid, keep)
-        return Binned(*blocks)
+        return Binned(blocks[0], blocks[1], self._scratch.array)
 
     def _read_labels(self, piece: Piece, place: slice) -> None:
         self.labels[place] = piece.labels

@@ -25,6 +25,9 @@ MOST_RECORDS = 2**27
 So are the sums of squared targets: each is at most 2^32.
 """
 
+TURNED = 2**14
+"""So many rows are turned into columns at a time: they stay in the cache."""
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -36,10 +39,14 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Binned:
-    """All records as cell numbers of a grid: those of one byte, and those of two."""
+    """All records as cell numbers of a grid: those of one byte, and those of two.
+
+    ``new`` makes an array of a shape and type, where what is made of them is kept.
+    """
 
     narrow: Block
     wide: Block
+    new: Callable[[tuple[int, ...], Any], np.ndarray] = np.empty
 
     @property
     def cells(self) -> tuple[np.ndarray, np.ndarray]:
@@ -59,7 +66,11 @@ class Binned:
     @cached_property
     def columns(self) -> np.ndarray:
         """The cells of one byte once more, a row for each feature: what boosting reads."""
-        return np.ascontiguousarray(self.narrow.cells.T)
+        cells = self.narrow.cells
+        columns = self.new(cells.shape[::-1], np.uint8)
+        for start in range(0, len(cells), TURNED):
+            columns[:, start : start + TURNED] = cells[start : start + TURNED].T
+        return columns
 
     def is_narrow(self, table: Table) -> bool:
         """Whether all its features are of one byte."""
