@@ -462,13 +462,6 @@ def test_sums_and_steps_by_parts_are_exact(use, name, problem):
     assert scores.tolist() == expected.tolist()
 
 
-def test_a_table_of_too_many_parts_or_columns_is_refused():
-    one = np.zeros(1, np.uint8)
-    for columns, sizes in (([0, 1], [17, 17]), ([], []), ([0] * 5, [1] * 5)):
-        with pytest.raises(ValueError, match="up to 4 columns and 256 parts"):
-            kernels.table_of(columns, [one] * len(columns), sizes)
-
-
 def test_a_table_of_one_part_and_256_keeps_them_apart(engine):
     columns = np.stack([np.zeros(256, np.uint8), np.arange(256, dtype=np.uint8)])
     factors = kernels.table_of([0, 1], [np.zeros(1, np.uint8), np.arange(256, dtype=np.uint8)], [1, 256])

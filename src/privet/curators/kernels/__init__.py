@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import numpy_engine
+from .factors import EACH_CELL, MOST_PARTS, Factors, table_of
 
 __all__ = [
     "EACH_CELL",
@@ -34,6 +35,7 @@ __all__ = [
     "MISSING",
     "MOST_PARTS",
     "MOST_WEIGHT",
+    "Factors",
     "add_parts",
     "cut_column",
     "cut_matrix",
@@ -53,18 +55,6 @@ INFINITE = 2
 """Flag: an infinite value."""
 MOST_WEIGHT = 64
 """The most identical copies that one record may stand for."""
-MOST_PARTS = 256
-"""The most parts of a product of features."""
-
-MOST_FACTORS = 4
-"""The most features of one."""
-
-EACH_CELL = np.arange(256, dtype=np.uint8)
-"""The map of a table that has a part for each cell of one narrow column."""
-
-Factors = Sequence[tuple[int, NDArray[np.uint8]]]
-"""A table: some columns with a map from their cells to bytes, whose sum is the part that a record is in."""
-
 # In cells counted, which take NumPy some 4 ns each. Loading Numba from its cache takes as long as this
 # many: moving now costs at most about twice what the better choice, known in advance, would have.
 PATIENCE = 200_000_000
@@ -157,18 +147,6 @@ def look_up(
     0, and scores beyond its ends have the last entry.
     """
     return _pick(SUM * len(scores)).look_up(scores, labels, output, table, shift)
-
-
-def table_of(columns: Sequence[int], part_maps: Sequence[NDArray[np.uint8]], n_parts: Sequence[int]) -> Factors:
-    """A table of columns' parts; those of several are numbered as ``np.ravel_multi_index`` does, ``MOST_PARTS`` of them
-    at most."""
-    if not 1 <= len(columns) <= MOST_FACTORS or not 1 <= math.prod(n_parts) <= MOST_PARTS:
-        raise ValueError(f"a table has up to {MOST_FACTORS} columns and {MOST_PARTS} parts")
-    shares = [math.prod(n_parts[j + 1 :]) for j in range(len(columns))]
-    return [
-        (column, own if share == 1 else own * np.uint8(share % 256))  # a share of 256 parts is of one, which is 0
-        for column, own, share in zip(columns, part_maps, shares)
-    ]
 
 
 def part_sums(

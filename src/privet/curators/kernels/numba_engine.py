@@ -20,7 +20,8 @@ import numpy as np
 from numba.np.ufunc import parallel
 from numpy.typing import NDArray
 
-from . import EACH_CELL, Factors, compiled, compiled_boosting, numpy_engine
+from . import compiled, compiled_boosting, numpy_engine
+from .factors import EACH_CELL, Factors
 
 if numba.config.DISABLE_JIT:
     raise ImportError("NUMBA_DISABLE_JIT is set")

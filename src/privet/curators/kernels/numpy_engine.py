@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from . import Factors
+from .factors import Factors
 
 # Bounds each temporary to 2 MB of int64 (or one row), and keeps it in cache.
 CHUNK = 1 << 18
