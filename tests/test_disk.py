@@ -5,7 +5,7 @@ import os
 import pytest
 
 from privet import disk
-from privet.disk import lock_file, whole_file, write_whole
+from privet.disk import lock_file, still_named, whole_file, write_whole
 
 
 def stops_at(monkeypatch, step):
@@ -99,6 +99,18 @@ def test_a_locked_file_is_refused_until_it_is_let_go(tmp_path):
 def test_a_lock_that_cannot_be_made_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         lock_file(tmp_path / "nowhere" / "lock")
+
+
+@pytest.mark.skipif(disk.fcntl is None, reason="no locks")
+def test_a_lock_that_was_removed_or_replaced_is_seen(tmp_path):
+    path = tmp_path / "lock"
+    held = lock_file(path)
+    assert still_named(held, path)
+    path.unlink()
+    assert not still_named(held, path)
+    path.touch()
+    assert not still_named(held, path)
+    os.close(held)
 
 
 def test_the_kind_of_file_system_is_that_of_the_nearest_mount(tmp_path, monkeypatch):

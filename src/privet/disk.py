@@ -103,3 +103,11 @@ def lock_file(path: Path) -> int | None:
         os.close(file)
         raise
     return file
+
+
+def still_named(file: int, path: Path) -> bool:
+    """Whether an open file has this name yet: a lock on one that was removed or replaced keeps nobody out."""
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except OSError:
+        return False

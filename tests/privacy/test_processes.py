@@ -64,3 +64,12 @@ def test_a_file_that_cannot_be_locked_leaves_the_variable(sign, monkeypatch):
     monkeypatch.setattr(processes, "lock_file", refuses)
     sign.up()
     assert os.environ[VARIABLE] == f"{os.getpid()}:unlocked"
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can make another user's file")
+def test_another_users_file_keeps_nobody_from_fitting(sign):
+    """Its name can be guessed, and the folder is everybody's."""
+    sign.up()
+    assert asked_in_a_child()
+    os.chown(processes._path(os.getpid()), 12345, -1)
+    assert not asked_in_a_child()

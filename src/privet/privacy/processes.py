@@ -87,6 +87,8 @@ def _is_locked(process: int) -> bool:
     except OSError:
         return False
     try:
+        if os.fstat(file).st_uid != os.getuid():  # another user's, who could keep this one from ever fitting
+            return False
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

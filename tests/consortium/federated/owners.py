@@ -65,7 +65,7 @@ def together(owners, schema=SCHEMA):
 def closed(parties):
     """Parties of a process that ends: others may have their folders afterwards."""
     try:
-        yield
+        yield parties
     finally:
         for party in parties:
             party.close()

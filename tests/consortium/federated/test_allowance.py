@@ -40,7 +40,13 @@ def test_a_run_that_needs_more_than_is_left_is_refused():
             SKELLAM.check(need, Fraction(1))
 
 
-@pytest.mark.parametrize("needs", [7, [], ["1"], ["x", None], ["1/0", None], ["-1", None], ["1", "2"], [None, None]])
+@pytest.mark.parametrize(
+    "needs",
+    [
+        *[7, [], ["1"], ["x", None], ["1/0", None], ["-1", None], ["1", "2"], [None, None], [0.5, None], ["0", None]],
+        *[["1e999999999", None], ["1", "1e-999999999"]],  # so many digits would take hours, and all memory
+    ],
+)
 def test_a_need_that_makes_no_sense_is_refused_in_words(needs):
     with pytest.raises(FederatedError, match="needs"):
         Need.of_words({"needs": needs})

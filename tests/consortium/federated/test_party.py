@@ -11,10 +11,12 @@ from privet.consortium.federated.channel import InProcess, in_process
 from privet.consortium.federated.identity import Identity
 from privet.consortium.federated.journal import Journal
 from privet.consortium.federated.party import Party
+from privet.consortium.federated.run_state import Diary
 from privet.consortium.federated.terms import PROTOCOL, Terms
 from privet.consortium.federated.wire import pack, unpack
 from privet.errors import BudgetError, FederatedError
 from privet.privacy.zcdp import rho_of, rho_within
+from privet.questions.codec import schema_digest
 from privet.questions.tally import Tally
 
 HALF = Fraction(1, 2)
@@ -292,6 +294,41 @@ def test_one_process_at_a_time_has_a_party_s_state(tmp_path):
     first.close()
     assert "has stopped" in unpack(first.handle(pack({"do": "join"})))[0]["refused"]
     Party(identity, *table(9), SCHEMA, {}, limit=1, state=tmp_path).close()
+
+
+def test_a_party_whose_lock_was_removed_stops(tmp_path):
+    """Or a second process would have its state, and both its whole limit: neither sees what the other spends."""
+    own, known = Identity.fresh("a"), {name: Identity.fresh(name).public for name in ("b", "c")}
+    message = pack({"do": "join", "protocol": PROTOCOL, "terms": terms_of("0" * 32).words})
+    with closed([Party(own, *table(30), SCHEMA, known, state=tmp_path)]) as (first,):
+        assert "key" in unpack(first.handle(message))[0]
+        (tmp_path / "party.lock").unlink()
+        with closed([Party(own, *table(30), SCHEMA, known, state=tmp_path)]) as (second,):
+            assert "was removed, so it has stopped" in unpack(first.handle(message))[0]["refused"]
+            assert "has stopped" in unpack(first.handle(message))[0]["refused"]
+            assert "key" in unpack(second.handle(message))[0]
+
+
+def test_runs_that_never_go_on_are_joined_up_to_a_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr("privet.consortium.federated.party.MOST_IDLE", 3)
+    own, known = Identity.fresh("a"), {name: Identity.fresh(name).public for name in ("b", "c")}
+
+    def join(party, number):
+        words = {"do": "join", "protocol": PROTOCOL, "terms": terms_of(f"{number:032x}").words}
+        return unpack(party.handle(pack(words)))[0]
+
+    with closed([Party(own, *table(30), SCHEMA, known, state=tmp_path)]) as (party,):
+        assert all("key" in join(party, number) for number in (1, 2, 3, 1))
+        for number in range(4, 20):
+            assert "joined 3 runs in which nothing was asked" in join(party, number)["refused"]
+        assert len(list(tmp_path.iterdir())) == 4  # and the lock
+    Diary(tmp_path / f"{2:032x}").give_up()
+    with closed([Party(own, *table(30), SCHEMA, known, state=tmp_path)]) as (party,):
+        assert "key" in join(party, 4)
+
+
+def terms_of(run):
+    return Terms(run, ("a", "b", "c"), 1, 0, "shared", schema_digest(SCHEMA))
 
 
 def test_a_party_that_starts_again_with_other_wishes_does_not_go_on_in_a_run_that_it_would_not_join(tmp_path):

@@ -10,11 +10,12 @@ from typing import Any
 
 from privet.consortium.federated.run_state import Diary, Entry
 from privet.consortium.federated.wire import nonsense, word
-from privet.errors import BudgetError
+from privet.errors import BudgetError, LeakError
 from privet.privacy.amounts import Amount, checked_delta, exact, show
 from privet.privacy.ledger import Ledger
 from privet.privacy.unit import ROW
 from privet.privacy.zcdp import epsilon_at, rho_of, rho_within
+from privet.questions.codec import amount_of
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Need:
             return None
         try:
             epsilon, delta = word(words, "needs", list)
-            return cls(exact(Fraction(epsilon)), None if delta is None else checked_delta(Fraction(delta)))
-        except (BudgetError, TypeError, ValueError, ZeroDivisionError) as error:
+            return cls(exact(amount_of(epsilon)), None if delta is None else checked_delta(amount_of(delta)))
+        except (BudgetError, LeakError, ValueError) as error:
             raise nonsense("needs") from error
 
     def __str__(self) -> str:

@@ -47,7 +47,7 @@ from privet.consortium.federated.terms import (
 )
 from privet.consortium.federated.wire import count, names, nonsense, pack, texts, unpack, word
 from privet.curators.owners.party_records import QUESTIONS, PartyRecords
-from privet.disk import lock_file
+from privet.disk import lock_file, still_named
 from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError, PrivetError
 from privet.privacy.amounts import Amount, show
 from privet.privacy.ledger import Ledger
@@ -57,6 +57,9 @@ from privet.questions.codec import schema_digest
 from privet.schema import Schema
 
 _logger = logging.getLogger("privet.party")
+
+MOST_IDLE = 100
+"""Runs that were joined and never went on: more would let a coordinator fill the disk. ``give-up`` ends them."""
 
 CANNOT_ANSWER = "this party cannot answer; its own log says why"
 
@@ -136,6 +139,13 @@ class Party:
         return pack({"refused": reason})
 
     def _answer(self, message: bytes) -> bytes:
+        if (
+            self._lock_file is not None
+            and self._state is not None
+            and not still_named(self._lock_file, _of(self._state))
+        ):
+            self.close()  # another process may have this party's state now, and neither would see what the other spends
+            raise FederatedError(f"The lock of {self.name} was removed, so it has stopped: its owner has to start it.")
         if self._closed:
             raise FederatedError("This party has stopped.")
         words, _ = unpack(message)
@@ -179,6 +189,8 @@ class Party:
         self._accept(terms)
         if (need := Need.of_words(words)) is not None:
             self.allowance.check(need, self._spent_elsewhere(terms.run))
+        if terms.run not in (known := self._all()) and sum(each.idle for each in known.values()) >= MOST_IDLE:
+            raise FederatedError(f"{self.name} has joined {MOST_IDLE} runs in which nothing was asked: go on there.")
         diary = self._diary(terms.run, new=True)
         if diary.terms is None:
             place = 1 + max(each.place for each in self._all().values())
@@ -409,10 +421,14 @@ class Party:
         return self.allowance.spent(diary for run, diary in self._all().items() if run != but)
 
 
+def _of(state: Path) -> Path:
+    return state / "party.lock"
+
+
 def _lock(state: Path) -> int | None:
     """Keep other processes from this party's folder until the file that is returned is closed."""
     try:
-        return lock_file(state / "party.lock")
+        return lock_file(_of(state))
     except BlockingIOError:
         raise BudgetError(f"Another process charges {state}. Stop it, or give this one its own place.") from None
     except OSError as error:

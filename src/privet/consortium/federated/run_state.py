@@ -90,6 +90,11 @@ class Diary(Journal):
             number += 1
         return number
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing was asked in it so far, and it may still go on."""
+        return self.get(f"{0:06}") is None and self.closed is None and not self.given_up
+
     def entries(self) -> Iterator[Entry]:
         return filter(None, map(self.entry, range(self.next)))
 
