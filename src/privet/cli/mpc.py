@@ -12,7 +12,7 @@ import typer
 from privet.cli.files import check_output
 from privet.cli.members import Limit, NewFile, add_to, made, with_address, with_queries
 from privet.cli.models import settings
-from privet.cli.options import Config, Data, Epsilon, Force, Output, Rows, SchemaFile, Settings
+from privet.cli.options import Config, Consortium, Data, Epsilon, Force, Output, Rows, SchemaFile, Settings
 from privet.cli.programs import errors_in, need, stop_when_told
 from privet.cli.screen import say, working
 from privet.disk import write_whole
@@ -106,8 +106,12 @@ def server(
 @mpc.command()
 def share(
     config: Config,
+    at_most: Annotated[
+        float | None, typer.Option(help="Take part only if this run costs no more than this epsilon.")
+    ] = None,
+    confirm: Annotated[bool, typer.Option("--confirm", help="Ask me when a training is offered.")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the signed receipt of a hidden model goes, as JSON.")
+        Path | None, typer.Option("--output", "-o", help="Where the signed receipt goes, as JSON.")
     ] = None,
     force: Force = False,
 ) -> None:
@@ -115,6 +119,8 @@ def share(
 
     Records and counts stay here: each server gets shares of counts, which
     alone are random numbers. For a hidden tree it gets shares of the rows.
+    What the training may spend is set aside in this owner's own ledger, up
+    to its limit, before anything is shared.
     Its own file says where the records are, and how many seconds it waits
     for a trainer (patience, an hour otherwise).
     What goes wrong is in CONFIG.errors.log, which may quote records.
@@ -123,9 +129,11 @@ def share(
 
         privet mpc share hospital.toml
     """
+    from privet.consortium.servers.client import owner_ledger
     from privet.consortium.servers.client import share as run
     from privet.consortium.servers.config import Config as Known
     from privet.curators.owners.mpc_owner import held_of
+    from privet.privacy.amounts import exact
     from privet.tables.misfit import tell_misfits
     from privet.tables.table import read_file
 
@@ -141,11 +149,16 @@ def share(
     with working("Reading the data"):
         X, y = read_file(known.data, read, with_label=with_label)
     tell_misfits(X, y, read)
+    ledger = owner_ledger(
+        known,
+        at_most=None if at_most is None else exact(at_most),
+        agrees=lambda offer: not confirm or typer.confirm(f"Take part in {offer}?"),
+    )
     with errors_in(config.with_suffix(".errors.log")):
-        public = run(known, X, y, progress=say)
-    if public is not None and target is not None:
-        write_whole(target, json.dumps(public, indent=1).encode())
-        say(f"Wrote {output}: the receipt, and what the three servers have signed of their shares.")
+        signed = run(known, X, y, ledger, progress=say)
+    if target is not None:
+        write_whole(target, json.dumps(signed, indent=1).encode())
+        say(f"Wrote {output}: the receipt that the three servers have signed. privet mpc verify checks it.")
 
 
 @mpc.command()
@@ -182,6 +195,7 @@ def train(
     from privet.privacy.receipt import Receipt
 
     target = check_output(output, force, config)
+    signed_target = None if hidden else check_output(output.with_suffix(".signed.json"), force, config)
     params: dict[str, Any] = {"epsilon": epsilon, **settings(given or ())}
     if hidden and model == CLASSIFIER:
         model = HIDDEN
@@ -190,16 +204,101 @@ def train(
     def progress(said: str) -> None:
         say(f"server 0: {said}")
 
-    public = run(Known.read(config), model, params, seed=seed, hidden=hidden, progress=progress)
-    if hidden:
-        write_whole(target, json.dumps(public, indent=1).encode())
-        where = f"The model {public['id']} stays with the servers. {target} says whom to ask: privet mpc predict."
-        say_received(Receipt.from_dict(public["receipt"]), where)
+    trained = run(Known.read(config), model, params, seed=seed, hidden=hidden, progress=progress)
+    words = json.dumps(trained.signed, indent=1).encode()
+    if trained.model is None or signed_target is None:
+        write_whole(target, words)
+        where = (
+            f"The model {trained.signed['id']} stays with the servers. {target} says whom to ask: privet mpc predict."
+        )
+        say_received(Receipt.from_dict(trained.signed["receipt"]), where)
         return
-    learned = from_dict(public)
-    learned.privacy_.verify()
+    learned = from_dict(trained.model)
     learned.save(target)
-    say_received(learned.privacy_, f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
+    write_whole(signed_target, words)
+    say_received(learned.privacy_, f"Wrote {output} and, signed by the three servers, {signed_target.name}.")
+
+
+@mpc.command()
+def verify(
+    signed: Annotated[
+        Path, typer.Argument(metavar="SIGNED", exists=True, dir_okay=False, help="A signed receipt, or a hidden model.")
+    ],
+    consortium: Consortium,
+    model: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="The model that the receipt should be of.")
+    ] = None,
+) -> None:
+    """Check a receipt and the three servers' signatures of it.
+
+    With --model, also that it is the receipt of this model, and that the
+    model says nothing that the receipt does not cover.
+
+    Example:
+
+        privet mpc verify model.signed.json hospital.consortium.toml --model model.json
+    """
+    from privet.algorithms.model_file import load
+    from privet.cli.checks import check_model
+    from privet.consortium.consortium_file import SERVER
+    from privet.consortium.consortium_file import Consortium as Members
+    from privet.consortium.servers.commitments import check
+    from privet.consortium.servers.signatures import FORMAT, signed_receipt
+    from privet.errors import ReceiptError
+    from privet.strict_json import object_of
+
+    words = object_of(signed.read_bytes(), ReceiptError(f"{signed} is no signed receipt."))
+    certificates = [server.certificate for server in Members.read(consortium).of(SERVER)]
+    if words.get("format") != FORMAT:
+        check(words, certificates)
+    receipt = signed_receipt(words, certificates)
+    if model is not None:
+        learned = load(model)
+        check_model(learned)
+        if learned.privacy_ != receipt:
+            raise ReceiptError("The servers have signed another receipt than the one that this model holds.")
+    say(f"{receipt}\n")
+    say("It adds up, and is signed by all three servers.")
+    if model is not None:
+        say(f"It is the receipt of {model}.")
+    if "owners" in words:
+        say(f"The records of {', '.join(map(str, words['owners']))} are in all answers.")
+
+
+@mpc.command()
+def models(config: Config) -> None:
+    """List the hidden models whose shares this server keeps.
+
+    Example:
+
+        privet mpc models alpha.toml
+    """
+    from privet.consortium.servers.config import Config as Known
+    from privet.consortium.servers.service import store_of
+
+    for name, public in store_of(Known.read(config)).listed():
+        say(f"{name}  {public['model']}, epsilon {public['params'].get('epsilon')}")
+
+
+@mpc.command()
+def delete(
+    config: Config,
+    name: Annotated[str, typer.Argument(metavar="MODEL", help="Its whole name, as privet mpc models shows it.")],
+) -> None:
+    """Delete this server's shares of a hidden model, for good.
+
+    Nobody can ask it any more, nor put it together from the two other
+    servers' shares once one of those has deleted its own, too.
+
+    Example:
+
+        privet mpc delete alpha.toml 0123456789abcdef0123456789abcdef
+    """
+    from privet.consortium.servers.config import Config as Known
+    from privet.consortium.servers.service import store_of
+
+    store_of(Known.read(config)).delete(name)
+    say(f"Deleted the shares of {name} here. Ask the two other servers to do the same.")
 
 
 @mpc.command()

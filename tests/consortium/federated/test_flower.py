@@ -90,7 +90,7 @@ def test_parties_on_a_real_superlink_train_a_model(tmp_path):
                 process.wait(timeout=60)
             log.close()
     signed = SignedReceipt.from_json(model.with_suffix(".signed.json").read_text())
-    known = {name: certified((tmp_path / "coordinator" / f"{name}.crt").read_bytes()) for name in names}
+    known = {name: certified((tmp_path / name / f"{name}.crt").read_bytes()) for name in names}
     assert signed.verify(known).spent == load(model).privacy_.spent == 1
     assert json.loads(signed.receipt)["released"]
 

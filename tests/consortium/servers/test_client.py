@@ -1,6 +1,9 @@
 """The programs that talk to the three servers do not believe what servers say: all three must say it, and sensibly."""
 
 import json
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ import pytest
 from privet.consortium.servers import client
 from privet.consortium.servers.client import next_words, train
 from privet.errors import MpcError, ReceiptError
+from privet.privacy.receipt import Receipt
 from privet.shares.deal import deal
 
 
@@ -40,38 +44,62 @@ class Known:
     servers = ()
 
 
-def model(**words):
-    return json.dumps({"model": words}).encode()
+RECEIPT = Receipt(claimed=Fraction(1), spent=Fraction(0), delta=Fraction(0), void=(), trust="", events=())
 
 
-def test_a_model_is_taken_if_all_three_servers_say_the_same(lines):
-    lines([model(tree=1)], [model(tree=1)], [model(tree=1)])
-    assert train(Known(), "PrivateTreeClassifier", {}) == {"tree": 1}
+def said(receipt=RECEIPT, **words):
+    return json.dumps({"model": words, "signed": {"receipt": receipt.to_dict()}}).encode()
 
 
-def test_one_server_alone_cannot_change_the_model(lines):
-    lines([model(tree=1)], [model(tree=2)], [model(tree=1)])
+@pytest.fixture
+def believed(monkeypatch):
+    """Signatures that are right, and models whose receipt is the signed one."""
+    monkeypatch.setattr(client, "_checked", lambda signed, config: Receipt.from_dict(signed["receipt"]))
+    monkeypatch.setattr(client, "from_dict", lambda model: SimpleNamespace(privacy_=RECEIPT))
+
+
+def test_a_model_is_taken_if_all_three_servers_say_the_same(lines, believed):
+    lines([said(tree=1)], [said(tree=1)], [said(tree=1)])
+    assert train(Known(), "PrivateTreeClassifier", {}).model == {"tree": 1}
+
+
+def test_one_server_alone_cannot_change_the_model(lines, believed):
+    lines([said(tree=1)], [said(tree=2)], [said(tree=1)])
     with pytest.raises(MpcError, match="do not agree"):
         train(Known(), "PrivateTreeClassifier", {})
 
 
-def test_progress_is_passed_on_from_the_first_and_ignored_from_the_others(lines):
-    said = []
+def test_a_model_with_another_receipt_than_the_signed_one_is_not_taken(lines, believed):
+    other = replace(RECEIPT, claimed=Fraction(1, 2))
+    lines(*[[said(other, tree=1)]] * 3)
+    with pytest.raises(MpcError, match="another receipt than the model's"):
+        train(Known(), "PrivateTreeClassifier", {})
+
+
+def test_an_answer_without_a_signed_receipt_makes_no_sense(lines):
+    for words in ({"model": {}}, {"signed": {}}, {"model": 1, "signed": {}}, {}):
+        lines(*[[json.dumps(words).encode()]] * 3)
+        with pytest.raises(MpcError, match="makes no sense"):
+            train(Known(), "PrivateTreeClassifier", {})
+
+
+def test_progress_is_passed_on_from_the_first_and_ignored_from_the_others(lines, believed):
+    heard = []
     speaks = [json.dumps({"progress": text}).encode() for text in ("one", "two")]
-    lines([*speaks, model(tree=1)], [speaks[0], model(tree=1)], [model(tree=1)])
-    train(Known(), "PrivateTreeClassifier", {}, progress=said.append)
-    assert said == ["one", "two"]
+    lines([*speaks, said(tree=1)], [speaks[0], said(tree=1)], [said(tree=1)])
+    train(Known(), "PrivateTreeClassifier", {}, progress=heard.append)
+    assert heard == ["one", "two"]
 
 
-@pytest.mark.parametrize("said", [b"", b"\xff", b"[]", b"7", b"null", b"[" * 100_000])
-def test_words_that_are_none_end_the_run(lines, said):
+@pytest.mark.parametrize("nothing", [b"", b"\xff", b"[]", b"7", b"null", b"[" * 100_000])
+def test_words_that_are_none_end_the_run(lines, nothing):
     with pytest.raises(MpcError, match="makes no sense"):
-        next_words(lines([said], [model()], [model()]), 1.0)
+        next_words(lines([nothing], [said()], [said()]), 1.0)
 
 
 def test_a_hidden_model_that_the_servers_have_not_signed_is_not_taken(lines):
-    said = model(id="0" * 32, receipt={})
-    lines([said], [said], [said])
+    answer = json.dumps({"signed": {"id": "0" * 32, "receipt": {}}}).encode()
+    lines([answer], [answer], [answer])
     with pytest.raises(ReceiptError, match="no three commitments"):
         train(Known(), "HiddenTreeClassifier", {}, hidden=True)
 

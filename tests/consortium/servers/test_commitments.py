@@ -11,7 +11,7 @@ from in_threads import Queues
 from privet.consortium.net.certificates import make_certificate
 from privet.consortium.net.channel import TlsIdentity
 from privet.consortium.net.links import server_name
-from privet.consortium.servers.commitments import SALT_BYTES, check, commitment, signed_by_all
+from privet.consortium.servers.commitments import SALT_BYTES, check, commitment, committed_by_all
 from privet.errors import ReceiptError
 
 NAME = "0123456789abcdef" * 2
@@ -36,7 +36,7 @@ def agreed(configs):
 
     def serve(mesh):
         own = commitment(bytes([mesh.party]) * SALT_BYTES, NAME, TABLES)
-        return signed_by_all(public, own, configs[mesh.party], mesh)
+        return committed_by_all(public, own, configs[mesh.party], mesh)
 
     with ThreadPoolExecutor(3) as pool:
         return list(pool.map(serve, Queues.three()))

@@ -210,7 +210,7 @@ def test_owners_of_columns_say_so_in_their_files(tmp_path):
     town.start()
     try:
         programs = [subprocess.Popen([*PRIVET, "share", str(tmp_path / f"{name}.toml")]) for name in OWNERS]
-        public = train(town.config("trainer"), "HiddenTreeClassifier", PARAMS, hidden=True, seed=5)
+        public = train(town.config("trainer"), "HiddenTreeClassifier", PARAMS, hidden=True, seed=5).signed
         assert [program.wait(300) for program in programs] == [0, 0]
         expected = HiddenTreeClassifier(**PARAMS)
         expected._growth = CompleteGrowth

@@ -13,10 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from cut_mechanisms import CutMechanisms
 from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema, load
 from privet.algorithms.model_file import from_dict
+from privet.cli import app
 from privet.consortium.consortium_file import TERMS, Consortium, Participant
 from privet.consortium.membership import assembled, renew
 from privet.consortium.net.channel import connect
@@ -26,6 +28,7 @@ from privet.consortium.servers.client import share, train
 from privet.consortium.servers.config import Config
 from privet.consortium.servers.service import Server
 from privet.errors import MpcError, PrivetError
+from privet.privacy.ledger_file import LedgerFile
 
 SCHEMA = Schema(
     features={"age": Numeric(0, 7, integer=True), "colour": Categorical(["r", "g", "b"], other=False)},
@@ -153,9 +156,9 @@ def test_servers_serve_one_run_after_another_up_to_their_own_limit_and_stop_when
 def test_a_killed_or_stalled_server_ends_the_run_for_everybody_and_a_new_one_works(town, how):
     servers, owners = town.servers("--once"), town.owners()
     _read_until(owners[0], "connected")
-    owners[0].send_signal(signal.SIGSTOP)  # does not count, so that the run is under way for as long as it takes us
+    owners[0].send_signal(signal.SIGSTOP)  # does not answer, so that the run is under way for as long as it takes us
     trainer = town.trainer("model.json", "1", "--set", "n_records=150")
-    _read_until(trainer, "choosing")
+    _read_until(trainer, "whether they take part")
     servers[1].send_signal(how)
     owners[0].send_signal(signal.SIGCONT)
     ended([trainer, servers[0], servers[2], *owners], code=1, within=300)
@@ -210,7 +213,7 @@ class Square:
 
     def train(self, epsilon=1.0, seed=None, **params):
         asked = {"epsilon": epsilon, "max_depth": 2, **params}
-        return train(self.config("trainer"), "PrivateTreeClassifier", asked, seed=seed)
+        return train(self.config("trainer"), "PrivateTreeClassifier", asked, seed=seed).model
 
     def close(self):
         for server in self.servers:
@@ -336,3 +339,37 @@ def test_for_a_trainer_who_has_left_nothing_more_is_spent(square, monkeypatch):
         with pytest.raises(MpcError):
             done.result(300)
     assert all(server.ledger.spent < 3 for server in square.servers)
+
+
+def test_an_owners_small_limit_costs_nobody_anything_and_it_is_named(square):
+    path = square.town.folder / "bank.toml"
+    path.write_text(path.read_text().replace("epsilon = 3.0", "epsilon = 0.5"))
+    owners = square.owners()
+    with pytest.raises(MpcError, match="owner bank takes no part: its own limit has no room for this run"):
+        square.train(epsilon=1.0)
+    for owner in owners:
+        with pytest.raises(PrivetError):
+            owner.result(60)
+    assert [server.ledger.spent for server in square.servers] == [0] * 3
+    for name in OWNERS:
+        assert LedgerFile(square.town.folder / f"{name}.ledger").tightest().spent == 0
+
+
+def test_owners_pay_what_the_servers_have_signed_and_can_check_it(square):
+    owners = square.owners()
+    trained = train(square.config("trainer"), "PrivateTreeClassifier", {"epsilon": 1.0, "max_depth": 2})
+    for name, owner in zip(OWNERS, owners):
+        assert owner.result(60) == trained.signed
+        (line,) = LedgerFile(square.town.folder / f"{name}.ledger").lines()
+        assert (line.amount, line.settled) == (from_dict(trained.model).privacy_.spent, True)
+        assert line.released == from_dict(trained.model).privacy_.released
+    folder = square.town.folder
+    from_dict(trained.model).save(folder / "m.json")
+    (folder / "m.signed.json").write_text(json.dumps(trained.signed))
+    files = [str(folder / name) for name in ("m.signed.json", "bank.consortium.toml")]
+    result = CliRunner().invoke(app, ["mpc", "verify", *files, "--model", str(folder / "m.json")])
+    assert result.exit_code == 0, result.output
+    assert "signed by all three servers" in result.stdout
+    assert "records of bank, hospital are in all answers" in result.stdout
+    (folder / "m.signed.json").write_text(json.dumps({**trained.signed, "owners": ["bank"]}))
+    assert CliRunner().invoke(app, ["mpc", "verify", *files]).exit_code == 1

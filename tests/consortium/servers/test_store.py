@@ -179,3 +179,16 @@ def test_a_file_that_is_no_hidden_model_is_an_error(tmp_path):
             read_public(path)
     path.write_text(json.dumps(public()))
     assert read_public(path)["id"] == NAME
+
+
+def test_models_are_listed_and_deleted(tmp_path):
+    store, tree = Store(tmp_path / "models", tmp_path / "key", PARTY), a_tree(np.uint32)[0]
+    assert store.listed() == []
+    store.save(NAME, public(), tree, SALT)
+    ((name, said),) = store.listed()
+    assert (name, said["id"]) == (NAME, NAME)
+    store.delete(NAME)
+    assert store.listed() == []
+    for wrong, why in ((NAME, "no such hidden model"), ("../key", "32 hexadecimal digits")):
+        with pytest.raises(PrivetError, match=why):
+            store.delete(wrong)

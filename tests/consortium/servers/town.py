@@ -103,7 +103,7 @@ class Town:
         ]
 
     def train(self, params=PARAMS, seed=None, model="HiddenTreeClassifier"):
-        return train(self.config("trainer"), model, params, hidden=True, seed=seed)
+        return train(self.config("trainer"), model, params, hidden=True, seed=seed).signed
 
     def learn(self, params=PARAMS, seed=None, model="HiddenTreeClassifier"):
         with ThreadPoolExecutor(2) as pool:

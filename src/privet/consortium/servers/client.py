@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from privet.algorithms.model_file import from_dict
 from privet.consortium.net.channel import TlsChannel, connect, receive_all, wait_any
 from privet.consortium.net.links import server_name
 from privet.consortium.servers.commitments import check
 from privet.consortium.servers.config import OWNER, TRAINER, USER, Config
 from privet.consortium.servers.jobs import MOST_JOB, QueryJob, TrainingJob, fresh_run
+from privet.consortium.servers.offers import MOST_OFFER, READY, same_offer
+from privet.consortium.servers.own_ledger import OwnerLedger
+from privet.consortium.servers.signatures import FORMAT, signed_receipt
 from privet.consortium.servers.store import public_shape
 from privet.curators.owners.mpc_owner import MOST_REQUEST, ColumnOwner, Owner, query_cells
-from privet.errors import MpcError
+from privet.errors import BudgetError, MpcError, PrivetError, SchemaError
+from privet.privacy.amounts import show
 from privet.privacy.receipt import Receipt
+from privet.privacy.unit import Unit
 from privet.schema import Schema
 from privet.shares.deal import deal
 from privet.shares.mesh import PARTIES
@@ -27,17 +33,21 @@ from privet.tree.hidden_shape import check_queries_fit
 Progress = Callable[[str], None]
 
 
-def share(config: Config, X: Any, y: Any, progress: Progress = lambda said: None) -> dict[str, Any] | None:
+def share(
+    config: Config, X: Any, y: Any, ledger: OwnerLedger | None = None, progress: Progress = lambda said: None
+) -> dict[str, Any]:
     """Serve one run as an owner: connect to the three servers, and answer until they are done.
 
-    Of a hidden model an owner gets what is public: its receipt, with the three servers' commitments to their shares and
-    their signatures, which are checked here. An owner of some of the features (``config.holds``) has their columns
+    First they offer a training: what it may spend is set aside in this owner's own ledger, or the offer is refused. In
+    the end the owner gets what the three servers have signed, which is checked here: the receipt, and of a hidden model
+    all that is public. An owner of some of the features (``config.holds``) has their columns
     alone, and ``y`` is None without the labels.
     """
     if config.holds is None:
         owner = Owner(X, y, config.schema, progress=progress)
     else:
         owner = ColumnOwner(X, y, config.schema, config.holds[0], progress=progress)
+    ledger = ledger or owner_ledger(config)
     with ExitStack() as stack:
         lines = to_servers(config, stack, OWNER)
         progress("connected to the three servers; waiting for a trainer")
@@ -52,10 +62,49 @@ def share(config: Config, X: Any, y: Any, progress: Progress = lambda said: None
             heard[:] = receive_all(lines, config.timeout, MOST_REQUEST)
             return heard
 
-        owner.serve(lines, hear)
-    progress("done: nothing but shares has left")
-    kept = json.loads(heard[0]).get("model")
-    return None if kept is None else _checked(json.loads(kept), config)
+        try:
+            _take_part(owner, lines, ledger, config.timeout, progress)
+            owner.serve(lines, hear)
+            signed = object_of(str(json.loads(heard[0]).get("signed")), MpcError("The servers have signed nothing."))
+            receipt = _checked(signed, config)
+        except BaseException:
+            ledger.end(shared=owner.shared)
+            raise
+        ledger.end(shared=True, receipt=receipt)
+    progress(f"done: nothing but shares has left, for epsilon {show(receipt.spent)}; {ledger.state}")
+    return signed
+
+
+def _take_part(
+    owner: Owner, lines: Sequence[TlsChannel], ledger: OwnerLedger, timeout: float, progress: Progress
+) -> None:
+    """Hear what training is offered, and say whether this owner takes part in it; raise if not."""
+    offer = same_offer(receive_all(lines, timeout, MOST_OFFER))
+    progress(f"offered {offer}; {ledger.state}")
+    try:
+        owner.check_bound(offer.most_records)
+        ledger.reserve(offer)
+    except (BudgetError, MpcError, SchemaError) as error:
+        why = {BudgetError: "limit", SchemaError: "records"}.get(type(error), "declined")
+        for line in lines:
+            line.send(why.encode())
+        raise
+    for line in lines:
+        line.send(READY.encode())
+
+
+def owner_ledger(config: Config, **options: Any) -> OwnerLedger:
+    """An owner's own ledger, as its file says; the options are ``OwnerLedger``'s."""
+    if config.ledger is None:
+        raise PrivetError(f"{config.name} is there as {config.role}, and not as an owner.")
+    return OwnerLedger(config.ledger, config.epsilon, Unit.of(config.schema).name, **options)
+
+
+class Trained(NamedTuple):
+    """What three servers agree on: a model, none if it is hidden, and what they have signed."""
+
+    model: dict[str, Any] | None
+    signed: dict[str, Any]
 
 
 def train(
@@ -66,23 +115,30 @@ def train(
     seed: int | None = None,
     hidden: bool = False,
     progress: Progress = lambda said: None,
-) -> dict[str, Any]:
-    """Ask the three servers for a model, or what is public of a hidden one; the same from all of them, or an error."""
+) -> Trained:
+    """Ask the three servers for a model and its receipt, or what is public of a hidden one; the same from all."""
     job = TrainingJob(fresh_run(), model, params, seed, hidden)
     with ExitStack() as stack:
         lines = in_turn(config, stack, TRAINER, job.to_bytes())
         answers = _answers(lines, config.timeout, progress)
-    models = [answer.get("model") for answer in answers]
-    if not isinstance(models[0], dict) or any(other != models[0] for other in models):
+    first = answers[0]
+    wanted = {"signed"} if hidden else {"signed", "model"}
+    if first.keys() != wanted or not all(isinstance(each, dict) for each in first.values()):
+        raise MpcError("The servers' answer makes no sense. Do not use it.")
+    if any(other != first for other in answers):
         raise MpcError("The three servers do not agree on the model. Do not use any of them.")
-    return _checked(models[0], config) if hidden else models[0]
+    receipt = _checked(first["signed"], config)
+    if not hidden and from_dict(first["model"]).privacy_ != receipt:
+        raise MpcError("The three servers have signed another receipt than the model's. Do not use it.")
+    return Trained(first.get("model"), first["signed"])
 
 
-def _checked(public: dict[str, Any], config: Config) -> dict[str, Any]:
-    """What is public of a hidden model, if the receipt adds up and the three servers of this file have signed it."""
-    check(public, [peer.certificate for peer in config.servers])
-    Receipt.from_dict(public["receipt"]).verify()
-    return public
+def _checked(signed: dict[str, Any], config: Config) -> Receipt:
+    """The receipt of what the three servers of this file have signed, if it adds up."""
+    certificates = [peer.certificate for peer in config.servers]
+    if "commitments" in signed or signed.get("format") != FORMAT:
+        check(signed, certificates)
+    return signed_receipt(signed, certificates)
 
 
 def predict(config: Config, public: dict[str, Any], X: Any) -> np.ndarray:

@@ -17,9 +17,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,18 +26,20 @@ from privet.algorithms.model_file import to_dict
 from privet.algorithms.registry import grown_of, make
 from privet.consortium.net.channel import Listener, TlsChannel
 from privet.consortium.net.links import Inbox, join, server_name
-from privet.consortium.servers.commitments import SALT_BYTES, commitment, signed_by_all
+from privet.consortium.servers.commitments import SALT_BYTES, commitment, committed_by_all
 from privet.consortium.servers.config import OWNER, TRAINER, USER, Config
 from privet.consortium.servers.jobs import MOST_JOB, QueryJob, TrainingJob, run_of
+from privet.consortium.servers.offers import Offer, offered
+from privet.consortium.servers.own_ledger import kept_ledger
+from privet.consortium.servers.signatures import receipt_words, signed_by_all
 from privet.consortium.servers.store import FORMAT, Store, shares_of
 from privet.consortium.servers.users import Users, users_of
 from privet.curators.hidden import HiddenCurator
 from privet.curators.mpc import MpcCurator, Owners
 from privet.curators.row_owners import RowOwners, check_queries, refuse_persons
 from privet.errors import BudgetError, MpcError, PrivetError, RunEndedError
-from privet.privacy.amounts import show
+from privet.privacy.amounts import exact, show
 from privet.privacy.joint import JointMechanisms, SeededCoins
-from privet.privacy.ledger import Ledger
 from privet.questions.codec import schema_digest
 from privet.schema import Schema
 from privet.shares.engine import Engine
@@ -52,7 +52,7 @@ _logger = logging.getLogger("privet.server")
 
 CLIENTS = "clients"
 
-PROTOCOL = 4
+PROTOCOL = 5
 """One more whenever servers of two versions would not do the same for the same job."""
 
 TO_CONNECT = 60.0
@@ -68,12 +68,12 @@ class Server:
     """One of the three. ``serve`` answers one trainer after another until it is closed."""
 
     def __init__(self, config: Config, progress: Progress = lambda said: None) -> None:
-        if config.party is None or config.listen is None:
+        if config.party is None or config.listen is None or config.ledger is None:
             raise PrivetError(f"This file is not a server's: {config.name} is there as {config.role}.")
         self.config = config
         self.party = config.party
         self.schema = config.schema
-        self.ledger = Ledger(config.epsilon) if config.ledger is None else _kept(config.ledger, config.epsilon)
+        self.ledger = kept_ledger(config.ledger, config.epsilon, "all records of the owners")
         self._progress = progress
         self._inbox = Inbox()
         known = {server_name(i): peer.certificate for i, peer in enumerate(config.servers) if i != self.party}
@@ -149,10 +149,10 @@ class Server:
         if client.peer != TRAINER:
             self._answer_queries(client, job, client.peer.removeprefix(_user("")))
         else:
-            client.send(json.dumps({"model": self._run(client, job)}).encode())
+            client.send(json.dumps(self._run(client, job)).encode())
 
     def _run(self, trainer: TlsChannel, job: bytes) -> dict[str, Any]:
-        """One training: from a job to a model, or to what is public about one that stays hidden."""
+        """One training: from a job to a model and its signed receipt, or what is public of one that stays hidden."""
         with ExitStack() as stack:
             mesh = self.join(job, stack)
             try:
@@ -170,6 +170,8 @@ class Server:
                 self._send_home(self._why(error))
                 raise
             lines = self._owners(stack)
+            self._said(trainer, "asking the owners whether they take part")
+            offered(lines, Offer(asked.run, asked.model, exact(learner.epsilon), hidden, most_records))
             engine = ReplicatedEngine(mesh, ring_bits)
             started = time.perf_counter(), time.process_time()
             answers: type[MpcCurator] = HiddenCurator if hidden else MpcCurator
@@ -181,14 +183,16 @@ class Server:
                 progress=lambda said: self._said(trainer, said),
             )  # fmt: skip
             learner.fit_curator(curator)
-            if hidden:  # before the owners are let go: a model that could not be kept is an error for all
-                kept = keep(self.config, self.schema, asked.run, learner, ring_bits, mesh)
-                owners.tell("done", model=json.dumps(kept))  # as text: its order was signed
+            # Before the owners are let go: a model that could not be kept is an error for all.
+            if hidden:
+                signed = keep(self.config, self.schema, asked.run, learner, ring_bits, mesh)
             else:
-                owners.done()
+                words = receipt_words(asked.run, list(self.config.owners), learner.privacy_)
+                signed = signed_by_all(words, self.config, mesh)
+            owners.tell("done", signed=json.dumps(signed))  # as text: its order was signed
             engine.finish()
             self._said(trainer, f"done: {self._cost(mesh, started, owners.waited)}")
-        return kept if hidden else to_dict(learner)
+        return {"signed": signed, **({} if hidden else {"model": to_dict(learner)})}
 
     def _answer_queries(self, user: TlsChannel, job: bytes, name: str) -> None:
         """One request of a user: its queries' shares in, the answers' shares out.
@@ -286,14 +290,6 @@ class Server:
         self._inbox.close()
 
 
-def _kept(path: Path, epsilon: Fraction) -> Ledger:
-    """The ledger of all runs, which a restart does not forget; this server's own file says how much it may spend."""
-    ledger = Ledger.open(path) if path.exists() else Ledger.create(path, epsilon, records="all records of the owners")
-    assert ledger.file is not None
-    ledger.file.set_limit(epsilon)
-    return ledger
-
-
 def _user(name: str) -> str:
     return USER + name
 
@@ -340,7 +336,7 @@ def keep(config: Config, schema: Schema, run: str, learner: Any, ring_bits: int,
         "receipt": learner.privacy_.to_dict(),
     }
     salt = secrets.token_bytes(SALT_BYTES)
-    public = signed_by_all(public, commitment(salt, run, shares_of(grown)), config, mesh)
+    public = committed_by_all(public, commitment(salt, run, shares_of(grown)), config, mesh)
     store_of(config).save(run, public, grown, salt)
     return public
 

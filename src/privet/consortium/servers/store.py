@@ -156,6 +156,18 @@ class Store:
             )
         return Stored(public, header, tables)
 
+    def listed(self) -> list[tuple[str, dict[str, Any]]]:
+        """The names of all models here, and what is public of each, the oldest first."""
+        files = sorted(self._folder.glob("*.shares"), key=lambda path: path.stat().st_mtime)
+        return [(path.stem, self.load(path.stem).public) for path in files]
+
+    def delete(self, name: str) -> None:
+        """Forget a model. (A disk may hold on to what was deleted; it is encrypted there.)"""
+        try:
+            self._path(name).unlink()
+        except FileNotFoundError as error:
+            raise PrivetError("This server has no such hidden model.") from error
+
     def _path(self, name: str) -> Path:
         if not _NAME.fullmatch(name):
             raise PrivetError("A hidden model's name is 32 hexadecimal digits.")

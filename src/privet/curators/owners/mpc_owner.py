@@ -52,7 +52,7 @@ class Owner:
 
     ``most_records`` is a public bound on the number of records, which the servers' must not be below. By default it is
     what servers ask for first: whoever could ask for one bound after another would find out how many records there are.
-    ``progress`` is told in words what is being done; never a count.
+    ``progress`` is told in words what is being done; never a count. ``shared`` says whether anything has left.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class Owner:
             raise SchemaError("This owner has more records than its public bound (most_records) says.")
         self._bound = most_records
         self._progress = progress or (lambda said: None)
+        self.shared = False
         self._begin()
 
     def _begin(self) -> None:
@@ -90,6 +91,7 @@ class Owner:
             while (request := self._request(hear()))["do"] != "done":
                 answer = self.answer(request)
                 if answer is not None:
+                    self.shared = True
                     for server, shares in zip(servers, self._deal(answer)):
                         server.send(np.ascontiguousarray(shares).tobytes())
         # Whatever was wrong, a server only sees that the owner has left.
@@ -142,15 +144,19 @@ class Owner:
         if type(ring_bits) is not int or ring_bits not in RINGS:
             raise LeakError("There is no such ring.")
         self._deal = partial(deal, ring=RINGS[ring_bits])
+        if most < self.check_bound(most):
+            raise SchemaError("The servers' public bound (most_records) is below this owner's. Agree on a larger one.")
+        self._started = most
+
+    def check_bound(self, most: int) -> int:
+        """The public bound: the first one that is asked about holds for good. Raises if there are more records."""
         self._bound = most if self._bound is None else self._bound
         if self._curator.records.n > self._bound:
             raise SchemaError(
                 "This owner has more records than the public bound (most_records) that the servers asked for first. "
                 "Agree on a larger one and start this owner again; the number itself stays here."
             )
-        if most < self._bound:
-            raise SchemaError("The servers' public bound (most_records) is below this owner's. Agree on a larger one.")
-        self._started = most
+        return self._bound
 
     def _digest(self) -> str:
         return schema_digest(self.schema)

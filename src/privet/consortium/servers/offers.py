@@ -1,0 +1,84 @@
+"""What owners are told of a training before they share anything, and whether they take part.
+
+All three servers make the same offer: whoever lies about its price needs all of them. An owner answers each, and only
+when all owners are ready is anything charged: one owner's small limit costs the others nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from privet.errors import BudgetError, MpcError
+from privet.privacy.amounts import exact, show
+from privet.strict_json import object_of
+
+MOST_OFFER = 2**12
+READY = "ready"
+REFUSALS = {
+    "limit": "its own limit has no room for this run",
+    "records": "it has more records than the public bound (most_records, or rows for hidden trees)",
+    "declined": "its operator has declined",
+}
+"""Why an owner takes no part, by the word that it sends: it cannot have a server say anything else."""
+
+
+class OwnersLine(Protocol):
+    """What a server talks to an owner over."""
+
+    peer: str
+
+    def send(self, message: bytes) -> None: ...
+    def receive(self, most: int = ...) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A training: the most that it may spend, of which estimator, whether hidden, and the bound on owners' records."""
+
+    run: str
+    model: str
+    epsilon: Fraction
+    hidden: bool
+    most_records: int
+
+    def to_bytes(self) -> bytes:
+        return json.dumps({"offer": {**asdict(self), "epsilon": str(self.epsilon)}}, sort_keys=True).encode()
+
+    @classmethod
+    def from_bytes(cls, said: bytes) -> Offer:
+        nonsense = MpcError("The servers' offer makes no sense: nothing was shared.")
+        words = object_of(said, nonsense).get("offer")
+        kinds = {"run": str, "model": str, "epsilon": str, "hidden": bool, "most_records": int}
+        if not isinstance(words, dict) or {name: type(word) for name, word in words.items()} != kinds:
+            raise nonsense
+        try:
+            return cls(**{**words, "epsilon": exact(Fraction(words["epsilon"]))})
+        except (BudgetError, ValueError, ZeroDivisionError) as error:
+            raise nonsense from error
+
+    def __str__(self) -> str:
+        kind = "a hidden " if self.hidden else ""
+        return f"{kind}{self.model} for at most epsilon {show(self.epsilon)}"
+
+
+def offered(lines: Sequence[OwnersLine], offer: Offer) -> None:
+    """Make an offer to all owners; raise, naming one that takes no part."""
+    for line in lines:
+        line.send(offer.to_bytes())
+    for line in lines:
+        said = line.receive(MOST_OFFER).decode(errors="replace")
+        if said != READY:
+            why = REFUSALS.get(said, "it does not say why")
+            raise MpcError(f"{line.peer} takes no part: {why}. Nothing was spent.")
+
+
+def same_offer(said: Iterable[bytes]) -> Offer:
+    """What three servers offer, if it is the same."""
+    first, *others = said
+    if any(other != first for other in others):
+        raise MpcError("The servers do not offer the same training: nothing was shared.")
+    return Offer.from_bytes(first)
