@@ -43,7 +43,7 @@ class OwnerLedger:
         file.adopt(unit)
         self._file: LedgerFile = file
         self._at_most, self._agrees = at_most, agrees
-        self._line: int | None = None
+        self._line: str | None = None
         self._kept = Fraction(0)
 
     @property
