@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import pytest
 
-from privet.consortium.servers.offers import READY, REFUSALS, Offer, offered, same_offer
+from privet.consortium.servers.offers import READY, REFUSALS, TrainingOffer, offered, same_offer
 from privet.errors import MpcError
 
-OFFER = Offer("0" * 32, "PrivateTreeClassifier", Fraction(1, 10), False, 1000)
+OFFER = TrainingOffer("0" * 32, "PrivateTreeClassifier", Fraction(1, 10), False, 1000)
 
 
 class Line:
@@ -23,13 +23,13 @@ class Line:
 
 
 def test_an_offer_crosses_the_wire_and_says_its_price():
-    assert Offer.from_bytes(OFFER.to_bytes()) == OFFER
+    assert TrainingOffer.from_bytes(OFFER.to_bytes()) == OFFER
     assert str(OFFER) == "PrivateTreeClassifier for at most epsilon 0.1"
     assert same_offer([OFFER.to_bytes()] * 3) == OFFER
 
 
 def test_a_server_that_offers_something_else_is_found_out():
-    other = Offer("0" * 32, "PrivateTreeClassifier", Fraction(1, 100), False, 1000)
+    other = TrainingOffer("0" * 32, "PrivateTreeClassifier", Fraction(1, 100), False, 1000)
     with pytest.raises(MpcError, match="do not offer the same"):
         same_offer([OFFER.to_bytes(), other.to_bytes(), OFFER.to_bytes()])
 
@@ -44,10 +44,10 @@ def test_a_server_that_offers_something_else_is_found_out():
 def test_an_offer_that_is_none_is_refused(change):
     words = {**json.loads(OFFER.to_bytes())["offer"], **change}
     with pytest.raises(MpcError, match="makes no sense"):
-        Offer.from_bytes(json.dumps({"offer": words}).encode())
+        TrainingOffer.from_bytes(json.dumps({"offer": words}).encode())
     for nothing in (b"", b"{}", b"[]", b'{"offer": 1}', b'{"do": "start"}'):
         with pytest.raises(MpcError, match="makes no sense"):
-            Offer.from_bytes(nothing)
+            TrainingOffer.from_bytes(nothing)
 
 
 def test_all_are_asked_and_the_one_that_refuses_is_named_in_the_servers_own_words():

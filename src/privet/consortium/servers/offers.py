@@ -36,7 +36,7 @@ class OwnersLine(Protocol):
 
 
 @dataclass(frozen=True)
-class Offer:
+class TrainingOffer:
     """A training: the most that it may spend, of which estimator, whether hidden, and the bound on owners' records."""
 
     run: str
@@ -49,7 +49,7 @@ class Offer:
         return json.dumps({"offer": {**asdict(self), "epsilon": str(self.epsilon)}}, sort_keys=True).encode()
 
     @classmethod
-    def from_bytes(cls, said: bytes) -> Offer:
+    def from_bytes(cls, said: bytes) -> TrainingOffer:
         nonsense = MpcError("The servers' offer makes no sense: nothing was shared.")
         words = object_of(said, nonsense).get("offer")
         kinds = {"run": str, "model": str, "epsilon": str, "hidden": bool, "most_records": int}
@@ -65,7 +65,7 @@ class Offer:
         return f"{kind}{self.model} for at most epsilon {show(self.epsilon)}"
 
 
-def offered(lines: Sequence[OwnersLine], offer: Offer) -> None:
+def offered(lines: Sequence[OwnersLine], offer: TrainingOffer) -> None:
     """Make an offer to all owners; raise, naming one that takes no part."""
     for line in lines:
         line.send(offer.to_bytes())
@@ -76,9 +76,9 @@ def offered(lines: Sequence[OwnersLine], offer: Offer) -> None:
             raise MpcError(f"{line.peer} takes no part: {why}. Nothing was spent.")
 
 
-def same_offer(said: Iterable[bytes]) -> Offer:
+def same_offer(said: Iterable[bytes]) -> TrainingOffer:
     """What three servers offer, if it is the same."""
     first, *others = said
     if any(other != first for other in others):
         raise MpcError("The servers do not offer the same training: nothing was shared.")
-    return Offer.from_bytes(first)
+    return TrainingOffer.from_bytes(first)

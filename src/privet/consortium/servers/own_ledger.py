@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
-from privet.consortium.servers.offers import Offer
+from privet.consortium.servers.offers import TrainingOffer
 from privet.errors import BudgetError, MpcError
 from privet.privacy.amounts import show
 from privet.privacy.ledger import Ledger
@@ -36,7 +36,7 @@ class OwnerLedger:
         unit: str,
         *,
         at_most: Fraction | None = None,
-        agrees: Callable[[Offer], bool] = lambda offer: True,
+        agrees: Callable[[TrainingOffer], bool] = lambda offer: True,
     ) -> None:
         file = kept_ledger(path, limit, "this owner's records").file
         assert file is not None
@@ -51,7 +51,7 @@ class OwnerLedger:
         cohort = self._file.tightest()
         return f"epsilon {show(max(cohort.left, Fraction(0)))} of {show(cohort.limit)} is left"
 
-    def reserve(self, offer: Offer) -> None:
+    def reserve(self, offer: TrainingOffer) -> None:
         """Set aside what a run may spend; BudgetError if there is not so much, MpcError if the operator declines."""
         if self._at_most is not None and offer.epsilon > self._at_most:
             raise BudgetError(

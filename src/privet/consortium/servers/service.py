@@ -29,7 +29,7 @@ from privet.consortium.net.links import Inbox, join, server_name
 from privet.consortium.servers.commitments import SALT_BYTES, commitment, committed_by_all
 from privet.consortium.servers.config import OWNER, TRAINER, USER, Config
 from privet.consortium.servers.jobs import MOST_JOB, QueryJob, TrainingJob, run_of
-from privet.consortium.servers.offers import Offer, offered
+from privet.consortium.servers.offers import TrainingOffer, offered
 from privet.consortium.servers.own_ledger import kept_ledger
 from privet.consortium.servers.signatures import receipt_words, signed_by_all
 from privet.consortium.servers.store import FORMAT, Store, shares_of
@@ -171,7 +171,7 @@ class Server:
                 raise
             lines = self._owners(stack)
             self._said(trainer, "asking the owners whether they take part")
-            offered(lines, Offer(asked.run, asked.model, exact(learner.epsilon), hidden, most_records))
+            offered(lines, TrainingOffer(asked.run, asked.model, exact(learner.epsilon), hidden, most_records))
             engine = ReplicatedEngine(mesh, ring_bits)
             started = time.perf_counter(), time.process_time()
             answers: type[MpcCurator] = HiddenCurator if hidden else MpcCurator
