@@ -87,7 +87,7 @@ def test_a_budget_that_one_server_has_spent_is_refused_by_all_and_owners_are_tol
 
 def waiting(server):
     """Whether both owners have connected to a server."""
-    return all(server._inbox._channels[f"owner {name}"].qsize() for name in OWNERS)
+    return all(server._inbox._waiting[f"owner {name}"] for name in OWNERS)
 
 
 def until(true):
