@@ -2,7 +2,7 @@
 
     make peers                                            all of it, after the environments were made
     python benchmarks/peers.py --seeds 2 adult            one set, fewer splits
-    python benchmarks/peers.py --show                     the tables of what has been run
+    python benchmarks/peers.py --show --page              the tables of what has been run, into docs/peers.md
 
 All shared sets of 5,000 rows or more, 40,000 rows of each at most; every run is a fresh 80/20 split. Everybody is told
 the schema's ranges, categories and classes. Ours measure the number of records privately, and are fitted twice where
@@ -34,6 +34,7 @@ from privet.tree.forest import Forest
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "peers.jsonl"
+PAGE, BEGIN, END = HERE.parent / "docs" / "peers.md", "<!-- tables -->", "<!-- end -->"
 ROWS, LEAST = 40_000, 5_000
 DELTA = 1e-6
 EPSILONS = (0.1, 1.0, 4.0)
@@ -52,6 +53,9 @@ PEERS = {
     "diffprivlib logistic": ("diffprivlib", "logistic"),
     "diffprivlib linear": ("diffprivlib", "linear"),
 }
+MEASURES = {"accuracy": ("Accuracy", 1), "auc": ("AUC", 1), "mse": ("Mean squared error x 1000", -1)}
+"""The title of each, and whether more or less of it is better."""
+
 CLASSES = ("DP-EBM", "diffprivlib forest", "diffprivlib logistic")
 TARGETS = ("DP-EBM", "diffprivlib linear")
 
@@ -203,28 +207,45 @@ def scored(answer: dict[str, np.ndarray], truth: np.ndarray, schema: Schema) -> 
 # -- the tables --------------------------------------------------------------------------------------------------------
 
 
-def show(runs: list[dict[str, Any]]) -> None:
-    """For each measure and epsilon a table of means with standard errors, and how often ours is first or level."""
-    for measure, better in (("accuracy", 1), ("auc", 1), ("mse", -1)):
+def tables(runs: list[dict[str, Any]]) -> list[str]:
+    """Wins and losses; then for each measure and epsilon the means with standard errors, and who is first or level."""
+    lines, places = [], []
+    for measure, (title, better) in MEASURES.items():
         for epsilon in EPSILONS:
             own = [r for r in runs if r["epsilon"] == epsilon and measure in r]
             if own:
-                _table(own, measure, better, epsilon)
+                found, said = _table(own, measure, better)
+                lines += ["", f"## {title}, epsilon {epsilon:g}", "", *found]
+                places.append((f"{title}, epsilon {epsilon:g}", said))
+    return [*_wins(places), *lines]
 
 
-def _table(runs: list[dict[str, Any]], measure: str, better: int, epsilon: float) -> None:
+def _wins(places: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    lines = [_row("", ["first", "level", "behind", "first or level"]), _row("---", ["---"] * 4)]
+    for title, said in [*places, ("**all**", [place for _, own in places for place in own])]:
+        counts = [said.count(word) for word in ("first", "level", "behind")]
+        share = f"{(counts[0] + counts[1]) / max(len(said), 1):.0%}"
+        lines.append(_row(title, [*map(str, counts), f"{counts[0] + counts[1]} of {len(said)} ({share})"]))
+    return lines
+
+
+def _table(runs: list[dict[str, Any]], measure: str, better: int) -> tuple[list[str], list[str]]:
+    """The table of one measure at one epsilon, and our place on each set."""
     names = [m for m in (OURS, OURS_PURE, *PEERS) if any(r["method"] == m for r in runs)]
     factor = 1000 if measure == "mse" else 1
-    print(f"\nEpsilon {epsilon:g}, {measure}{' x 1000' if factor > 1 else ''}:\n")
-    _row("set", [*names, "ours"])
-    _row("---", ["---"] * (len(names) + 1))
-    level = []
-    for name in dict.fromkeys(r["set"] for r in runs):
+    lines, places = [_row("set", [*names, "ours"]), _row("---", ["---"] * (len(names) + 1))], []
+    for name in sorted({r["set"] for r in runs}):
         means = {m: mean_of([r[measure] * factor for r in runs if (r["set"], r["method"]) == (name, m)]) for m in names}
         said = place(means, better)
-        level += [said != "behind"] if said else []
-        _row(name, [*(_cell(means[m], 2 if factor > 1 else 3) for m in names), said])
-    print(f"\nFirst, or behind by at most one standard error: {sum(level)} of {len(level)}.")
+        places += [said] if said else []
+        lines.append(_row(name, [*(_cell(means[m], 2 if factor > 1 else 3) for m in names), said]))
+    return lines, places
+
+
+def write_page(lines: Sequence[str]) -> None:
+    """Into docs/peers.md, between the two comments that stand there for it."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    PAGE.write_text(before + BEGIN + "\n".join(["", *lines, ""]) + END + rest.split(END)[1], encoding="utf-8")
 
 
 def _cell(found: tuple[float, float, int] | None, digits: int) -> str:
@@ -254,8 +275,8 @@ def place(means: dict[str, tuple[float, float, int] | None], better: int) -> str
     return "first" if lead >= 0 else "level" if -lead <= math.hypot(mine[1], best[1]) else "behind"
 
 
-def _row(head: str, cells: list[str]) -> None:
-    print(f"| {head} | {' | '.join(cells)} |")
+def _row(head: str, cells: list[str]) -> str:
+    return f"| {head} | {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -266,6 +287,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/peers.md, too")
     asked = parser.parse_args()
     if not shared_data.available():
         raise SystemExit(f"skipped: there are no shared data in {shared_data.SHARED}")
@@ -294,7 +316,10 @@ def main() -> None:
                         file.write(line + "\n")
     for worker in workers.values():
         worker.close()
-    show(regression.read(asked.results))
+    found = tables(regression.read(asked.results))
+    print("\n".join(found))
+    if asked.page:
+        write_page(found)
 
 
 if __name__ == "__main__":

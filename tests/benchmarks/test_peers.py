@@ -45,3 +45,21 @@ def test_scores_are_of_labels_of_chances_and_of_clipped_numbers(peers):
     assert peers.scored(answer, np.array(["n", "n", "y"]), classes) == {"accuracy": pytest.approx(2 / 3), "auc": 1.0}
     numbers = Schema({"x": Numeric(0, 1)}, target=(0.0, 10.0))
     assert peers.scored({"predicted": np.array([5.0, 99.0])}, np.array([5.0, 9.0]), numbers) == {"mse": 0.005}
+
+
+def test_wins_and_losses_are_counted_by_measure_and_epsilon(peers, tmp_path, monkeypatch):
+    line = {"epsilon": 1.0, "seed": 500}
+    scores = {("one", peers.OURS): 0.9, ("one", "DP-EBM"): 0.8, ("two", peers.OURS): 0.7, ("two", "DP-EBM"): 0.8}
+    runs = [line | {"set": name, "method": method, "accuracy": share} for (name, method), share in scores.items()]
+    found = peers.tables([*runs, line | {"set": "three", "method": peers.OURS, "accuracy": 0.5}])  # nobody beside it
+    assert "| Accuracy, epsilon 1 | 1 | 0 | 1 | 1 of 2 (50%) |" in found
+    assert [line.split("|")[-2].strip() for line in found[-3:]] == ["first", "", "behind"]  # one, three, two
+    page = tmp_path / "peers.md"
+    page.write_text(f"before\n{peers.BEGIN}\nold\n{peers.END}\nafter\n")
+    monkeypatch.setattr(peers, "PAGE", page)
+    peers.write_page(found)
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "\n".join(found) in text
+    assert "old" not in text
