@@ -163,7 +163,7 @@ def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
         return
     if len(missing) == len(wanted):
         # Probably no header at all, and then a hint would quote the first record.
-        raise SchemaError(f"none of the schema's columns is there, such as {missing[0]!r}; is there a header?")
+        raise SchemaError(f"none of the columns that are needed is there, such as {missing[0]!r}; is there a header?")
     hints = ", ".join(f"{name!r}{nearest(name, set(present) - set(wanted))}" for name in missing)
     raise SchemaError(f"columns that the schema names are missing: {hints}")
 

@@ -121,7 +121,10 @@ def read_labels(y: Any, schema: Schema) -> Codes:
     if (codes == len(schema.classes)).any():
         if has_missing(column):
             raise SchemaError("the label has missing values (NaN); leave these records out")
-        raise SchemaError("the label has values that the schema does not list among its classes")
+        raise SchemaError(
+            "the label has values that the schema does not list among its classes; small and capital letters, and "
+            "spaces, make a difference"
+        )
     return codes
 
 
