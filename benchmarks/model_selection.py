@@ -35,7 +35,7 @@ CANDIDATES: list[Any] = [
 ]
 
 
-def accuracies(name: str, seed: int, trial: float) -> dict[str, float]:
+def accuracies(name: str, seed: int, **options: Any) -> dict[str, float]:
     """Of each candidate and of two searches, on one test set."""
     data = load(name)
     y, order = np.asarray(data.y), np.random.default_rng([seed, 1]).permutation(len(data.y))
@@ -46,7 +46,7 @@ def accuracies(name: str, seed: int, trial: float) -> dict[str, float]:
         model = clone(own).set_params(schema=data.schema, epsilon=EPSILON, random_state=seed).fit(X, labels)
         found[f"candidate {i}"] = round(float((model.predict(data.X.iloc[test]) == y[test]).mean()), 5)
     for holdout in (None, 0.2):
-        search = PrivateSearch(data.schema, candidates=CANDIDATES, epsilon=EPSILON, trial=trial, random_state=seed)
+        search = PrivateSearch(data.schema, candidates=CANDIDATES, epsilon=EPSILON, random_state=seed, **options)
         search.fit(X, labels, holdout=holdout)
         right = float((search.predict(data.X.iloc[test]) == y[test]).mean())
         found["search" if holdout is None else "search with a score"] = round(right, 5)
@@ -54,21 +54,22 @@ def accuracies(name: str, seed: int, trial: float) -> dict[str, float]:
     return found
 
 
-def missing(sets: list[str], repeats: int, trial: float) -> list[tuple[str, int]]:
-    done = {(own["set"], own["seed"]) for own in kept() if own["trial"] == trial}
+def missing(sets: list[str], repeats: int, options: dict[str, Any]) -> list[tuple[str, int]]:
+    done = {(own["set"], own["seed"]) for own in kept(options)}
     return [(name, seed) for seed in range(repeats) for name in sets if (name, seed) not in done]
 
 
-def kept() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+def kept(options: dict[str, Any]) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+    return [own for own in lines if options.items() <= own.items()]
 
 
-def show(sets: list[str], trial: float) -> None:
+def show(sets: list[str], options: dict[str, Any]) -> None:
     """A row for each set, and how far behind searches are on average: with the standard error of that over repeats."""
     behind: dict[str, list[float]] = {"search": [], "search with a score": []}
     errors: dict[str, list[float]] = {key: [] for key in behind}
     for name in sets:
-        runs = [own for own in kept() if own["set"] == name and own["trial"] == trial]
+        runs = [own for own in kept(options) if own["set"] == name]
         if len(runs) < 2:
             continue
         means = [float(np.mean([own[f"candidate {i}"] for own in runs])) for i in range(len(CANDIDATES))]
@@ -93,15 +94,16 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=list(SETS))
     parser.add_argument("--trial", type=float, default=PrivateSearch.trial)
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no repeat after so many minutes")
-    options = parser.parse_args()
-    start = time.monotonic()
-    for name, seed in missing(options.sets, options.repeats, options.trial):
-        if time.monotonic() - start > 60 * options.minutes:
+    parser.add_argument("--method", default="trials", help="trials or random_stopping")
+    asked = parser.parse_args()
+    options, start = {"trial": asked.trial, "method": asked.method}, time.monotonic()
+    for name, seed in missing(asked.sets, asked.repeats, options):
+        if time.monotonic() - start > 60 * asked.minutes:
             break
-        line = {"set": name, "seed": seed, "trial": options.trial, **accuracies(name, seed, options.trial)}
+        line = {"set": name, "seed": seed, **options, **accuracies(name, seed, **options)}
         with RESULTS.open("a") as file:
             file.write(json.dumps(line) + "\n")
-    show(options.sets, options.trial)
+    show(asked.sets, options)
 
 
 if __name__ == "__main__":

@@ -199,6 +199,42 @@ def test_scikit_learn_sees_what_it_is():
     assert len(clone(PrivateSearch(candidates=[GOOD, BAD])).candidates) == 2
 
 
+# -- random stopping ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("holdout", [None, 0.2])
+def test_the_best_of_secret_runs_is_one_event_and_a_model_as_any_other(holdout, tmp_path):
+    candidates = [BAD, GOOD, PrivateForestClassifier(method="boosting", n_records=6000)]
+    with Ledger(20) as ledger:
+        search = PrivateSearch(SCHEMA, candidates=candidates, epsilon=20, method="random_stopping", expected_runs=40)
+        search.fit(X, Y, holdout=holdout)
+    assert ledger.spent == search.privacy_.spent == 20
+    assert search.verify()
+    learned = [event for event in search.privacy_.events if not event.scope.startswith("/fit0:0/parts0:1")]
+    assert [event.mechanism for event in learned] == ["random_stopping"]
+    assert search.best_estimator_.n_records in (None, 6000)
+    search.save(tmp_path / "winner.json")
+    again = privet.load(tmp_path / "winner.json")
+    assert again.verify()
+    assert (again.predict(X) == search.predict(X)).all()
+
+
+def test_the_best_run_wins():
+    """That none of forty runs, on average, takes the good one of two happens one time in forty: the seed is fixed."""
+    search = PrivateSearch(
+        SCHEMA, candidates=[BAD, GOOD], epsilon=30, method="random_stopping", expected_runs=40, random_state=3
+    ).fit(X, Y)
+    assert search.best_index_ == 1
+    assert search.score(X, Y) > 0.95
+
+
+def test_random_stopping_is_for_pure_epsilon_and_records_in_one_place():
+    with Ledger(1, delta=1e-6) as ledger, pytest.raises(PrivetError, match="pure epsilon"):
+        PrivateSearch(SCHEMA, candidates=[GOOD], epsilon=1, delta=1e-6, method="random_stopping").fit(X, Y)
+    assert ledger.spent == 0
+    assert "prefer" in PrivateSearch(candidates=[GOOD], method="random_stopping")._needs(frozenset({"evaluate"}))
+
+
 # -- refusals, before anything is spent --------------------------------------------------------------------------------
 
 

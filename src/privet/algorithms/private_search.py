@@ -8,6 +8,9 @@ and a record that a score is held out on is in none of it. With a delta all of t
 
 A candidate that needs much budget to shine gets more of the trials: with even shares, boosting loses trials that it
 would win with the whole budget (docs/model_selection.md).
+
+With random stopping each run takes a candidate by chance, learns it with a third of epsilon on one part of the records
+and scores it on the other, and the best of a secret number of runs is what is released: however many candidates.
 """
 
 from __future__ import annotations
@@ -22,12 +25,14 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from privet.algorithms.base import PrivateEstimator
-from privet.algorithms.parameters import fraction
+from privet.algorithms.parameters import choice, fraction, whole
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
+from privet.curators.secret_runs import best_of_secret_runs
 from privet.errors import PrivetError
 from privet.evaluate.scorers import reading_of
 from privet.privacy.amounts import checked_delta, exact
+from privet.privacy.random_stopping import MOST_EXPECTED
 from privet.privacy.zcdp import epsilon_at, ratio_for, rho_within
 from privet.questions.curtain import Curtain, Node
 from privet.schema import Schema
@@ -42,6 +47,10 @@ PARTS = (6, 1)
 
 BINS = 48
 """Of errors, where candidates are compared; classes are right or wrong."""
+
+RUNS_FOR_EACH = 10
+"""So many runs there are for each candidate, on average, where their number is drawn: then one search in eleven never
+runs the best one."""
 
 FEWEST_BINS = 4
 """Of the noisy tables that candidates are compared by where nobody can choose: every cell more is noise more."""
@@ -66,6 +75,11 @@ class PrivateSearch(PrivateEstimator):
     trial : float
         The share of the budget that tries the candidates, who share it, and chooses among them. The winner has the
         rest. Those that boost have six times the share of others: they need it to show what they can do.
+    method : "trials" or "random_stopping"
+        Trials, or the best of a secret number of runs with a third of epsilon each: for more candidates than can share
+        a budget, in memory or files, without a delta. How long a fit took must stay secret then, too.
+    expected_runs : int, optional
+        How many runs there are on average; by default ten for each candidate. More cost time, and nothing else.
 
     Attributes
     ----------
@@ -80,6 +94,8 @@ class PrivateSearch(PrivateEstimator):
     candidates: Sequence[Any] = ()
     delta: float | None = None
     trial: float = fraction(0.3)
+    method: str = choice("trials", "random_stopping")
+    expected_runs: int | None = whole(None, most=MOST_EXPECTED)
 
     def _check_params(self) -> None:
         if not 1 <= len(self.candidates) <= MOST_CANDIDATES:
@@ -102,6 +118,8 @@ class PrivateSearch(PrivateEstimator):
             raise PrivetError("Candidates are all classifiers or all regressors.")
 
         self._check_own_delta()
+        if self.method == "random_stopping" and self.delta is not None:
+            raise PrivetError("Random stopping is for pure epsilon: leave the delta out, or take method='trials'.")
 
     def _check_schema(self, schema: Schema) -> None:  # type: ignore[override]
         for own in self.candidates:
@@ -112,7 +130,8 @@ class PrivateSearch(PrivateEstimator):
         return self.candidates[0]._task
 
     def _needs(self, able: frozenset[str]) -> set[str]:
-        comparing = {"evaluate"} if "evaluate" in able and "prefer" not in able else {"prefer"}
+        noisy = "evaluate" in able and "prefer" not in able and self.method == "trials"
+        comparing = {"evaluate"} if noisy else {"prefer"}
         needs = [self._tried(own)._needs(able) for own in self.candidates]
         return {"parts", *comparing, *([] if self.delta is None else ["zcdp"])}.union(*needs)
 
@@ -120,6 +139,14 @@ class PrivateSearch(PrivateEstimator):
         raise PrivetError("A search has several roots: it learns at the desk.")
 
     def _learn(self, desk: Desk, budget: Fraction) -> Any:
+        if self.method == "random_stopping":
+            expected = self.expected_runs or RUNS_FOR_EACH * len(self.candidates)
+            best = best_of_secret_runs(desk, budget, expected, len(self.candidates), self._run)
+            self.best_index_, self._winner, grown = best
+            for name in ("n_records", "progress"):  # as they were before the run
+                if hasattr(self._winner, name):
+                    setattr(self._winner, name, getattr(self.candidates[self.best_index_], name))
+            return self._take_over(grown)
         if self.delta is not None:
             budget = desk.rho_within(budget, checked_delta(self.delta))
         trial = budget * exact(self.trial)
@@ -133,9 +160,25 @@ class PrivateSearch(PrivateEstimator):
         ]
         self.best_index_ = self._best(desk, desk.root(trial, self._currency, within=choosing), tried, trial)
         self._winner, grown = self._grown(self.candidates[self.best_index_], desk, everybody, budget - trial)
+        return self._take_over(grown)
+
+    def _take_over(self, grown: Any) -> Any:
         self._released = self._winner._released  # type: ignore[misc]
         self._draws_rules = self._winner._draws_rules or getattr(self._winner, "structure", None) == "random"
         return grown
+
+    def _run(self, desk: Desk, everybody: Node, number: int) -> tuple[tuple[int, Any, Any], int]:
+        """One run: what a candidate learned from most records, and its noisy score on the others."""
+        budget = Fraction(desk.ledger.remaining)
+        trying, choosing = desk.parts(everybody, PARTS)
+        quiet = clone(self.candidates[number])
+        if hasattr(quiet, "progress"):
+            quiet.progress = False  # a bar for each run would count them
+        copy, grown = self._grown(quiet, desk, trying, budget, Fraction(PARTS[0], sum(PARTS)))
+        bins = BINS if self._task == "regression" else FEWEST_BINS
+        scorer, node = reading_of(grown, bins, None).scorer, desk.root(budget, within=choosing)
+        score = (desk.evaluate({node: scorer}, budget)[node] * scorer.gains).sum()
+        return (number, copy, grown), int(score)
 
     @property
     def _currency(self) -> str:

@@ -16,6 +16,7 @@ from privet.errors import LeakError
 from privet.privacy.event import Event
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.mechanisms import scale_for, selection_scale
+from privet.privacy.random_stopping import COST
 from privet.privacy.scope import Scope
 from privet.privacy.scores import (
     CorrectCount,
@@ -102,6 +103,12 @@ class Asked:
         sensitivity = score.sensitivity * self.place.unit.weight
         scale = scale_for(sensitivity, self._ratio("exponential"))
         return self._event(question, "exponential", Fraction(sensitivity), scale, score.lemma)
+
+    def stopped(self) -> Event:
+        """What the best of a secret number of runs is charged."""
+        sensitivity, name = Fraction(COST * self.place.unit.weight), "random_stopping"
+        scale = scale_for(sensitivity, self.budget)
+        return self._event("best of a secret number of runs", name, sensitivity, scale, name)
 
     def peeked(self) -> Event:
         return Event(self.place.scope.path, "peek", "peek", Fraction(0), 0.0, math.inf, "peek")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import replace
@@ -33,6 +34,8 @@ PAYS_FOR = {
     "quantile of the target": {START},
     "peek": {SPLIT, LABEL, COUNTS, VALUE},
 }
+PAYS_FOR_ALL = "random_stopping"
+"""This mechanism releases a whole model. What its run asked is in no receipt, and where it asked is no scope of it."""
 """What an answer to a question decides about a node of its scope."""
 
 TALLY_PAYS_FOR = {
@@ -104,13 +107,16 @@ class _Paid:
         for event in events:
             self._at.setdefault(event.scope, Counter()).update(_pays_for(event))
         # A slash behind each scope: then those at and below it are next to each other.
+        self._all = any(event.mechanism == PAYS_FOR_ALL for event in events)
         self._labelled = sorted(f"{scope}/" for scope, paid in self._at.items() if paid[LABEL])
 
     def times(self, what: str, scope: str) -> int:
-        return self._at.get(scope, Counter())[what]
+        return sys.maxsize if self._all else self._at.get(scope, Counter())[what]
 
     def label(self, scope: str) -> bool:
         """Whether a label was chosen at this scope or below it: leaves that say the same are one."""
+        if self._all:
+            return True
         place = bisect_left(self._labelled, f"{scope}/")
         return bool(scope) and place < len(self._labelled) and self._labelled[place].startswith(f"{scope}/")
 

@@ -21,7 +21,7 @@ from privet.values import decimals
 
 SELECTIONS = ("permute_and_flip", "exponential", "report_noisy_max")
 # Mechanisms with an epsilon; of shares, the honest parties' alone have the law of the whole.
-PURE = (*SELECTIONS, "geometric", "geometric_shares")
+PURE = (*SELECTIONS, "geometric", "geometric_shares", "random_stopping")
 MECHANISMS = (*PURE, "gaussian", "skellam_shares", "peek")
 # A scope's path names, step by step, how its records were taken: groups of these kinds hold disjoint records.
 PARALLEL = ("split", "parts")

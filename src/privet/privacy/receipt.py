@@ -46,6 +46,7 @@ _MECHANISMS = {
     **dict.fromkeys(SUMS, _NOISE),
     **dict.fromkeys((EUCLIDEAN + name for name in SUMS), _EUCLIDEAN),
     "peek": ("peek",),
+    "random_stopping": ("random_stopping",),
 }
 
 

@@ -24,6 +24,7 @@ from privet.privacy.fixed_point import (
 )
 from privet.privacy.gradients import GRADIENT_L1, GRADIENT_L2_SQUARE
 from privet.privacy.lemmas import Lemma
+from privet.privacy.random_stopping import COST
 from privet.privacy.residuals import RESIDUAL_L1, RESIDUAL_L2_SQUARE
 from privet.privacy.scores import SCORES, joint_quantiles_sensitivity, score_of
 
@@ -155,5 +156,6 @@ def proven(lemma: str) -> Fraction:
 
 _OTHERS: dict[str, Callable[..., int]] = {
     "peek": lambda: 0,
+    "random_stopping": lambda: COST,
     "joint_quantiles": joint_quantiles_sensitivity,
 }

@@ -1,0 +1,46 @@
+"""The best of a secret number of runs, behind the curtain: what one run asks is charged to it, and all of them once.
+
+Every run has a desk, and a ledger, of its own: nothing of it is in the fit's events, and nothing but the best run is
+handed back (``privacy/random_stopping.py`` has the price and its proof).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from privet.curators.desk import Desk
+from privet.curators.prices import Asked
+from privet.privacy.ledger import Ledger
+from privet.privacy.random_stopping import COST, draw_runs
+from privet.privacy.samplers import draw_below
+from privet.questions.curtain import Node
+
+Found = TypeVar("Found")
+
+
+def best_of_secret_runs(
+    desk: Desk, budget: Fraction, expected: int, options: int, run: Callable[[Desk, Node, int], tuple[Found, int]]
+) -> Found:
+    """What the run with the largest score found, of the records that are there to learn from; costs ``budget``.
+
+    ``run`` is given a desk that pays up to ``budget / COST``, the node of all its records, to be parted, and which of
+    so many options to take: by chance, so that all runs have one law.
+    """
+    room, root = desk._room, desk.root(budget)
+    asked = Asked(root, desk._nodes.place(root), None, budget)
+    desk._charge([asked], [asked.stopped()])
+    generator, best = room._mechanisms.generator, None
+    for option in draw_below(np.full(draw_runs(expected, generator), options), generator).tolist():
+        own = Desk(desk.schema, Ledger(budget / COST), room, trust=desk.trust, void=desk.void)
+        scope = own.ledger.gather("fit", own.unit)
+        found, score = run(own, own._nodes.top(scope, room.anew(asked.place.held, scope)), option)
+        own._room = None  # which the next run needs: it stays open
+        own.close()
+        if best is None or score > best[1]:
+            best = found, score
+    assert best is not None
+    return best[0]
