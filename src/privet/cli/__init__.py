@@ -35,6 +35,7 @@ from privet.cli.options import (
     checked_epsilon,
 )
 from privet.cli.plan import plan
+from privet.cli.playground import playground
 from privet.cli.report import report
 from privet.cli.schema import schemas
 from privet.cli.screen import Group, say, warn, working
@@ -78,6 +79,7 @@ def privet(
     A first look:
 
         privet demo
+        privet playground
 
     With your own data, after confirming each field of people.toml:
 
@@ -405,6 +407,7 @@ def audit(
 
 app.command()(evaluate)
 app.command()(report)
+app.command()(playground)
 app.command()(certify)
 app.command()(export)
 

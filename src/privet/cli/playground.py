@@ -1,0 +1,80 @@
+"""``privet playground``: what epsilon does to a model and to one person, on a page of this machine."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from privet.cli.screen import say, working
+from privet.errors import PrivetError
+
+if TYPE_CHECKING:
+    from privet.report.draws import Draws
+
+REFUSED = (
+    "these records may be private, and every model that the playground shows would be one more release of them. Leave "
+    "DATA out to play on records that are drawn from the schema, or say --public if everybody may see these"
+)
+
+
+def playground(
+    data: Annotated[
+        Path | None,
+        typer.Argument(metavar="[DATA]", exists=True, dir_okay=False, help="Public records, with --public."),
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="The public schema, as TOML.")
+    ] = None,
+    public: Annotated[bool, typer.Option("--public", help="Everybody may see the records of DATA.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; by default any free port.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
+) -> None:
+    """Move epsilon and see what it does: to accuracy and to one person.
+
+    A page on this machine, for nobody else. It plays on the public census
+    data that ship with Privet or, with --schema, on records that nobody is
+    in, drawn from the schema. Never on private records.
+
+    Examples:
+
+        privet playground
+        privet playground --schema people.toml
+    """
+    from privet.report.playground import Playground
+
+    with working("Preparing"):
+        room = Playground(_draws(data, schema, public), port)
+    say(f"The playground is at\n\n    {room.address}\n\nfor this machine alone. Ctrl-C ends it.")
+    if browser:
+        webbrowser.open(room.address)
+    try:
+        room.run()
+    except KeyboardInterrupt:
+        say("\nClosed.")
+
+
+def _draws(data: Path | None, schema: Path | None, public: bool) -> Draws:
+    from privet.report.draws import Draws
+    from privet.schema import Schema
+
+    if data is None:
+        if public:
+            raise typer.BadParameter("--public is about DATA, which was not given.")
+        if schema is not None:
+            return Draws.synthetic(Schema.from_toml(schema))
+        from privet.datasets import load_adult
+
+        X, y, known = load_adult()
+        return Draws(X, y, known, "US census data of 1994, which are public: who earns more than 50,000 dollars?")
+    if schema is None:
+        raise typer.BadParameter("give --schema: what is public about DATA (privet schema draft).")
+    if not public:
+        raise PrivetError(REFUSED)
+    from privet.tables.table import read_file
+
+    known = Schema.from_toml(schema)
+    X, y = read_file(data, known)
+    return Draws(X, y.to_numpy(zero_copy_only=False), known, f"The records of {data.name}, which you said are public.")
