@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
@@ -89,11 +90,11 @@ def compare(n: int, seed: int) -> tuple[float, float, float]:
     return fit(PERSONS, EPSILON, table), fit(ROWS, EPSILON, single), fit(ROWS, EPSILON / MOST_VISITS, table)
 
 
-def patients_table(seeds: int) -> None:
+def patients_table(seeds: int, sizes: Sequence[int]) -> None:
     print("| patients | all visits, a vote each | one visit each | difference | epsilon / 20 for a row |")
     print("|---|---|---|---|---|")
     differences = []
-    for n in SIZES:
+    for n in sizes:
         found = np.array([compare(n, seed) for seed in range(seeds)])
         gain = found[:, 0] - found[:, 1]
         differences.append(gain)
@@ -140,9 +141,13 @@ def four(rng: np.random.Generator) -> pd.DataFrame:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=100)
-    seeds = parser.parse_args().seeds
-    patients_table(seeds)
-    four_people(seeds)
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="numbers of patients")
+    parser.add_argument("--tables", nargs="*", default=["patients", "four"])
+    asked = parser.parse_args()
+    if "patients" in asked.tables:
+        patients_table(asked.seeds, asked.sizes)
+    if "four" in asked.tables:
+        four_people(asked.seeds)
 
 
 if __name__ == "__main__":

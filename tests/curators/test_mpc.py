@@ -13,7 +13,7 @@ pytest.importorskip("cryptography")
 
 from cut_mechanisms import CutMechanisms
 from in_threads import QueueLine, Queues, run_threads
-from privet import Categorical, Ledger, Numeric, PrivateTreeClassifier, Schema
+from privet import Categorical, Ledger, Numeric, PrivateSearch, PrivateTreeClassifier, Schema
 from privet.curators.memory import MemoryCurator
 from privet.curators.mpc import MpcCurator, Owners
 from privet.curators.owners.mpc_owner import Owner
@@ -282,3 +282,17 @@ def test_servers_count_persons_and_pay_for_all_their_paths():
 def test_persons_whose_units_do_not_fit_the_integers_are_refused_before_anything_is_asked():
     with pytest.raises(SchemaError, match="lower most_records"):
         jointly(lambda curator: None, [people(0)], schema=PEOPLE, most_records=2**27 // 12 + 1)
+
+
+def test_scores_and_searches_are_refused_before_anything_is_spent():
+    def program(curator):
+        tree = PrivateTreeClassifier(epsilon=1)
+        for fit in (
+            lambda: tree.fit_curator(curator, holdout=0.2),
+            lambda: PrivateSearch(candidates=[tree], epsilon=1).fit_curator(curator),
+        ):
+            with pytest.raises(CapabilityError, match=r"evaluate|prefer"):
+                fit()
+        return curator.ledger.spent
+
+    assert jointly(program, [table(20), table(20, 1)], fits=True) == [0, 0, 0]

@@ -11,6 +11,7 @@ import pytest
 import privet
 from privet import Categorical, Ledger, Numeric, PrivateTreeClassifier, Schema
 from privet.errors import SchemaError
+from privet.tables import misfit
 from privet.tables.misfit import check_data, refuse_misfits
 
 SCHEMA = Schema(
@@ -118,6 +119,14 @@ def test_without_a_terminal_nothing_is_said_anywhere(capfd, caplog, recwarn):
     out, err = capfd.readouterr()
     assert (out, err, caplog.records, list(recwarn)) == ("", "", [], [])
     assert "listed" not in str(model.privacy_)
+
+
+def test_a_notebook_is_told_once_how_to_ask_whatever_the_records_are(monkeypatch, capsys):
+    misfit._tell_how_to_ask.cache_clear()
+    monkeypatch.setitem(sys.modules, "ipykernel", None)
+    for _ in range(2):
+        misfit.tell_misfits(None, None, None)  # nothing is looked at
+    assert capsys.readouterr().err.count("privet.check_data(X, y, schema)") == 1
 
 
 def test_it_is_there_for_whoever_asks():

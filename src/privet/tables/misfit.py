@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -64,11 +65,25 @@ def check_data(X: Any, y: Any, schema: Schema) -> list[Misfit]:
 
 
 def tell_misfits(X: Any, y: Any, schema: Schema) -> None:
-    """Say what does not fit to whoever sits at the terminal; where there is none, nothing is even looked at."""
+    """Say what does not fit to whoever sits at the terminal; where there is none, nothing is even looked at.
+
+    A notebook is kept, and handed round: there whoever fits is told once how to ask, whatever the records are.
+    """
     if not sys.stderr.isatty():
+        if "ipykernel" in sys.modules:
+            _tell_how_to_ask()
         return
     for misfit in check_data(X, y, schema):
         print(f"warning: {misfit}", file=sys.stderr)
+
+
+@cache
+def _tell_how_to_ask() -> None:
+    print(
+        "In a notebook, fit does not say whether the data fit the schema: privet.check_data(X, y, schema) does. What "
+        "it says depends on the records, and stays in the notebook unless its output is cleared.",
+        file=sys.stderr,
+    )
 
 
 def refuse_misfits(X: Any, y: Any, schema: Schema) -> None:
