@@ -14,7 +14,7 @@ from privet.consortium.federated.channel import Overheard, in_process
 from privet.consortium.federated.party import CANNOT_ANSWER
 from privet.consortium.federated.wire import unpack
 from privet.consortium.servers.config import TRAINER
-from privet.consortium.servers.service import CLIENTS, Server
+from privet.consortium.servers.service import Server
 from privet.curators.owners.mpc_owner import Owner
 from privet.curators.owners.party_records import PartyRecords
 from privet.errors import FederatedError, MpcError
@@ -104,7 +104,7 @@ def test_a_bug_at_a_server_is_in_its_log_and_the_others_hear_that_it_failed(capl
     server, client, told = Server(town.config("server0")), Client(), []
     server._progress = told.append
     monkeypatch.setattr(server, "_answer", breaks)
-    server._inbox.welcome(CLIENTS, client)
+    monkeypatch.setattr(server._inbox, "first_to_speak", lambda name: client)
     try:
         with pytest.raises(MpcError, match="it failed with MistakeOfOursError") as error:
             server.serve(once=True)

@@ -10,10 +10,11 @@ import typer
 
 from privet.algorithms.registry import make
 from privet.cli.files import check_output
+from privet.cli.logs import Log, LogForm, Metrics, speaking
 from privet.cli.members import Limit, NewFile, add_to, made
 from privet.cli.models import settings
 from privet.cli.options import Config, Consortium, Epsilon, Force, Output, SchemaFile, Settings
-from privet.cli.programs import errors_in, need, stop_when_told
+from privet.cli.programs import need, stop_when_told
 from privet.cli.screen import say
 from privet.disk import owner_only, write_whole
 
@@ -76,7 +77,7 @@ def init(
 
 
 @federated.command()
-def party(config: Config) -> None:
+def party(config: Config, log: Log = LogForm.plain, metrics: Metrics = None) -> None:
     """Answer a coordinator as an owner of records, until interrupted.
 
     Records stay here. Every question is charged to this party's own limit
@@ -92,8 +93,8 @@ def party(config: Config) -> None:
 
     stop_when_told()
     own = PartyConfig.read(config)
-    with errors_in(own.state / "errors.log"):
-        serve_party(own, say)
+    with speaking(config, log, metrics, own.state / "errors.log") as speaker:
+        serve_party(own, speaker)
 
 
 @federated.command()
@@ -112,6 +113,8 @@ def coordinator(
         Path | None, typer.Option("--wire-log", dir_okay=False, help="Write every message here, as JSON lines.")
     ] = None,
     force: Force = False,
+    log: Log = LogForm.plain,
+    metrics: Metrics = None,
 ) -> None:
     """Ask all parties for a model, and write it with its signed receipt.
 
@@ -136,13 +139,17 @@ def coordinator(
     learner = make(model, **params)
     known = CoordinatorConfig.read(config)
     journal = journal or output.with_suffix(".run")
+    boards: list[Switchboard] = []
     with ExitStack() as stack:
-        channel: Channel = stack.enter_context(closing(Switchboard(known, say)))
+        live = lambda: boards[0].status() if boards else {}  # noqa: E731
+        speaker = stack.enter_context(speaking(config, log, metrics, config.with_suffix(".errors.log"), live))
+        boards.append(stack.enter_context(closing(Switchboard(known, speaker))))
+        channel: Channel = boards[0]
         if wire is not None:
             channel = Overheard(
                 channel, wire_log(stack.enter_context(open(wire, "a", encoding="utf-8", opener=owner_only)))
             )
-        signed = train(known, learner, channel=channel, journal=journal, progress=say)
+        signed = train(known, learner, channel=channel, journal=journal, progress=speaker)
     signed.verify({name: certified(certificate) for name, certificate in known.parties.items()})
     learner.save(target)
     write_whole(signed_target, signed.to_json().encode())

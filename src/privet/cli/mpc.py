@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from privet.cli.files import check_output
+from privet.cli.logs import Log, LogForm, Metrics, speaking
 from privet.cli.members import Limit, NewFile, add_to, made, with_address, with_queries
 from privet.cli.models import settings
 from privet.cli.options import Config, Consortium, Data, Epsilon, Force, Output, Rows, SchemaFile, Settings
-from privet.cli.programs import errors_in, need, stop_when_told
+from privet.cli.programs import need, stop_when_told
 from privet.cli.screen import say, working
 from privet.disk import write_whole
 from privet.errors import PrivetError
@@ -84,6 +85,8 @@ def init(
 def server(
     config: Config,
     once: Annotated[bool, typer.Option("--once", help="Stop after one request.")] = False,
+    log: Log = LogForm.plain,
+    metrics: Metrics = None,
 ) -> None:
     """Run one of the three servers, until it is interrupted.
 
@@ -99,8 +102,12 @@ def server(
     from privet.consortium.servers.service import Server
 
     stop_when_told()
-    with errors_in(config.with_suffix(".errors.log")), closing(Server(Known.read(config), progress=say)) as running:
-        running.serve(once=once)
+    known, servers = Known.read(config), list[Server]()
+    live = lambda: servers[0].status() if servers else {}  # noqa: E731
+    with speaking(config, log, metrics, config.with_suffix(".errors.log"), live) as speaker:
+        servers.append(Server(known, progress=speaker))
+        with closing(servers[0]) as running:
+            running.serve(once=once)
 
 
 @mpc.command()
@@ -114,6 +121,8 @@ def share(
         Path | None, typer.Option("--output", "-o", help="Where the signed receipt goes, as JSON.")
     ] = None,
     force: Force = False,
+    log: Log = LogForm.plain,
+    metrics: Metrics = None,
 ) -> None:
     """Take part in one training as an owner of records.
 
@@ -154,8 +163,8 @@ def share(
         at_most=None if at_most is None else exact(at_most),
         agrees=lambda offer: not confirm or typer.confirm(f"Take part in {offer}?"),
     )
-    with errors_in(config.with_suffix(".errors.log")):
-        signed = run(known, X, y, ledger, progress=say)
+    with speaking(config, log, metrics, config.with_suffix(".errors.log")) as speaker:
+        signed = run(known, X, y, ledger, progress=speaker)
     if target is not None:
         write_whole(target, json.dumps(signed, indent=1).encode())
         say(f"Wrote {output}: the receipt that the three servers have signed. privet mpc verify checks it.")

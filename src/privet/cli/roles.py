@@ -50,8 +50,9 @@ def checked(path: Path, epsilon: float | None, delta: float | None) -> list[Stat
         return _check_parties(CoordinatorConfig.read(path), epsilon, delta)
     from privet.consortium.servers.config import Config
     from privet.consortium.servers.status import checks
+    from privet.privacy.amounts import exact
 
-    return checks(Config.read(path))
+    return checks(Config.read(path), None if epsilon is None else exact(epsilon))
 
 
 def _check_party(config: PartyConfig) -> list[Status]:

@@ -1,12 +1,21 @@
 """What operators of servers see, and those who ask them: from files, and whether servers can be reached."""
 
+import time
+from dataclasses import replace
+from fractions import Fraction
+
 import pytest
 
-from consortium.servers.town import OWNERS, Town
+from consortium.servers.town import OWNERS, SCHEMA, Town
+from privet import Schema
 from privet.consortium.servers import status as module
-from privet.consortium.servers.status import checks, status
+from privet.consortium.servers.client import train
+from privet.consortium.servers.jobs import PROTOCOL
+from privet.consortium.servers.status import checks, problems, status
 from privet.consortium.servers.users import users_of
+from privet.errors import MpcError
 from privet.privacy.ledger import Ledger
+from privet.questions.codec import schema_digest
 
 
 @pytest.fixture
@@ -20,13 +29,9 @@ def town(tmp_path):
 def test_a_server_sees_its_limit_its_runs_its_users_and_its_models(town, tmp_path):
     config = town.config("server1")
     seen = status(config)
-    assert (seen["server"], seen["limit"], seen["spent"], seen["left"], seen["runs"]) == (
-        "server 1",
-        "100",
-        "0",
-        "100",
-        [],
-    )
+    assert [seen[name] for name in ("name", "role", "limit", "spent", "left", "runs", "members")] == [
+        "server1", "server", "100", "0", "100", [], []
+    ]  # fmt: skip
     assert not config.ledger.exists()  # to look makes nothing
     ledger = Ledger.create(config.ledger, 100, records="all")
     with ledger.reserve(30, "epsilon", "a training"):
@@ -51,3 +56,24 @@ def test_who_asks_sees_which_servers_are_there_and_as_what_it_is_known(town, mon
     assert {each["knows this program as"] for each in checks(town.config(OWNERS[0]))} == {f"owner {OWNERS[0]}"}
     assert all("does not know eve.crt" in each["problems"][0] for each in checks(town.config("eve")))
     assert len(checks(town.config("server0"))) == 2
+    for each in checks(town.config("trainer"), Fraction(100)):
+        assert (each["left"], each["problems"], each["owners waiting"]) == ("100", [], [])
+    assert all(
+        "left, and this model needs 101" in each["problems"][0] for each in checks(town.config("ann"), Fraction(101))
+    )
+    other = replace(town.config("ann"), schema=Schema(SCHEMA.features, classes=["a", "b"]))
+    assert all(each["problems"] == ["it has another schema: accept the same consortium file"] for each in checks(other))
+    with pytest.raises(MpcError, match=r"another schema: accept the same consortium file\. Nothing was asked"):
+        train(replace(other, identity=town.config("trainer").identity), "PrivateTreeClassifier", {"epsilon": 1.0})
+    names = {each["name"] for each in status(town.config("server1"))["members"]}
+    assert {"user ann", "trainer", f"owner {OWNERS[0]}"} <= names
+
+
+def test_whatever_a_server_greets_with_is_looked_at(town):
+    config = town.config("ann")
+    good = {"protocol": PROTOCOL, "schema": schema_digest(SCHEMA), "now": time.time(), "left": "1"}
+    assert problems(good, config) == []
+    assert "another version" in problems({**good, "protocol": 4}, config)[0]
+    assert "differ by 3,600 seconds" in problems({**good, "now": good["now"] - 3600}, config)[0]
+    assert "needs 1" in problems({**good, "left": "unknown"}, config, Fraction(1))[0]
+    assert len(problems({}, config)) == 2

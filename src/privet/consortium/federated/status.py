@@ -13,13 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from privet.consortium.consortium_file import COORDINATOR, PARTY
 from privet.consortium.federated.allowance import Allowance, Need
 from privet.consortium.federated.config import CoordinatorConfig, PartyConfig
 from privet.consortium.federated.journal import Journal
 from privet.consortium.federated.run_state import Diary
 from privet.consortium.federated.terms import PROTOCOL, RUN, VERSION, Terms
 from privet.consortium.federated.wire import pack, unpack, word
-from privet.consortium.net.certificates import standing
+from privet.consortium.net.certificates import MOST_DRIFT, standing
 from privet.disk import lock_file
 from privet.errors import FederatedError
 from privet.privacy.amounts import show
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from privet.consortium.federated.channel import Channel
 
 LOG = "questions.log"
-MOST_DRIFT = 60.0
-"""Seconds by which clocks may differ before it is said: fresh certificates allow for five minutes."""
 
 Status = dict[str, Any]
 
@@ -45,7 +44,8 @@ def party_status(config: PartyConfig) -> Status:
     spent = allowance.spent(diaries.values())
     log = config.state / LOG
     return {
-        "party": config.name,
+        "name": config.name,
+        "role": PARTY,
         "running": _is_running(config.state),
         "version": f"{VERSION}, protocol {PROTOCOL}",
         "covers": unit,
@@ -66,13 +66,15 @@ def party_status(config: PartyConfig) -> Status:
 def coordinator_status(config: CoordinatorConfig, journals: Sequence[Path]) -> Status:
     """What the coordinator's own files say; ``journals`` are the folders of its runs."""
     return {
-        "coordinator": f"{config.address[0]}:{config.address[1]}",
+        "name": config.name,
+        "role": COORDINATOR,
+        "listens at": f"{config.address[0]}:{config.address[1]}",
         "version": f"{VERSION}, protocol {PROTOCOL}",
         "terms": f"{config.noise} noise, {config.tolerated_colluders} colluders, {config.tolerated_dropouts} drop-outs",
         "parties": ", ".join(config.parties),
         "runs": [_journalled(folder) for folder in journals],
         "certificates": [
-            standing("coordinator (own)", config.certificate.read_bytes()),
+            standing(f"{config.name} (own)", config.certificate.read_bytes()),
             *(standing(name, own) for name, own in config.parties.items()),
         ],
     }
@@ -159,7 +161,7 @@ def _journalled(folder: Path) -> Status:
     return {
         "journal": str(folder),
         "run": unpack(terms)[0]["run"][:8],
-        "joined": journal.get("keys") is not None,
+        "state": "joined" if journal.get("keys") is not None else "begun",
         "questions": number,
         "in the last answer": unpack(last)[0]["answered"],
         "last contact": datetime.fromtimestamp(touched, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -69,6 +69,7 @@ class Switchboard:
         self._lines: dict[str, _Held] = {}
         self._here = {name: asyncio.Event() for name in self.parties}
         self._left = dict.fromkeys(self.parties, -AWAY)
+        self._refused = 0
         self._expected: dict[str, tuple[bytes, asyncio.Future[bytes]]] = {}
         Identity.read("coordinator", config.key, config.certificate)  # raises if they do not fit together
         _check_port(*config.address)
@@ -84,6 +85,11 @@ class Switchboard:
 
     def ask(self, messages: Mapping[str, bytes]) -> dict[str, bytes]:
         return self._wait_for(self._ask(messages))
+
+    def status(self) -> dict[str, Any]:
+        """Who holds a line now, and how many were refused that had a party's signature and not its certificate."""
+        members = [{"name": name, "connected": name in self._lines} for name in self.parties]
+        return {"members": members, "refused connections": self._refused}
 
     def close(self) -> None:
         if self._loop.is_running():
@@ -136,6 +142,7 @@ class Switchboard:
         shown = context.auth_context().get("x509_pem_cert", [b""])[0]
         name = self._pinned.get(fingerprint(shown)) if shown else None
         if name is None:
+            self._refused += 1
             _logger.warning("refused %s: it shows a certificate that is no party's", context.peer())
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, "This is not the certificate of a party.")
         else:

@@ -15,6 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from privet.errors import MpcError
 
+MOST_DRIFT = 60.0
+"""Seconds by which clocks may differ before it is said: fresh certificates allow for five minutes."""
+
 _NOT_FOR = "content_commitment key_encipherment data_encipherment key_agreement crl_sign encipher_only decipher_only"
 # It signs itself, too, which a strict check of a root wants to see.
 _SIGNS = x509.KeyUsage(digital_signature=True, key_cert_sign=True, **dict.fromkeys(_NOT_FOR.split(), False))

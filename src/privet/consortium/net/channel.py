@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import logging
 import math
 import select
@@ -20,9 +21,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from privet.consortium.net.certificates import fingerprint
 from privet.errors import MpcError, RunEndedError
+from privet.strict_json import object_of
 
 try:
     import resource
@@ -71,7 +74,8 @@ class TlsIdentity:
 class TlsChannel:
     """Whole messages over a socket: length, then bytes. Any failure closes it and is an ``MpcError``.
 
-    ``known_as`` is the name that the side that listens has for the other. ``heeded`` says that the other side's last
+    ``known_as`` is the name that the side that listens has for the other, ``greeting`` what else it says at first.
+    ``heeded`` says that the other side's last
     words are passed on. They are a server's, in its own name; of anybody else it is only told that it has left, or an
     owner could have a server say whatever it likes.
     """
@@ -82,6 +86,7 @@ class TlsChannel:
         self.closed = False
         self.peer = peer
         self.known_as = ""
+        self.greeting: dict[str, Any] = {}
         self.heeded = True
         sock.settimeout(timeout)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -238,7 +243,8 @@ def connect(
         raise MpcError(f"{peer} was refused: {_reason(error)}.") from error
     channel = TlsChannel(wrapped, timeout, peer)
     try:
-        channel.known_as = channel.receive(MOST_WORDS).decode(errors="replace")
+        channel.greeting = object_of(channel.receive(MOST_WORDS), MpcError(f"{peer} greets with what is no greeting."))
+        channel.known_as = str(channel.greeting.get("known_as"))
     except RunEndedError as error:  # in TLS 1.3 a client learns what is thought of its certificate when it first reads
         raise MpcError(
             f"{peer} has refused this program: it does not know {identity.certificate.name}, or that is not valid."
@@ -262,8 +268,9 @@ def _most_files() -> int:
 class Listener:
     """Accepts programs that hold one of ``known`` certificates (name: certificate) and hands them to ``welcome``.
 
-    Each is first told the name that it is known by. Whoever holds no such certificate is refused in the handshake,
-    which is noted in the log, and nothing else happens. One thread greets all: who says nothing holds none.
+    Each is first told the name that it is known by, and what ``tells`` returns. Whoever holds no such certificate is
+    refused in the handshake, which is noted in the log, and nothing else happens. One thread greets all: who says
+    nothing holds none.
     """
 
     def __init__(
@@ -273,10 +280,11 @@ class Listener:
         known: Mapping[str, bytes],
         welcome: Callable[[str, TlsChannel], None],
         timeout: float,
+        tells: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self._names = {fingerprint(certificate): name for name, certificate in known.items()}
         self._context = identity.context(ssl.PROTOCOL_TLS_SERVER, known.values())
-        self._welcome = welcome
+        self._welcome, self._tells = welcome, tells
         self._timeout = timeout
         try:
             self._socket = socket.create_server(address, backlog=MOST_GREETED)
@@ -341,7 +349,7 @@ class Listener:
             return
         channel = TlsChannel(self._forget(one), self._timeout, name)
         with contextlib.suppress(MpcError):
-            channel.send(name.encode())
+            channel.send(json.dumps({"known_as": name, **self._tells()}).encode())
             self._welcome(name, channel)
 
     def _refuse(self, one: ssl.SSLSocket, why: str) -> None:

@@ -160,6 +160,11 @@ class Inbox:
                     self._waiting[name].remove(line)
                     return line
 
+    def has(self, name: str) -> bool:
+        """Whether somebody waits under this name, in silence."""
+        with self._changed:
+            return any(not line.closed and not line.speaks() for line in self._waiting.get(name, ()))
+
     def waiting(self, name: str) -> list[TlsChannel]:
         """Those that ``name`` has opened and nobody has asked for."""
         with self._changed:

@@ -18,6 +18,7 @@ from privet.consortium.servers.jobs import MOST_JOB, QueryJob, TrainingJob, fres
 from privet.consortium.servers.offers import MOST_OFFER, READY, same_offer
 from privet.consortium.servers.own_ledger import OwnerLedger
 from privet.consortium.servers.signatures import FORMAT, signed_receipt
+from privet.consortium.servers.status import problems
 from privet.consortium.servers.store import public_shape
 from privet.curators.owners.mpc_owner import MOST_REQUEST, ColumnOwner, Owner, query_cells
 from privet.errors import BudgetError, MpcError, PrivetError, SchemaError
@@ -215,6 +216,8 @@ def to_servers(
         peer = config.servers[i]
         line = connect(peer.address, config.identity, peer.certificate, peer=server_name(i), timeout=config.timeout)
         stack.enter_context(line)
+        if found := problems(line.greeting, config):
+            raise MpcError(f"{line.peer}: {found[0]}. Nothing was asked.")
         if not line.known_as.startswith(role):
             raise MpcError(
                 f"{line.peer} knows {config.identity.certificate.name} as {_shown(line.known_as)}. What was asked for "

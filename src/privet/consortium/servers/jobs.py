@@ -11,6 +11,9 @@ from typing import Any, Self
 from privet.errors import MpcError
 from privet.strict_json import object_of
 
+PROTOCOL = 5
+"""One more whenever programs of two versions would not do the same for the same job."""
+
 MOST_JOB = 2**20
 RUN_BYTES = 16
 _RUN = re.compile(rf"[0-9a-f]{{{2 * RUN_BYTES}}}")

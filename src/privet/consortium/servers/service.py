@@ -24,11 +24,13 @@ import numpy as np
 
 from privet.algorithms.model_file import to_dict
 from privet.algorithms.registry import grown_of, make
+from privet.consortium.federated.terms import VERSION
 from privet.consortium.net.channel import Listener, TlsChannel
 from privet.consortium.net.links import Inbox, join, server_name
 from privet.consortium.servers.commitments import SALT_BYTES, commitment, committed_by_all
 from privet.consortium.servers.config import OWNER, TRAINER, USER, Config
-from privet.consortium.servers.jobs import MOST_JOB, QueryJob, TrainingJob, run_of
+from privet.consortium.servers.contacts import Contacts
+from privet.consortium.servers.jobs import MOST_JOB, PROTOCOL, QueryJob, TrainingJob, run_of
 from privet.consortium.servers.offers import TrainingOffer, offered
 from privet.consortium.servers.own_ledger import kept_ledger
 from privet.consortium.servers.signatures import receipt_words, signed_by_all
@@ -51,9 +53,6 @@ from privet.tree.hidden_tree import HiddenForest, HiddenTree
 _logger = logging.getLogger("privet.server")
 
 CLIENTS = "clients"
-
-PROTOCOL = 5
-"""One more whenever servers of two versions would not do the same for the same job."""
 
 TO_CONNECT = 60.0
 """Owners have at least so many seconds to start and connect, however short the time to answer is."""
@@ -80,7 +79,9 @@ class Server:
         known |= {_owner(name): certificate for name, certificate in config.owners.items()}
         known[TRAINER] = config.trainer
         known |= {_user(name): certificate for name, (certificate, _) in config.users.items()}
-        self._listener = Listener(config.listen, config.identity, known, self._welcome, config.timeout)
+        self._left = "unknown"
+        self._contacts = Contacts(config.ledger)
+        self._listener = Listener(config.listen, config.identity, known, self._welcome, config.timeout, self._tells)
 
     @cached_property
     def users(self) -> Users:
@@ -89,13 +90,14 @@ class Server:
 
     def _welcome(self, name: str, channel: TlsChannel) -> None:
         """Everybody who asks for something waits in one queue."""
+        self._contacts.note(name)
         channel.heeded = name in map(server_name, range(PARTIES))
         asks = name == TRAINER or name in map(_user, self.config.users)
         self._inbox.welcome(CLIENTS if asks else name, channel)
 
     def serve(self, *, once: bool = False) -> None:
         while True:
-            self._progress(f"waiting for a request; {self._left()}")
+            self._progress(f"waiting for a request; {self._budget()}")
             with self._inbox.first_to_speak(CLIENTS) as client:
                 try:
                     self._answer(client)
@@ -112,9 +114,28 @@ class Server:
             if once:
                 return
 
-    def _left(self) -> str:
+    def _tells(self) -> dict[str, Any]:
+        """What everybody who connects is told: whether both would do the same, and how this server stands."""
+        return {
+            "version": VERSION,
+            "protocol": PROTOCOL,
+            "schema": schema_digest(self.schema),
+            "limit": show(self.config.epsilon),
+            "left": self._left,
+            "owners": [name for name in self.config.owners if self._inbox.has(_owner(name))],
+            "now": time.time(),
+        }
+
+    def status(self) -> dict[str, Any]:
+        """What only the running server knows."""
+        there = [{**each, "connected": self._inbox.has(each["name"])} for each in self._contacts.listed()]
+        return {"members": there, "refused connections": self._listener.refused}
+
+    def _budget(self) -> str:
+        self._left = "unknown"
         try:
-            return f"epsilon {show(self.ledger.remaining)} of {show(self.ledger.total)} is left"
+            self._left = show(self.ledger.remaining)
+            return f"epsilon {self._left} of {show(self.ledger.total)} is left"
         except BudgetError as error:  # the file is busy or away, perhaps not for long: requests are refused, no more
             return str(error)
 

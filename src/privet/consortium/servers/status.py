@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
-from privet.consortium.net.certificates import standing
+from privet.consortium.consortium_file import SERVER
+from privet.consortium.federated.terms import VERSION
+from privet.consortium.net.certificates import MOST_DRIFT, standing
 from privet.consortium.net.channel import connect
 from privet.consortium.net.links import server_name
 from privet.consortium.servers.config import Config
+from privet.consortium.servers.contacts import Contacts
+from privet.consortium.servers.jobs import PROTOCOL
 from privet.consortium.servers.users import users_of
 from privet.errors import MpcError
 from privet.privacy.amounts import show
 from privet.privacy.ledger import Ledger
+from privet.privacy.unit import Unit
+from privet.questions.codec import schema_digest
 
 TO_CHECK = 5.0
 """Seconds that a server has to answer a check."""
@@ -28,43 +36,80 @@ def status(config: Config) -> Status:
     known += [*config.owners.items(), ("trainer", config.trainer)]
     known += [(name, certificate) for name, (certificate, _) in config.users.items()]
     known = [each for i, each in enumerate(known) if i == 0 or each[1] != known[0][1]]
-    own = {} if config.party is None else _server(config, config.party)
-    return {**own, "certificates": [standing(*each) for each in known]}
+    own = {} if config.ledger is None else _spending(config, config.ledger)
+    own |= _server(config) if config.role == SERVER else {}
+    return {
+        "name": config.name,
+        "role": config.role,
+        "version": f"{VERSION}, protocol {PROTOCOL}",
+        "covers": Unit.of(config.schema).name,
+        **own,
+        "certificates": [standing(*each) for each in known],
+    }
 
 
-def checks(config: Config) -> list[Status]:
-    """Whether each server, but for this one, can be reached, and as what it knows this program. Nothing is asked."""
+def checks(config: Config, needs: Fraction | None = None) -> list[Status]:
+    """A dry run: whether each server, but for this one, can be reached, as what it knows this program, whether both
+    would do the same, and whether it has left what a model needs. Nothing is asked and nothing is spent."""
     found = []
     for i, peer in enumerate(config.servers):
         if i == config.party:
             continue
+        where: Status = {"server": f"{server_name(i)} ({peer.name})"}
         try:
             line = connect(peer.address, config.identity, peer.certificate, peer=server_name(i), timeout=TO_CHECK)
         except MpcError as error:
-            found.append({"server": server_name(i), "problems": [str(error)]})
+            found.append({**where, "problems": [str(error)]})
             continue
         with line:
-            found.append({"server": server_name(i), "knows this program as": line.known_as, "problems": []})
+            told = line.greeting
+        seen: Status = {
+            "knows this program as": line.known_as,
+            "version": told.get("version"),
+            "left": told.get("left"),
+        }
+        found.append(
+            {**where, **seen, "owners waiting": told.get("owners", []), "problems": problems(told, config, needs)}
+        )
     return found
 
 
-def _server(config: Config, party: int) -> Status:
+def problems(told: Status, config: Config, needs: Fraction | None = None) -> list[str]:
+    """What a server says when somebody connects that would keep a run with it from its end."""
+    found = [] if told.get("protocol") == PROTOCOL else ["it has another version of Privet: install the same one"]
+    if told.get("schema") != schema_digest(config.schema):
+        found.append("it has another schema: accept the same consortium file")
+    now = told.get("now")
+    if isinstance(now, float) and abs(drift := now - time.time()) > MOST_DRIFT:
+        found.append(f"its clock and this one differ by {abs(drift):,.0f} seconds")
+    try:
+        left = Fraction(str(told.get("left")).replace(",", ""))
+        short = needs is not None and left < needs
+    except ValueError:
+        left, short = Fraction(0), needs is not None
+    if short and needs is not None:
+        found.append(f"it has epsilon {told.get('left')} left, and this model needs {show(needs)}")
+    return found
+
+
+def _spending(config: Config, path: Path) -> Status:
     spent, runs = Fraction(0), []
-    if config.ledger is not None and config.ledger.exists():
-        ledger = Ledger.open(config.ledger)
+    if path.exists():
+        ledger = Ledger.open(path)
         assert ledger.file is not None
         spent = Fraction(ledger.spent)
         for line in ledger.file.lines():
             state = "closed" if line.settled else "open"
             runs.append({"run": line.what, "state": state, "spent": show(line.amount), "began": line.began})
+    left = max(config.epsilon - spent, Fraction(0))
+    return {"limit": show(config.epsilon), "spent": show(spent), "left": show(left), "runs": runs}
+
+
+def _server(config: Config) -> Status:
     counts = users_of(config) if config.users else None
     models = sorted(config.models.glob("*.shares")) if config.models is not None else []
     return {
-        "server": server_name(party),
-        "limit": show(config.epsilon),
-        "spent": show(spent),
-        "left": show(max(config.epsilon - spent, Fraction(0))),
-        "runs": runs,
+        "members": [] if config.ledger is None else Contacts(config.ledger).listed(),
         "users": [{"user": name, "queries left": counts.left(name)} for name in config.users] if counts else [],
         "hidden models": [{"model": path.stem, "kept": _when(path.stat().st_mtime)} for path in models],
     }
