@@ -13,6 +13,7 @@ from scipy.stats import chi2
 
 from exact_counts import histograms, totals
 from privet import Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema, SchemaError
+from privet.curators import memory
 from privet.privacy.mechanisms import mechanisms
 from privet.questions.grid import Grid, public_grid
 from privet.questions.split import Split
@@ -397,3 +398,19 @@ def test_more_persons_than_integers_hold_are_refused(monkeypatch):
     MemoryCurator(np.zeros((4, 1)), [0] * 4, schema, groups=np.arange(4))
     with pytest.raises(SchemaError, match="each person as 20"):
         MemoryCurator(np.zeros((5, 1)), [0] * 5, schema, groups=np.arange(5))
+
+
+def test_lists_that_lie_one_after_another_are_joined_without_a_copy():
+    whole = np.arange(10, dtype=np.int32)
+    pieces = [whole[2:5], whole[5:5], whole[5:9]]
+    joined = memory._joined(pieces)
+    assert joined.tolist() == list(range(2, 9))
+    assert np.shares_memory(joined, whole)
+    for apart in (
+        [whole[5:9], whole[2:5]],
+        [whole[2:5], whole[6:9]],
+        [whole[2:5], whole[5:9].copy()],
+        [whole],
+        [whole[:0]],
+    ):
+        assert memory._joined(apart).tolist() == np.concatenate(apart).tolist()

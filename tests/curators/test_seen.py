@@ -8,6 +8,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from privet import Ledger, Numeric, PrivateTreeClassifier, PrivateTreeRegressor, Schema
+from privet.curators import seen
 from privet.curators.records import Records
 from privet.curators.seen import tell_if_seen
 
@@ -68,3 +69,24 @@ def test_few_kinds_of_records_are_known_by_all_of_them(n):
     assert len(told(lambda: tell_if_seen(records, Fraction(1)))) == (n > 0)
     fewer = Records(X[:-1], y[:-1], SCHEMA)
     assert told(lambda: tell_if_seen(fewer, Fraction(1))) == []
+
+
+@pytest.mark.parametrize("n", [100, 5_000, 50_000])
+def test_the_sketch_is_of_the_smallest_hashes_of_all_records(n):
+    X, y = table(n)
+    records = Records(X, y, SCHEMA)
+    smallest, whole = seen._sketch(records)
+    columns = seen._columns(records)[: seen.RANKED_COLUMNS]
+    every = seen._hashes(records, seen._ranks(columns), slice(None))
+    assert smallest.tolist() == np.unique(every)[: seen.KEPT_HASHES].tolist()
+    assert whole in (0, int(every.sum()))
+
+
+def test_the_same_records_in_another_order_are_alike_and_strangers_are_not():
+    (X, y), (other, labels) = table(3_000), table(3_000)
+    half = Records(np.concatenate([X[:1_500], other[:1_500]]), np.concatenate([y[:1_500], labels[:1_500]]), SCHEMA)
+    known = seen._Seen(*seen._sketch(Records(X, y, SCHEMA)), Fraction(1))
+    assert seen._alike(known, *seen._sketch(Records(X[::-1].copy(), y[::-1].copy(), SCHEMA)))
+    assert not seen._alike(known, *seen._sketch(Records(other, labels, SCHEMA)))
+    hashes, _ = seen._sketch(half)
+    assert np.isin(hashes, known.hashes).any()

@@ -38,6 +38,8 @@ from privet.questions.split import Split, Table
 from privet.questions.tally import Step
 from privet.schema import Schema
 
+FEW_CLASSES = 8
+
 AT_ONCE = 2**18
 """So many records are scored by a released model at a time: each takes some numbers for each class."""
 
@@ -217,6 +219,8 @@ class MemoryRoom(BoostingRoom):
 
     def _counts(self, numbers: np.ndarray, held: Held, n: int) -> np.ndarray:
         """How often each of the numbers below ``n`` comes up among a node's records, by their weights if they have."""
+        if self._weights is None and n <= FEW_CLASSES and numbers.itemsize == 1:  # bincount would widen all numbers
+            return np.array([np.count_nonzero(numbers == number) for number in range(n)])
         if self._weights is None:
             return np.bincount(numbers, minlength=n)
         own = self._weights if held.rows is None else self._weights[held.rows]
@@ -325,7 +329,7 @@ class MemoryRoom(BoostingRoom):
             return None, np.array([0, self._records_of.n], dtype=np.int64)
         everything = np.arange(self._records_of.n if any(held.rows is None for held in level) else 0, dtype=np.int32)
         lists = [everything if held.rows is None else held.rows for held in level]
-        return np.concatenate(lists), np.concatenate([[0], np.cumsum([len(own) for own in lists], dtype=np.int64)])
+        return _joined(lists), np.concatenate([[0], np.cumsum([len(own) for own in lists], dtype=np.int64)])
 
     def _rows_of(self, held: Held) -> np.ndarray:
         return np.arange(self._records_of.n, dtype=np.int32) if held.rows is None else held.rows
@@ -349,6 +353,18 @@ class MemoryRoom(BoostingRoom):
     def _width(self) -> int:
         """How many numbers a cell holds: one for each class, or three moments of the targets."""
         return 3 if self.schema.classes is None else len(self.schema.classes)
+
+
+def _joined(lists: Sequence[np.ndarray]) -> np.ndarray:
+    """One list after another; the memory that they were cut from, where they lie there in this order: a level's do."""
+    some = [own for own in lists if len(own)]
+    at = [own.__array_interface__["data"][0] for own in some]
+    whole = some[0].base if some else None
+    follow = all(start + own.nbytes == end for start, own, end in zip(at, some, at[1:]))
+    if isinstance(whole, np.ndarray) and follow and all(own.base is whole for own in some):
+        first = (at[0] - whole.__array_interface__["data"][0]) // whole.itemsize
+        return whole[first : first + sum(map(len, some))]
+    return np.concatenate(lists)
 
 
 def _fixed(targets: np.ndarray, low: float, high: float) -> np.ndarray:

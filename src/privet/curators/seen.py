@@ -12,9 +12,10 @@ import secrets
 import threading
 import warnings
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from hashlib import shake_128
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +24,13 @@ from privet.curators.records import HeldRecords
 KEPT_HASHES = 64
 MOST_TABLES = 100
 FEW = 1024
+AT_ONCE = 2**14
 HASHED_COLUMNS = 8
+RANKED_COLUMNS = 3
 SHARED = 0.3
 """Tables that have this share of their records in common count as the same records."""
 
-_KEY = secrets.token_bytes(16)
+_KEY = secrets.token_bytes(8 * (HASHED_COLUMNS + 1))
 _lock = threading.Lock()
 
 
@@ -44,10 +47,9 @@ _tables: deque[_Seen] = deque(maxlen=MOST_TABLES)
 
 def tell_if_seen(records: HeldRecords, epsilon: Fraction) -> None:
     """Warn if most of these records were learned from before; at the second, fourth, eighth time and so on."""
-    hashes = _hashes(records)
-    if not len(hashes):
+    if not records.n:
         return
-    smallest, whole = _smallest(hashes), int(hashes.sum(dtype=np.uint64))
+    smallest, whole = _sketch(records)
     with _lock:
         known = [own for own in _tables if _alike(own, smallest, whole)]
         spent, fits = sum((own.spent for own in known), epsilon), 1 + sum(own.fits for own in known)
@@ -65,23 +67,54 @@ def tell_if_seen(records: HeldRecords, epsilon: Fraction) -> None:
         )
 
 
-def _hashes(records: HeldRecords) -> np.ndarray:
-    """A keyed hash of each record: a few of its cells of the schema's own grid, and its label."""
-    narrow, wide = records.own.cells
-    columns = [*[*wide.T, *narrow.T][:HASHED_COLUMNS], records.labels]
-    odd = np.frombuffer(shake_128(_KEY).digest(8 * len(columns)), dtype=np.uint64) | np.uint64(1)
-    total = np.zeros(records.n, dtype=np.uint64)
-    for column, factor in zip(columns, odd):
-        whole = column if column.dtype != np.float64 else column.view(np.uint64)
-        total = (total ^ (whole.astype(np.uint64) + np.uint64(1))) * factor
+def _sketch(records: HeldRecords) -> tuple[np.ndarray, int]:
+    """The smallest different hashes of records; and the sum of all where there are few different ones, else 0.
+
+    A hash begins with the record's rank, a byte that is quickly found. So only records of low rank are hashed, as a
+    rule: to hash all of a large table would outlast a fit.
+    """
+    ranks, columns = np.empty(records.n, dtype=np.uint8), _columns(records)
+    numbers = np.zeros(256, dtype=np.int64)
+    for start in range(0, records.n, AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        ranks[some] = _ranks([column[some] for column in columns[:RANKED_COLUMNS]])
+        numbers += np.bincount(ranks[some], minlength=256)
+    enough = np.cumsum(numbers).searchsorted(min(FEW, records.n))
+    few = np.unique(_hashes(records, ranks, np.flatnonzero(ranks <= enough)))
+    if len(few) >= KEPT_HASHES:
+        return few[:KEPT_HASHES], 0
+    every = _hashes(records, ranks, slice(None))
+    return np.unique(every)[:KEPT_HASHES], int(every.sum(dtype=np.uint64))
+
+
+def _ranks(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """A keyed byte of some records, of a few of their cells."""
+    ranks = np.zeros(len(columns[0]), dtype=np.uint8)
+    for column, factor in zip(columns, _odd(np.uint8)):
+        ranks = (ranks ^ column.astype(np.uint8)) * factor
+        ranks ^= ranks >> np.uint8(4)
+    return ranks
+
+
+def _hashes(records: HeldRecords, ranks: np.ndarray, some: np.ndarray | slice) -> np.ndarray:
+    """A keyed hash of some records: of more of their cells, and of the label, below the rank."""
+    labels = records.labels if records.targets is None else records.labels.view(np.uint64)
+    total = np.zeros(len(ranks[some]), dtype=np.uint64)
+    for column, factor in zip([*_columns(records), labels], _odd(np.uint64)):
+        total = (total ^ (column[some].astype(np.uint64) + np.uint64(1))) * factor
         total ^= total >> np.uint64(32)
-    return total
+    return total >> np.uint64(8) | ranks[some].astype(np.uint64) << np.uint64(56)
 
 
-def _smallest(hashes: np.ndarray) -> np.ndarray:
-    """The smallest different ones, found among few as a rule: to sort all of a large table would outlast a fit."""
-    few = np.unique(np.partition(hashes, FEW)[:FEW] if len(hashes) > FEW else hashes)
-    return (few if len(few) >= KEPT_HASHES else np.unique(hashes))[:KEPT_HASHES]
+def _columns(records: HeldRecords) -> list[np.ndarray]:
+    """The columns that are looked at: cells of the schema's own grid."""
+    narrow, wide = records.own.cells
+    return [*wide.T, *narrow.T][:HASHED_COLUMNS]
+
+
+def _odd(kind: type[np.unsignedinteger[Any]]) -> np.ndarray:
+    """Factors that this process alone knows."""
+    return np.frombuffer(_KEY, dtype=kind) | kind(1)
 
 
 def _alike(known: _Seen, hashes: np.ndarray, whole: int) -> bool:

@@ -211,7 +211,7 @@ def count(cells, labels, weights, rows, whole, bounds, offsets, widths, f_start,
     classes = uint64(out.shape[2])
     local = np.empty(len(offsets), np.uint32)
     limit = uint64(len(accumulator))
-    batch = uint64(32)
+    batch = uint64(128)
     ahead = np.empty(batch, np.uint32)
     classes_ahead = np.empty(batch, np.uint16)
     touched = uint64(0)
@@ -236,24 +236,30 @@ def count(cells, labels, weights, rows, whole, bounds, offsets, widths, f_start,
                     accumulator = np.empty(width * classes, accumulator.dtype)
                 counts = accumulator[: width * classes].reshape((classes, width))
                 counts[:] = 0
-                for start in range(a, b, batch):
-                    size = uint64(min(batch, uint64(b - start)))
-                    # Touching the rows first lets their cache misses overlap.
-                    for k in range(size):
-                        i = uint64(start + k) if whole else uint64(rows[uint64(start + k)])
-                        ahead[k] = i
-                        classes_ahead[k] = labels[i]
-                        touched += cells[i, f0] + cells[i, uint64(f1 - uint64(1))]
-                    for k in range(size):
-                        i = uint64(ahead[k])
-                        mine = counts[uint64(classes_ahead[k])]
-                        if weights is None:
-                            for f in range(f0, f1):
-                                mine[uint64(local[f] + uint64(cells[i, f]))] += int32(1)
-                        else:
-                            weight = int64(weights[i])
-                            for f in range(f0, f1):
-                                mine[uint64(local[f] + uint64(cells[i, f]))] += weight
+                if whole and weights is None:
+                    for i in range(a, b):
+                        mine = counts[uint64(labels[i])]
+                        for f in range(f0, f1):
+                            mine[uint64(local[f] + uint64(cells[i, f]))] += int32(1)
+                else:
+                    for start in range(a, b, batch):
+                        size = uint64(min(batch, uint64(b - start)))
+                        # Touching the rows first lets their cache misses overlap.
+                        for k in range(size):
+                            i = uint64(start + k) if whole else uint64(rows[uint64(start + k)])
+                            ahead[k] = i
+                            classes_ahead[k] = labels[i]
+                            touched += cells[i, f0] + cells[i, uint64(f1 - uint64(1))]
+                        for k in range(size):
+                            i = uint64(ahead[k])
+                            mine = counts[uint64(classes_ahead[k])]
+                            if weights is None:
+                                for f in range(f0, f1):
+                                    mine[uint64(local[f] + uint64(cells[i, f]))] += int32(1)
+                            else:
+                                weight = int64(weights[i])
+                                for f in range(f0, f1):
+                                    mine[uint64(local[f] + uint64(cells[i, f]))] += weight
                 for f in range(f0, f1):
                     for c in range(uint64(widths[f])):
                         for y in range(classes):
@@ -360,14 +366,14 @@ def signatures():
     yield (
         count,
         [
-            (read(c, 2, "A"), read(y), weights, *level, read(i8), read(i8), i8, i8, write(counter), write(i8, 3))
+            (read(c, 2), read(y), weights, *level, read(i8), read(i8), i8, i8, write(counter), write(i8, 3))
             for c in (u8, uint16)
             for y, weights, counter in ((u8, types.none, i4), (uint16, types.none, i4), (uint16, read(u8), i8))
         ],
     )
-    yield total, [(read(c, 2, "A"), read(i8, 2), *level, *features, write(i8, 3)) for c in (u8, uint16)]
+    yield total, [(read(c, 2), read(i8, 2), *level, *features, write(i8, 3)) for c in (u8, uint16)]
     yield refine, [(read(c, 1, "A"), read(u8), i8, *level[:2], i8, i8, write(u8)) for c in (u8, uint16)]
-    blocks = (read(u8, 2, "A"), read(uint16, 2, "A"))
+    blocks = (read(u8, 2), read(uint16, 2))
     yield route, [(*blocks, read(i8), read(u8), read(i8), read(i8), *level, write(u8), write(i8))]
 
 

@@ -172,4 +172,4 @@ def signatures():
     tables = {c: (read(c, 2), *(read(i8),) * 4, read(c), read(u8)) for c in (u8, uint16)}
     yield sum_parts, [(*tables[u8], read(i4), *level, *span, i8, write(i8, 2))]
     yield add_parts, [(*own, read(i8, 2), *level, *span, write(i8)) for own in tables.values()]
-    yield descend, [(read(c, 2, "A"), read(i8), read(i8), read(i4), *span, write(i8)) for c in (u8, uint16)]
+    yield descend, [(read(c, 2), read(i8), read(i8), read(i4), *span, write(i8)) for c in (u8, uint16)]

@@ -91,7 +91,7 @@ def histograms(
     counter: type[np.signedinteger] = np.int32  # enough for fewer than 2**31 rows
     if weights is not None:
         counter, labels = np.int64, labels.astype(np.uint16, copy=False)  # what weighed counts are compiled for
-    offsets = np.asarray(offsets, np.int64)
+    cells, offsets = np.ascontiguousarray(cells), np.asarray(offsets, np.int64)
     # The cells up to the next feature's, and no more than the type can name.
     edges = np.append(np.sort(offsets), out.shape[1])
     widths = np.minimum(edges[np.searchsorted(edges, offsets, side="right")] - offsets, np.iinfo(cells.dtype).max + 1)
@@ -108,7 +108,7 @@ def histograms(
 def sums(
     cells: NDArray, offsets: NDArray, values: NDArray, rows: NDArray | None, starts: NDArray, out: NDArray
 ) -> None:
-    offsets = np.asarray(offsets, np.int64)
+    cells, offsets = np.ascontiguousarray(cells), np.asarray(offsets, np.int64)
     _accumulate(
         lambda bounds, f, g, target: compiled.total(cells, values, *_rows(rows), bounds, offsets, f, g, target),
         cells.shape[1],
@@ -178,7 +178,7 @@ def _jumps(tables: Sequence[Factors], kind: np.dtype[Any]) -> tuple[NDArray, ...
 
 
 def descend(cells: NDArray, features: NDArray, starts: NDArray, children: NDArray) -> NDArray[np.int64]:
-    leaves = np.empty(len(cells), np.int64)
+    cells, leaves = np.ascontiguousarray(cells), np.empty(len(cells), np.int64)
     _run(
         lambda a, b: compiled_boosting.descend(cells, features, starts, children, a, b, leaves),
         _ranges(len(cells), 4 * len(cells)),
@@ -248,6 +248,7 @@ def partition_level(
     starts: NDArray,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     n = int(starts[-1])
+    narrow, wide = np.ascontiguousarray(blocks[0]), np.ascontiguousarray(blocks[1])
     columns = np.asarray(features, np.int64)
     table_starts = _running([len(each) for each in tables])
     flat = np.concatenate([np.empty(0, np.uint8), *tables])
@@ -263,7 +264,7 @@ def partition_level(
         i, j, bounds = piece(a, b)
         counts = np.zeros(children[j] - children[i], np.int64)
         mine = (columns[i:j], flat, table_starts[i : j + 1], children[i : j + 1])
-        if not compiled.route(*blocks, *mine, *_rows(rows), bounds, parts, counts):
+        if not compiled.route(narrow, wide, *mine, *_rows(rows), bounds, parts, counts):
             raise IndexError("a cell lies beyond its feature's table: give every cell a part")
         return counts
 
