@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # for type checkers and editors: a test holds it equal to the
     from privet.curators.hidden import HiddenCurator as HiddenCurator
     from privet.curators.memory import MemoryCurator as MemoryCurator
     from privet.curators.mpc import MpcCurator as MpcCurator
+    from privet.curators.sql.curator import SqlCurator as SqlCurator
     from privet.errors import BudgetError as BudgetError
     from privet.errors import BudgetWarning as BudgetWarning
     from privet.errors import CapabilityError as CapabilityError
@@ -62,6 +63,7 @@ _NAMES = {
     "privet.curators.files": ("FileCurator",),
     "privet.consortium.federated.curator:federated_curator": ("FederatedCurator",),
     "privet.curators.mpc": ("MpcCurator",),
+    "privet.curators.sql.curator": ("SqlCurator",),
     "privet.curators.hidden": ("HiddenCurator",),
     "privet.algorithms.model_file": ("load",),
     "privet.errors": (

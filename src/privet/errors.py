@@ -43,3 +43,7 @@ class RunEndedError(MpcError):
 
 class FederatedError(PrivetError):
     """A federated run cannot go on; the message says why, and whether it can be taken up again."""
+
+
+class DatabaseError(PrivetError):
+    """A database did not answer, or does not have what was named; the message never quotes its own, nor a record."""

@@ -221,8 +221,14 @@ class Scorer(Word):
         column = {f: cells[:, i] for i, f in enumerate(self.features)}
         groups = 0 if self.by is None else self.by.parts[column[self.by.feature]].astype(np.int64)
         bins = self._bins(self._scores(column, cells), truth)
-        classes = self.shape[2]
-        return np.asarray((groups * self.n_bins + bins) * classes + (0 if self.link == "error" else truth))
+        return self._places(groups, bins, truth)
+
+    def places_of_scores(self, groups: np.ndarray, scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
+        """The same of records whose groups and scores are known already: (records, outputs)."""
+        return self._places(groups, self._bins(scores, truth), truth)
+
+    def _places(self, groups: np.ndarray | int, bins: np.ndarray, truth: np.ndarray) -> np.ndarray:
+        return np.asarray((groups * self.n_bins + bins) * self.shape[2] + (0 if self.link == "error" else truth))
 
     def _scores(self, column: dict[int, np.ndarray], cells: np.ndarray) -> np.ndarray:
         scores = np.zeros((len(cells), len(self.order)), dtype=np.int64)

@@ -1,0 +1,75 @@
+"""The curator of a table in a database: nobody copies it, it is counted where it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from privet.curators.base import Curator, reasons_void
+from privet.curators.desk import Desk, capabilities_of
+from privet.curators.sql.database import open_database
+from privet.curators.sql.expressions import quoted
+from privet.curators.sql.room import DrawingSqlRoom, SqlRoom
+from privet.curators.sql.source import Source
+from privet.errors import PrivetError
+from privet.privacy.ledger import Ledger
+from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
+from privet.schema import Schema
+
+
+class SqlCurator(Curator):
+    """Answers private questions about a table or view, by counting inside its database.
+
+    ``connection`` is one of DuckDB, one of PostgreSQL (psycopg, psycopg2, ADBC) or a Spark session. It is the caller's,
+    and used by one fit at a time. ``table`` is its name, exactly, or with its schema's: ``("public", "patients")``; in
+    DuckDB a file's, too. The schema names the label's column. ``key`` names a column that tells rows apart, which
+    ``parts`` and persons need where the engine has none of its own: a table in DuckDB or PostgreSQL and a Parquet file
+    in DuckDB have one, views and Spark's tables do not. ``ledger`` is as in ``MemoryCurator``.
+
+    What records the schema does not allow is found when a fit begins, before it spends anything.
+    """
+
+    trust = (
+        "The database, whoever runs it, and the process that trained the model saw exact counts; records stayed in the "
+        "database."
+    )
+
+    def __init__(
+        self,
+        connection: Any,
+        table: str | Sequence[str],
+        schema: Schema,
+        *,
+        key: str | None = None,
+        ledger: Ledger | None = None,
+        mechanisms: Mechanisms | None = None,
+    ) -> None:
+        self.schema = schema
+        self._mechanisms = mechanisms or SecureMechanisms()
+        self._database = open_database(connection)
+        self._source = Source(self._database, _table(table), schema, key)
+        self.ledger = ledger or Ledger.current() or Ledger(math.inf)
+        self.void = reasons_void(schema, reproducible=self._mechanisms.reproducible)
+        self._room: type[SqlRoom] = DrawingSqlRoom if self._source.can_draw else SqlRoom
+        self.capabilities = capabilities_of(self._room)
+
+    def open(self) -> Desk:
+        self._database.begin()
+        try:
+            self._source.check()
+            room = self._room(self._source, self._mechanisms, self._database.may_write())
+        except BaseException:
+            self._database.end()
+            raise
+        return Desk(self.schema, self.ledger, room, trust=self.trust, void=self.void)
+
+
+def _table(name: str | Sequence[str]) -> exp.Table:
+    names = [name] if isinstance(name, str) else list(name)
+    if not 1 <= len(names) <= 3 or not all(isinstance(own, str) and own and "\0" not in own for own in names):
+        raise PrivetError("table is a name, or its schema and its name, or its catalog, its schema and its name.")
+    parts = dict(zip(("this", "db", "catalog"), map(quoted, reversed(names))))
+    return exp.Table(**parts)

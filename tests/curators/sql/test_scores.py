@@ -1,0 +1,57 @@
+"""What released models say of records in a database: the table that memory counts, cell by cell."""
+
+import numpy as np
+import pytest
+
+import databases
+import privet
+from databases import CLASSES, FEATURES, TARGET, TYPES, some_rows, stored
+from privet import Schema, SqlCurator
+from privet.errors import LeakError
+from privet.evaluate.scorers import Groups, reading_of
+from privet.questions.grid import public_grid
+from privet.questions.scorer import Scorer
+
+THREE = Schema(FEATURES, classes=["a", "b'", "c"], label="town2")
+"""Three classes."""
+
+
+ROWS = [(*row, row[2] if row[2] in ("a", "c") else "b'") for row in some_rows()]
+
+
+MODELS = [
+    (CLASSES, privet.PrivateTreeClassifier(CLASSES, epsilon=5.0, leaves="counts", random_state=0)),
+    (CLASSES, privet.PrivateForestClassifier(CLASSES, epsilon=5.0, method="boosting", random_state=0)),
+    (CLASSES, privet.PrivateForestClassifier(CLASSES, epsilon=5.0, n_trees=3, random_state=0)),
+    (THREE, privet.PrivateTreeClassifier(THREE, epsilon=5.0, leaves="counts", random_state=0)),
+    (THREE, privet.PrivateForestClassifier(THREE, epsilon=5.0, method="boosting", random_state=0)),
+    (TARGET, privet.PrivateTreeRegressor(TARGET, epsilon=5.0, random_state=0)),
+    (TARGET, privet.PrivateForestRegressor(TARGET, epsilon=5.0, method="boosting", random_state=0)),
+]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+@pytest.mark.parametrize(("schema", "estimator"), MODELS)
+def test_records_are_scored_as_in_memory(engine, schema, estimator):
+    types, connection = TYPES | {"town2": "text"}, databases.connect(engine)
+    databases.store(connection, engine, "people", types, ROWS)
+    table = databases.arrow(types, ROWS)
+    model = estimator.fit(table, table.column(schema.label))
+    room = privet.MemoryCurator(table, table.column(schema.label), schema).room()
+    desk = SqlCurator(connection, "people", schema).open()
+    try:
+        for groups in (None, Groups.of(schema, "town"), Groups.of(schema, {"age": [30, 50]})):
+            scorer = reading_of(getattr(model, model._released), 30, groups).scorer
+            ours = desk._room.scored(desk._room.everything(None), scorer)
+            np.testing.assert_array_equal(ours, room.scored(room.everything(None), scorer))
+            assert ours.sum() == len(ROWS)
+    finally:
+        desk.close()
+
+
+def test_a_scorer_whose_numbers_an_engine_may_refuse_is_refused_for_all_records():
+    desk = SqlCurator(stored("duckdb"), "people", TARGET).open()
+    scorer = Scorer(public_grid(TARGET), (), None, "error", np.zeros(1), unit=1e-300)
+    with pytest.raises(LeakError, match="unit"):
+        desk._room.scored(desk._room.everything(None), scorer)
+    desk.close()
