@@ -5,14 +5,16 @@
 on every room: ``@pytest.mark.parametrize("room", ROOMS)``. A new room is one function here.
 """
 
+import atexit
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from privet import FileCurator, MemoryCurator, Schema
+from privet import DaskCurator, FileCurator, MemoryCurator, Schema
 
 
 def hold(room, X, y, schema, groups=None):
@@ -37,7 +39,30 @@ def _files(X, y, schema, groups):
     return make
 
 
-ROOMS = {"memory": _memory, "files": _files}
+def _dask(X, y, schema, groups):
+    """Three partitions of a data frame, on two worker processes."""
+    import dask.dataframe as dd
+
+    schema, table = as_table(X, y, schema, groups)
+    frame = dd.from_pandas(table.to_pandas(), npartitions=3, sort=False)
+    return lambda **options: DaskCurator(frame, schema, dask_client(), **options)
+
+
+ROOMS = {"memory": _memory, "files": _files, "dask": _dask}
+SLOW = {"dask"}
+"""A question takes these so long that tests which ask thousands are slow ones."""
+
+
+@cache
+def dask_client():
+    """A real cluster of two worker processes, for as long as the tests run."""
+    from distributed import Client, LocalCluster
+
+    cluster = LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None)
+    client = Client(cluster)
+    atexit.register(cluster.close)
+    atexit.register(client.close)
+    return client
 
 
 def as_table(X, y, schema, groups=None):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for type checkers and editors: a test holds it equal to the
     from privet.algorithms.sample_size import sample_size as sample_size
     from privet.algorithms.top_down import TopDownClassifier as TopDownClassifier
     from privet.consortium.federated.curator import federated_curator as FederatedCurator  # noqa: F401
+    from privet.curators.dask import DaskCurator as DaskCurator
     from privet.curators.files import FileCurator as FileCurator
     from privet.curators.hidden import HiddenCurator as HiddenCurator
     from privet.curators.memory import MemoryCurator as MemoryCurator
@@ -61,6 +62,7 @@ _NAMES = {
     "privet.privacy.receipt": ("Receipt",),
     "privet.curators.memory": ("MemoryCurator",),
     "privet.curators.files": ("FileCurator",),
+    "privet.curators.dask": ("DaskCurator",),
     "privet.consortium.federated.curator:federated_curator": ("FederatedCurator",),
     "privet.curators.mpc": ("MpcCurator",),
     "privet.curators.sql.curator": ("SqlCurator",),

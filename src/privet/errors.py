@@ -33,6 +33,10 @@ class CapabilityError(PrivetError):
     """This curator cannot answer this question; the message names one that can."""
 
 
+class ClusterError(PrivetError):
+    """A cluster or its connection has failed in the middle of a fit; the message says what to do."""
+
+
 class MpcError(PrivetError):
     """A joint computation has ended early; nothing that was not released has left it."""
 

@@ -22,10 +22,11 @@ from privet import (
 from privet.audit import Pair, exact_bound
 from privet.audit.release import released
 from privet.privacy.mechanisms import mechanisms
-from rooms import ROOMS, hold
+from rooms import ROOMS, SLOW, hold
 from tiny_tables import worst_loss, worst_person_loss
 
 OTHERS = [room for room in ROOMS if room != "memory"]
+MANY_QUESTIONS = [pytest.param(room, marks=[pytest.mark.slow] if room in SLOW else []) for room in OTHERS]
 
 FEATURES = {
     "a": Numeric(-3, 3, missing=True),
@@ -70,9 +71,19 @@ def fitted(room, model, schema, table, **options):
     return released(model).replace(curator.trust, ""), model.privacy_.events, str(model.evaluation_)
 
 
+QUICK = ("tree", "tree of a forest's parts", "regression", "grids that get finer")
+"""The models that slow rooms are also asked for where tests must be quick."""
+
+
+def cases():
+    for room in OTHERS:
+        for name in MODELS:
+            marks = [pytest.mark.slow] if room in SLOW and name not in QUICK else []
+            yield pytest.param(room, name, marks=marks, id=f"{room}-{name}")
+
+
 @pytest.mark.parametrize("person", [False, True], ids=["rows", "persons"])
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("room", OTHERS)
+@pytest.mark.parametrize(("room", "name"), cases())
 def test_the_same_seed_gives_the_same_model(room, name, person):
     model = MODELS[name]
     X, numbers, who = records()
@@ -85,7 +96,7 @@ def test_the_same_seed_gives_the_same_model(room, name, person):
     assert fitted(room, model, Schema(FEATURES, **kind), table, **options) == expected
 
 
-@pytest.mark.parametrize("room", OTHERS)
+@pytest.mark.parametrize("room", MANY_QUESTIONS)
 def test_no_transcript_is_more_than_epsilon_apart(room):
     model = PrivateTreeClassifier(epsilon=1.0, max_depth=1, n_records=10**6)
     found = worst_loss("one category", model, 1, room=room)
@@ -93,7 +104,7 @@ def test_no_transcript_is_more_than_epsilon_apart(room):
     assert 0.3 < found <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("room", OTHERS)
+@pytest.mark.parametrize("room", MANY_QUESTIONS)
 def test_no_transcript_is_more_than_epsilon_apart_for_a_person(room):
     model = PrivateTreeClassifier(epsilon=1.0, max_depth=1, n_records=10**6)
     found = worst_person_loss("one category", model, 1, 2, 1, window=(0, 1), room=room)
@@ -116,7 +127,7 @@ class Careless(PrivateTreeClassifier):
         return super()._grow(curtain, start, 2 * budget)
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", ["memory", *MANY_QUESTIONS])
 def test_an_audit_with_a_canary_finds_no_more_than_was_promised_and_what_a_careless_one_spends(room):
     def table(rows):
         return pd.DataFrame({"i": [row[0] for row in rows]}), [row[1] for row in rows]

@@ -171,10 +171,12 @@ class MemoryRoom(BoostingRoom):
 
     def parts(self, held: Held, weights: Sequence[int]) -> list[Held]:
         """Each record in one part, drawn with these weights."""
-        rows, n = self._rows_of(held), len(weights)
-        drawn = self._drawn(rows, sum(weights), self._part_bytes)
-        if n < sum(weights):
-            drawn = np.searchsorted(np.cumsum(weights), drawn, side="right")
+        drawn = self._drawn(self.rows_of(held), sum(weights), self._part_bytes)
+        return self.parted(held, by_weights(drawn, weights), len(weights))
+
+    def parted(self, held: Held, drawn: np.ndarray, n: int) -> list[Held]:
+        """The node's records in ``n`` parts, of which each record's was drawn."""
+        rows = self.rows_of(held)
         # A stable sort keeps the rows of each part increasing; of small numbers it is a few passes.
         order = np.argsort(drawn.astype(np.uint16 if n <= 2**16 else np.int64), kind="stable")
         lists = np.split(rows[order], np.cumsum(np.bincount(drawn, minlength=n))[:-1])
@@ -182,9 +184,12 @@ class MemoryRoom(BoostingRoom):
 
     def samples(self, held: Held, n: int, inverse_rate: int) -> list[Held]:
         """Samples that each record is in with one chance in ``inverse_rate``."""
-        rows = self._rows_of(held)
-        drawn = [self._drawn(rows, inverse_rate) == 0 for _ in range(n)]
-        return [Held(rows[own], held.root) for own in drawn]
+        rows = self.rows_of(held)
+        return [self.sampled(held, self._drawn(rows, inverse_rate) == 0) for _ in range(n)]
+
+    def sampled(self, held: Held, chosen: np.ndarray) -> Held:
+        """Those of the node's records that were drawn."""
+        return Held(self.rows_of(held)[chosen], held.root)
 
     def _drawn(self, rows: np.ndarray, n: int, random_bytes: Callable[[int], bytes] | None = None) -> np.ndarray:
         """For each record, or for each person and so for all their records together, one of ``n`` numbers."""
@@ -249,7 +254,7 @@ class MemoryRoom(BoostingRoom):
     # -- what a released model says of records -------------------------------------------------------------------------
 
     def scored(self, held: Held, scorer: Scorer) -> np.ndarray:
-        records, rows = self._records_of, self._rows_of(held)
+        records, rows = self._records_of, self.rows_of(held)
         cells = records.cells(scorer.grid, scorer.features)
         truth = records.labels if records.targets is None else records.targets
         pieces = (rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE))
@@ -331,7 +336,8 @@ class MemoryRoom(BoostingRoom):
         lists = [everything if held.rows is None else held.rows for held in level]
         return _joined(lists), np.concatenate([[0], np.cumsum([len(own) for own in lists], dtype=np.int64)])
 
-    def _rows_of(self, held: Held) -> np.ndarray:
+    def rows_of(self, held: Held) -> np.ndarray:
+        """The numbers of a node's records."""
         return np.arange(self._records_of.n, dtype=np.int32) if held.rows is None else held.rows
 
     def _cut(self) -> Binned:
@@ -365,6 +371,11 @@ def _joined(lists: Sequence[np.ndarray]) -> np.ndarray:
         first = (at[0] - whole.__array_interface__["data"][0]) // whole.itemsize
         return whole[first : first + sum(map(len, some))]
     return np.concatenate(lists)
+
+
+def by_weights(drawn: np.ndarray, weights: Sequence[int]) -> np.ndarray:
+    """Parts with these weights, from numbers that were drawn below their sum."""
+    return drawn if len(weights) == sum(weights) else np.searchsorted(np.cumsum(weights), drawn, side="right")
 
 
 def _fixed(targets: np.ndarray, low: float, high: float) -> np.ndarray:

@@ -127,7 +127,7 @@ class Piece:
         self.weights = weights
         if weights is not None:
             self._weigh(weights)
-        self.n = len(self.labels)
+        self.n = self.n_persons = len(self.labels)
         self._own_grid = public_grid(schema) if grid is None else grid
         self._own = self._cut(self._own_grid, None)
 

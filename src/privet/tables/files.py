@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,23 @@ class Stretch:
     start: int
     n: int
     size: int
+
+
+class FilePart:
+    """A stretch of Parquet files that may be read by another process, which must find the files where they are."""
+
+    def __init__(self, files: Files, stretch: Stretch) -> None:
+        self._files, self._stretch = copy(files), stretch
+        self._files.stretches, self._files.files = [stretch], [stretch.file]
+
+    @property
+    def path(self) -> Path:
+        return self._stretch.file.path
+
+    def read(self, columns: Sequence[str]) -> Any:
+        import pyarrow as pa
+
+        return pa.concat_tables(self._files.batches(self._stretch, columns))
 
 
 class Files:
@@ -113,7 +131,7 @@ class Files:
         """One column of all records, in their order."""
         import pyarrow as pa
 
-        pieces = [(s.file, _alike(batch.column(0))) for s in self.stretches for batch in self.batches(s, [name])]
+        pieces = [(s.file, alike(batch.column(0))) for s in self.stretches for batch in self.batches(s, [name])]
         kind = pieces[0][1].type if pieces else pa.large_string()
         for file, piece in pieces:
             if piece.type != kind:
@@ -258,7 +276,7 @@ def training_columns(schema: Schema) -> list[str]:
     return [*schema.columns, *([] if schema.person is None else [schema.person]), schema.label]
 
 
-def _alike(column: Any) -> Any:
+def alike(column: Any) -> Any:
     """A column of text, or of whole numbers, in one type whatever its file has."""
     import pyarrow as pa
     import pyarrow.types as pt
@@ -280,4 +298,4 @@ def _parquet(file: OpenFile, dictionaries: Sequence[str]) -> Any:
 def _state(path: Path) -> tuple[int, ...]:
     """What changes when somebody writes to a file."""
     state = path.stat()
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+    return state.st_size, state.st_mtime_ns
