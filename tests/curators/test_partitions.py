@@ -8,7 +8,15 @@ import pytest
 
 from privet import Numeric, Schema
 from privet.curators.memory import MemoryRoom
-from privet.curators.partitions import MOST_FITS, Drawn, Partition, PartitionedRoom, entries_for, table_of, table_words
+from privet.curators.partitions import (
+    MOST_FITS,
+    DrawnByPartition,
+    Partition,
+    PartitionedRoom,
+    entries_for,
+    table_of,
+    table_words,
+)
 from privet.curators.records import Piece
 from privet.privacy.mechanisms import mechanisms
 from privet.questions.grid import public_grid
@@ -98,7 +106,7 @@ def test_a_partition_keeps_the_nodes_of_few_fits():
 
 
 def test_each_partition_has_its_own_draws():
-    log = [("parted", 0, Drawn([np.array([1]), np.array([2])]), [1, 2])]
+    log = [("parted", 0, DrawnByPartition([np.array([1]), np.array([2])]), [1, 2])]
     assert [entries_for(log, i)[0][2].tolist() for i in (0, 1)] == [[1], [2]]
 
 

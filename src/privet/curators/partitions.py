@@ -39,7 +39,7 @@ Words = Any
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnByPartition:
     """What was drawn for the records of each partition."""
 
     each: Sequence[np.ndarray]
@@ -62,7 +62,7 @@ class Partitions(Protocol):
 
 def entries_for(log: Sequence[Entry], partition: int) -> list[Entry]:
     """A log as one of the partitions follows it."""
-    return [tuple(own.each[partition] if isinstance(own, Drawn) else own for own in entry) for entry in log]
+    return [tuple(own.each[partition] if isinstance(own, DrawnByPartition) else own for own in entry) for entry in log]
 
 
 class PartitionedRoom(BoostingRoom):
@@ -105,14 +105,14 @@ class PartitionedRoom(BoostingRoom):
         nodes, narrow = self._new(len(weights)), np.min_scalar_type(len(weights))
         (drawn,) = self._drawn(held, sum(weights), 1)
         parts = [by_weights(own, weights).astype(narrow) for own in drawn]
-        self._log.append(("parted", held, Drawn(parts), nodes))
+        self._log.append(("parted", held, DrawnByPartition(parts), nodes))
         return nodes
 
     def samples(self, held: int, n: int, inverse_rate: int) -> list[int]:
         """Samples that each record is in with one chance in ``inverse_rate``."""
         nodes = self._new(n)
         for node, drawn in zip(nodes, self._drawn(held, inverse_rate, n)):
-            self._log.append(("sampled", held, Drawn([np.packbits(own == 0) for own in drawn]), node))
+            self._log.append(("sampled", held, DrawnByPartition([np.packbits(own == 0) for own in drawn]), node))
         return nodes
 
     def copies(self, held: int, n: int) -> list[int]:
