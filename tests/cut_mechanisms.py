@@ -24,13 +24,15 @@ class CutMechanisms:
     def __init__(self, generator):
         self.generator = generator
         self._coins = generator_coins(generator)
+        self._public = None
 
     def select(self, mechanism, scores, scales):
         vectors = list(scores)
         drawn = [cut_choice(mechanism, len(score), scale) for score, scale in zip(vectors, scales)]
         noises = self._noise(drawn, scales)
-        public = np.random.default_rng(seed_of(self._coins(SEED_BITS, 1)))
-        return [_winner(mechanism, score, noise, public) for score, noise in zip(vectors, noises)]
+        if self._public is None:
+            self._public = np.random.default_rng(seed_of(self._coins(SEED_BITS, 1)))
+        return [_winner(mechanism, score, noise, self._public) for score, noise in zip(vectors, noises)]
 
     def geometric(self, values, scale):
         (noise,) = self._noise([cut_tally(values.size, scale)], [scale])

@@ -1,7 +1,6 @@
 """Bits on shares against bits in plain."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -60,14 +59,3 @@ def test_random_bits_are_fair_fresh_and_known_to_nobody(three):
     own, next = results[0][2]
     known = np.unpackbits(own ^ next, axis=1, bitorder="little")
     assert abs((known ^ results[0][0]).mean() - 0.5) < 0.02
-
-
-@pytest.mark.parametrize("bits", [1, 2, 20, 63])
-def test_the_carry_circuit_takes_two_rounds_and_a_logarithm(three, bits):
-    def program(engine):
-        x = engine.constant(np.arange(16))
-        rounds = engine.mesh.rounds
-        engine.sign(x, bits)
-        return engine.mesh.rounds - rounds
-
-    assert set(three(program)) == {1 + (bits > 1) + max(0, int(np.ceil(np.log2(max(bits - 1, 1)))))}

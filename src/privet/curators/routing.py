@@ -44,11 +44,8 @@ def child_of(engine: Engine, shape: Shape, choices: Secret, members: Secret, cel
     own = np.flatnonzero(of_cell.any(axis=0))
     which = of_cell[:, own].argmax(axis=0)
     part = sends[:, which, own].argmax(axis=0)
-    found = []
-    for child in range(shape.width - 1):
-        mine = part == child
-        found.append(engine.dot(attribute[which[mine]], cells[own[mine]], 0).reshape(1, rows))
-    return engine.concatenate(found) if len(found) > 1 else found[0]
+    children = [part == child for child in range(shape.width - 1)]
+    return engine.dots([(attribute[which[mine]], cells[own[mine]]) for mine in children])
 
 
 def members_of_children(engine: Engine, members: Secret, goes: Secret) -> Secret:

@@ -65,6 +65,7 @@ class JointMechanisms:
         self._coins = coins
         self.reproducible = coins is not None
         self.law = law
+        self._orders: np.random.Generator | None = None
 
     def _bits(self, planes: int, columns: int) -> Bits:
         if self._coins is None:
@@ -188,41 +189,15 @@ class JointMechanisms:
         return self.key_bits(mechanism, [span], [candidates], [scale]) + 1
 
     def winners(self, table: Secret, bits: int) -> Secret:
-        """Where the largest of each row is, by a knock-out that crosses out the losers' half of the marks each time."""
-        nodes, k = table.shape
-        slot, marks = np.arange(k), None
-        while (n := table.shape[1]) > 1:
-            half = n // 2
-            low, high = table[:, :half], table[:, half : 2 * half]
-            loses = self.engine.less(low, high, bits)
-            playing = np.flatnonzero(slot < 2 * half)
-            upper = (slot[playing] >= half).astype(np.int64)
-            kept = loses[:, slot[playing] % half] * (2 * upper - 1) + (1 - upper)  # 1 - c below, c above
-            if marks is None:
-                best = loses * (high - low) + low
-                marks = self._with(self.engine.constant(np.ones((nodes, k), dtype=np.int64)), playing, kept)
-            else:
-                both = self.engine.concatenate([loses, kept], axis=1) * self.engine.concatenate(
-                    [high - low, marks[:, playing]], axis=1
-                )
-                best = both[:, :half] + low
-                marks = self._with(marks, playing, both[:, half:])
-            table = self.engine.concatenate([best, table[:, 2 * half :]], axis=1) if n % 2 else best
-            slot = np.where(slot < 2 * half, slot % half, slot - half)
-        return self.engine.constant(np.ones((nodes, k), dtype=np.int64)) if marks is None else marks
-
-    def _with(self, marks: Secret, columns: np.ndarray, values: Secret) -> Secret:
-        """The same table with other values in some columns."""
-        k = marks.shape[1]
-        if len(columns) == k:
-            return values
-        rest = np.setdiff1d(np.arange(k), columns)
-        return self.engine.concatenate([values, marks[:, rest]], axis=1)[:, np.argsort(np.append(columns, rest))]
+        """Where the largest of each row is: a table of 0 and 1. Of equal ones it is the first."""
+        return knock_out(self.engine, table, bits)[0]
 
     def _public(self) -> np.random.Generator:
-        """A generator that all servers share, with a fresh, jointly drawn seed that is shown to all."""
-        seed = self.engine.open_bits(self._bits(SEED_BITS, 1))
-        return np.random.default_rng(seed_of(seed))
+        """A generator that all servers share, with a jointly drawn seed that is shown to all, once: the orders that it
+        draws may be known before, since they are independent of all records and all noise."""
+        if self._orders is None:
+            self._orders = np.random.default_rng(seed_of(self.engine.open_bits(self._bits(SEED_BITS, 1))))
+        return self._orders
 
     def _table(self, keys: Sequence[Secret]) -> Secret:
         """One row for each choice, filled up with -1, which never wins."""
@@ -292,13 +267,52 @@ def _one_sided(noise: Secret, n: int, drawn: Drawn) -> Secret:
     return noise if noise.shape[1] == n else noise[:, :n] - noise[:, n:] + _most(drawn)
 
 
+GROUP, LAST_GROUP = 8, 16
+"""Candidates of a knock-out meet all others of their group at once: more comparisons than two by two, in far fewer
+rounds. So many or fewer are the last group."""
+
+
+def knock_out(engine: Engine, table: Secret, bits: int) -> tuple[Secret, Secret]:
+    """Where the largest of each row is, as 0 and 1, and what it is; of equal ones the first.
+
+    A group takes one comparison of all pairs, and lg(group) + 1 multiplications.
+    """
+    rows, k = table.shape
+    if k == 1:
+        return engine.constant(np.ones((rows, 1), dtype=np.int64)), table.reshape(-1)
+    size = k if k <= LAST_GROUP else GROUP
+    groups = -(-k // size)
+    if groups * size > k:
+        filler = engine.constant(np.full((rows, groups * size - k), -(1 << (bits - 2))))
+        table = engine.concatenate([table, filler], axis=1)
+    grouped = table.reshape(rows * groups, size)
+    first = _first_of_all(engine, grouped, bits)
+    best = engine.dot(first, grouped, 1).reshape(rows, groups)
+    if groups == 1:
+        return first, best.reshape(-1)
+    among, largest = knock_out(engine, best, bits)
+    marks = first.reshape(rows, groups, size) * among.reshape(rows, groups, 1)
+    return marks.reshape(rows, groups * size)[:, :k], largest
+
+
+def _first_of_all(engine: Engine, table: Secret, bits: int) -> Secret:
+    """Where the first of the largest of each row is, by comparing all with all."""
+    n = table.shape[1]
+    low, high = np.triu_indices(n, 1)
+    less = engine.less(table[:, low], table[:, high], bits)
+    pair = np.zeros((n, n), dtype=np.int64)
+    pair[low, high] = pair[high, low] = np.arange(len(low))
+    others = np.array([[j for j in range(n) if j != i] for i in range(n)])
+    later = (others < np.arange(n)[:, None]).astype(np.int64)  # whoever comes later must be larger
+    wins = less[:, pair[np.arange(n)[:, None], others].ravel()] * (2 * later.ravel() - 1) + (1 - later.ravel())
+    return engine.product(wins.reshape(table.shape[0], n, n - 1))
+
+
 def largest(engine: Engine, table: Secret, bits: int) -> Secret:
-    """The largest of each row, by a knock-out: lg(columns) comparisons one after the other."""
-    while (n := table.shape[1]) > 1:
-        half = n // 2
-        winners = engine.maximum(table[:, :half], table[:, half : 2 * half], bits)
-        table = engine.concatenate([winners, table[:, 2 * half :]], axis=1) if n % 2 else winners
-    return table.reshape(-1)
+    """The largest of each row."""
+    if table.shape[1] == 2:  # one comparison and one multiplication, as many rounds and half the products
+        return engine.maximum(table[:, 0], table[:, 1], bits)
+    return knock_out(engine, table, bits)[1]
 
 
 def _most(drawn: Drawn) -> int:

@@ -70,29 +70,9 @@ class BinaryShares(Engine):
             raise MpcError("Two servers disagree about a share that both hold. The run has ended; nothing was opened.")
         return join(join(own, next), from_above)
 
-    def sign(self, x: Secret, bits: int) -> Bits:
-        """The digit at place bits - 1 of a vector: ABY3, section 5.3, with a carry circuit that halves in each step.
-
-        x_0 + x_1 is known to server 0, which shares its digits; x_2 is known to both others. Two numbers in shared
-        digits remain to be added, and only the carry into the last place is needed. Pairs (generate, propagate) of
-        neighbouring places are joined until one is left. 2 + lg(bits) rounds, about 3 bits for each place.
-        """
-        one, two = self._two_numbers(x, bits)
-        last = slice(bits - 1, bits)
-        if bits == 1:
-            return one ^ two
-        generate, propagate = one[: bits - 1] & two[: bits - 1], one[: bits - 1] ^ two[: bits - 1]
-        while generate.planes > 1:
-            n = generate.planes // 2 * 2
-            low, high = slice(0, n, 2), slice(1, n, 2)
-            rest = slice(n, None)
-            joined = self.stack([propagate[high], propagate[high]]) & self.stack([generate[low], propagate[low]])
-            generate = self.stack([generate[high] ^ joined[: n // 2], generate[rest]])
-            propagate = self.stack([joined[n // 2 :], propagate[rest]])
-        return one[last] ^ two[last] ^ generate
-
     def low_bits(self, x: Secret, count: int) -> Bits:
-        """All digits of the sum of the same two numbers, by the prefix form of the circuit (Kogge and Stone 1973).
+        """ABY3, section 5.3: x_0 + x_1 is known to server 0, which shares its digits, and x_2 to both others. Their sum
+        is found by a circuit of prefixes (Kogge and Stone 1973).
 
         2 + lg(count) rounds, 1 + 2 lg(count) bits for each place.
         """
@@ -117,16 +97,18 @@ class BinaryShares(Engine):
         return Bits(self, dealt, columns), Bits(self, self._at(2, third), columns)
 
     def integers(self, b: Bits) -> Secret:
-        """ABY3, section 5.4: c = b_0 xor b_1 is known to server 0, b_2 to both others; b = c + b_2 - 2 c b_2.
+        """b_0 xor b_1 is known to server 0, b_2 to both others."""
+        planes = b.parts[0] ^ b.parts[1] if self.party == 0 else b.parts[1 if self.party == 1 else 0]
+        return self.joined(_unpacked(planes, b.columns))
 
-        2 rounds, 8 bytes a bit, and 8 more from server 0.
+    def joined(self, mine: np.ndarray) -> Secret:
+        """Bits as integers, each the exclusive or of one that server 0 knows and one that both others know: ABY3,
+        section 5.4: c xor d = c + d - 2 c d. 2 rounds, a ring element a bit, and one more from server 0.
         """
-        shape = (b.planes, b.columns)
-        first = _unpacked(b.parts[0] ^ b.parts[1], b.columns) if self.party == 0 else None
-        c = self.input(first, 0, shape)
-        third = _unpacked(b.parts[1 if self.party == 1 else 0], b.columns).astype(self.ring)
-        two = Secret(self, self._at(2, third))
-        return c + two - c * two * 2
+        own = mine.astype(self.ring)
+        c = Secret(self, self._dealt(0, own if self.party == 0 else None, mine.shape, "input"))
+        d = Secret(self, self._at(2, own if self.party else np.zeros_like(own)))
+        return c + d - c * d * 2
 
     def _dealt(self, party: int, values: np.ndarray | None, shape: tuple[int, ...], purpose: str) -> np.ndarray:
         """Parts of what server ``party`` knows: x_i from its own stream, x_{i+1} the rest, x_{i+2} = 0."""

@@ -176,6 +176,18 @@ class Engine(Protocol):
         """The sum along an axis of products, element by element (shapes broadcast). One multiplication."""
         return (x * y).sum(axis)
 
+    def product(self, x: Secret) -> Secret:
+        """The product along the last axis of three: lg(its length) multiplications one after the other."""
+        while (n := x.shape[2]) > 1:
+            half = n // 2
+            paired = x[:, :, :half] * x[:, :, half : 2 * half]
+            x = self.concatenate([paired, x[:, :, 2 * half :]], axis=2) if n % 2 else paired
+        return x.reshape(*x.shape[:2])
+
+    def dots(self, pairs: Sequence[tuple[Secret, Secret]]) -> Secret:
+        """The sums of products of pairs of matrices along their first axis, a row for each pair. One multiplication."""
+        return self.concatenate([self.dot(x, y, 0).reshape(1, x.shape[1]) for x, y in pairs])
+
     def maximum(self, x: Secret, y: Secret, bits: int) -> Secret:
         """The larger of the two, element by element. One comparison and one multiplication."""
         return self.select(self.less(x, y, bits), y, x)

@@ -12,6 +12,7 @@ shares and the opened values: Araki et al. 2016, theorem 4.3, for the multiplica
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from privet.errors import MpcError
 from privet.shares.binary import BinaryShares
+from privet.shares.comparison import carries
 from privet.shares.deal import RINGS
 from privet.shares.engine import LinearMap, Secret, whole
 from privet.shares.mesh import DIGEST_BYTES, Mesh
@@ -111,6 +113,13 @@ class ReplicatedEngine(BinaryShares):
         (a, b), (c, d) = x.parts, y.parts
         return self._reshare((a * (c + d) + b * c).sum(axis=axis, dtype=self.ring))
 
+    def dots(self, pairs: Sequence[tuple[Secret, Secret]]) -> Secret:
+        sums = [
+            (a * (c + d) + b * c).sum(axis=0, dtype=self.ring)
+            for (a, b), (c, d) in ((x.parts, y.parts) for x, y in pairs)
+        ]
+        return self._reshare(np.stack(sums))
+
     def _reshare(self, summand: np.ndarray) -> Secret:
         """Three summands, one at each server, to replicated shares; a share of zero (own stream less next stream, which
         adds up to zero round the three servers) makes what is sent uniform."""
@@ -119,15 +128,20 @@ class ReplicatedEngine(BinaryShares):
         return Secret(self, np.stack([mine, self.mesh.pass_down(mine)]))
 
     def less(self, x: Secret, y: Secret, bits: int) -> Secret:
-        """The sign of x - y, by the carry circuit (``binary.py``) over the public number of bits, as an integer.
+        """The digit at place bits - 1 of x - y, its sign: that of x_0 + x_1, which server 0 knows, and x_2, which both
+        others know, exclusive or the carry from the places below (``comparison.py``).
 
-        Integers modulo 2^64 are integers modulo 2^bits by dropping digits of the shares, so fewer bits are cheaper.
-        4 + lg(bits) rounds; about 3 bits a plane plus 16 bytes an element.
+        Integers modulo 2^64 are integers modulo 2^bits by dropping digits of the shares, so fewer bits are cheaper. 4
+        rounds; about bits bytes and two ring elements.
         """
         self.need(bits)
-        difference = x - y
-        sign = self.sign(difference.reshape(-1), bits)
-        return self.integers(sign).reshape(*difference.shape)
+        difference = (x - y).parts
+        mine = difference[0] + difference[1] if self.party == 0 else difference[1 if self.party == 1 else 0]
+        flat = mine.reshape(-1)
+        last = ((flat >> self.ring(bits - 1)) & self.ring(1)).astype(bool)
+        if bits > 1:
+            last ^= carries(self.mesh, self._streams, flat & self.ring((1 << (bits - 1)) - 1), bits - 1)
+        return self.joined(last).reshape(*mine.shape)
 
     def open(self, x: Secret) -> np.ndarray:
         """Both holders of the share that a server lacks send it, and it compares: a disagreement ends the run.

@@ -12,7 +12,7 @@ from privet.errors import MpcError
 KEY_BYTES = 32
 MOST_BYTES = 2**37  # a stream has 2^32 blocks of 64 bytes; half of them is more than any use needs
 
-PURPOSES = {"zero": 1, "input": 2, "random": 3, "binary zero": 4, "binary input": 5, "random bits": 6}
+PURPOSES = {"zero": 1, "input": 2, "random": 3, "binary zero": 4, "binary input": 5, "random bits": 6, "comparison": 7}
 
 
 def fresh_key() -> bytes:
