@@ -85,12 +85,12 @@ _HOMES = {name: home for name, home in MODELS.items() if not home.startswith("pr
     name: home for home, names in _NAMES.items() for name in names
 }
 
-__all__ = [*_HOMES, "datasets"]
+__all__ = [*_HOMES, "datasets", "plot"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module("privet.datasets")
+    if name in ("datasets", "plot"):
+        return import_module(f"privet.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'privet' has no attribute {name!r}")
     module, _, own_name = _HOMES[name].partition(":")

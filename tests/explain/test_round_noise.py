@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privet import Numeric, PrivateForestClassifier, PrivateForestRegressor, Schema
-from privet.explain.round_noise import round_noise
+from privet.explain.round_noise import round_noise, term_noise
 
 X = np.random.default_rng(0).random((4000, 1))
 
@@ -40,3 +40,14 @@ def test_every_round_has_an_error_for_every_part():
     noise = round_noise(fit.forest_, fit.privacy_)
     assert [len(own) for own in noise] == [len(own.values) for own in fit.forest_.rounds]
     assert all((own > 0).all() for own in noise)
+
+
+def test_a_term_has_the_noise_of_its_rounds_together():
+    """Of one feature: in every cell the squares of its rounds' errors add up."""
+    schema = Schema({"a": Numeric(0, 1)}, classes=["no", "yes"])
+    fit = PrivateForestClassifier(schema, epsilon=3, method="boosting").fit(X, np.where(X[:, 0] > 0.5, "yes", "no"))
+    (term,) = fit.forest_.terms
+    each = round_noise(fit.forest_, fit.privacy_)
+    cells = [np.frombuffer(own.factors[0][1], np.uint8) for own in fit.forest_.rounds]
+    wanted = np.sqrt(sum(errors[parts] ** 2 for errors, parts in zip(each, cells)))
+    np.testing.assert_allclose(term_noise(fit.forest_, fit.privacy_, term)[term.stretches[0], 0], wanted)

@@ -74,6 +74,21 @@ class Explained:
         check_is_fitted(self, self._released)
         return rules_text(getattr(self, self._released))
 
+    def _repr_html_(self) -> str | None:
+        """What notebooks show: of a fitted model a small card, of another one scikit-learn's table of parameters."""
+        if hasattr(self, self._released):
+            from privet.explain.card import card
+
+            return card(subject_of(self))
+        shown = getattr(super(), "_repr_html_", None)
+        return None if shown is None else str(shown())
+
+    def _repr_mimebundle_(self, **asked: Any) -> dict[str, str]:
+        """The same for notebooks that ask for all forms at once."""
+        plain = {"text/plain": repr(self)}
+        drawn = self._repr_html_()
+        return plain if drawn is None else plain | {"text/html": drawn}
+
     def _trees(self) -> list[Tree]:
         grown = getattr(self, self._released)
         return [grown] if isinstance(grown, Tree) else list(getattr(grown, "trees", ()))

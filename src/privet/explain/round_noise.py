@@ -19,7 +19,7 @@ from privet.privacy.lemmas import Lemma
 from privet.privacy.receipt import Receipt
 from privet.privacy.residuals import RESIDUAL_COUNT
 from privet.privacy.sensitivity import EUCLIDEAN
-from privet.tree.additive import Additive, Round
+from privet.tree.additive import Additive, Round, Term
 from privet.tree.rounds import FULL_STEPS
 from privet.tree.rounds import RIDGE as GRADIENT_RIDGE
 from privet.tree.target_rounds import RIDGE as RESIDUAL_RIDGE
@@ -34,6 +34,20 @@ def round_noise(boosted: Additive, receipt: Receipt) -> list[np.ndarray]:
     # Of the most rounds that there are, the step may have been smaller: then the noise is less than is said here.
     step = 1.0 if boosted.calibration is not None else min(1.0, (FULL_STEPS / max(each, 1.0)) ** (1 / 3))
     return [_of_round(own, paid, clamps, receipt.weight, step) for own in boosted.rounds]
+
+
+def term_noise(boosted: Additive, receipt: Receipt, term: Term) -> np.ndarray:
+    """The standard deviation of what a term adds, in units of score: in the form of its values."""
+    variance = np.zeros(term.values.shape)
+    firsts = [np.unique(own, return_index=True)[1] for own in term.stretches]  # a cell of each stretch
+    for own, errors in zip(boosted.rounds, round_noise(boosted, receipt)):
+        if own.features != term.features:
+            continue
+        parts = [np.frombuffer(part, np.uint8) for _, part in own.factors]
+        sizes = [int(part.max()) + 1 for part in parts]
+        table = np.ravel_multi_index(np.ix_(*(part[first] for part, first in zip(parts, firsts))), sizes)
+        variance[..., own.output if boosted.n_outputs > 1 else 0] += errors[table] ** 2
+    return np.sqrt(variance)
 
 
 def _paid(events: tuple[Event, ...]) -> tuple[dict[str, list[Event]], dict[str, list[float]]]:
