@@ -8,8 +8,8 @@ from privet import plot as plots
 from privet.algorithms.stand_in import stand_in
 from privet.errors import PrivetError
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("agg")
+pyplot = pytest.importorskip("matplotlib.pyplot")
+pyplot.switch_backend("agg")
 
 FEATURES = {"a": Numeric(0, 1), "b": Categorical(["x", "y"]), "c": Numeric(0, 1e4, log=True, missing=True)}
 CLASSES = Schema(FEATURES, classes=["no", "yes"])
@@ -31,7 +31,7 @@ def boosted():
 
 def drawn(ax):
     ax.figure.canvas.draw()
-    matplotlib.pyplot.close(ax.figure)
+    pyplot.close(ax.figure)
 
 
 def test_a_tree_shows_every_node_and_every_condition(tree):
@@ -58,7 +58,7 @@ def test_a_budget_is_drawn_to_its_end(tree, boosted):
 
 
 def test_given_axes_are_drawn_into(tree):
-    _, ax = matplotlib.pyplot.subplots()
+    _, ax = pyplot.subplots()
     assert plots.plot_tree(tree, ax) is ax
     assert plots.plot_budget(tree, ax) is ax
     drawn(ax)
