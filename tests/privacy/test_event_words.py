@@ -56,3 +56,10 @@ def test_a_mixture_says_its_shares():
 def test_peeking_is_called_by_its_name():
     event = Event("/fit0:0", "peek", "peek", Fraction(0), 0.0, float("inf"), "peek")
     assert "as they are" in str(in_plain_words(event))
+
+
+def test_secret_runs_are_told_as_what_they_are():
+    name = "random_stopping"
+    event = Event("/fit0:0", "best of a secret number of runs", name, Fraction(3), 3.0, Fraction(1), name)
+    assert "secret number" in in_plain_words(event).asked
+    assert "three times" in in_plain_words(event).noise

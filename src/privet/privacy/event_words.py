@@ -114,6 +114,12 @@ def in_plain_words(event: Event, weight: int = 1) -> EventWords:
     name = lemma.name.removeprefix(EUCLIDEAN)
     if event.mechanism == "peek":
         return EventWords(_ASKED["peek"], "They were read as they are.", "No noise hides one record.")
+    if event.mechanism == "random_stopping":
+        return EventWords(
+            "Which model is best, of a secret number that were learned and scored?",
+            "The one with the largest noisy score is released; how many there were, and the others, nobody is told.",
+            "What is released costs three times what one of them may spend.",
+        )
     if name in SUMS:
         asked, how = _COUNTED[name]
         return EventWords(_ASKED.get(event.question, asked), how, _noise_of_sums(event, spread(event, weight), lemma))
