@@ -116,7 +116,6 @@ class PrivateSearch(PrivateEstimator):
                 )
         if len({own._task for own in self.candidates}) > 1:
             raise PrivetError("Candidates are all classifiers or all regressors.")
-
         self._check_own_delta()
         if self.method == "random_stopping" and self.delta is not None:
             raise PrivetError("Random stopping is for pure epsilon: leave the delta out, or take method='trials'.")
@@ -175,10 +174,13 @@ class PrivateSearch(PrivateEstimator):
         if hasattr(quiet, "progress"):
             quiet.progress = False  # a bar for each run would count them
         copy, grown = self._grown(quiet, desk, trying, budget, Fraction(PARTS[0], sum(PARTS)))
-        bins = BINS if self._task == "regression" else FEWEST_BINS
-        scorer, node = reading_of(grown, bins, None).scorer, desk.root(budget, within=choosing)
-        score = (desk.evaluate({node: scorer}, budget)[node] * scorer.gains).sum()
-        return (number, copy, grown), int(score)
+        score = self._noisy_worth(desk, desk.root(budget, within=choosing), grown, budget)
+        return (number, copy, grown), score
+
+    def _noisy_worth(self, desk: Desk, node: Node, grown: Any, budget: Fraction) -> int:
+        """What a model's predictions are worth, by a noisy table of as few cells as it takes."""
+        scorer = reading_of(grown, BINS if self._task == "regression" else FEWEST_BINS, None).scorer
+        return int((desk.evaluate({node: scorer}, budget)[node] * scorer.gains).sum())
 
     @property
     def _currency(self) -> str:
@@ -188,10 +190,7 @@ class PrivateSearch(PrivateEstimator):
         """The number of the one that is chosen. Where nobody can choose, by noisy tables that share the budget."""
         if "prefer" in desk.capabilities:
             return desk.prefer(node, [reading_of(own, BINS, None).scorer for own in tried], budget)
-        bins = BINS if self._task == "regression" else FEWEST_BINS
-        scorers = [reading_of(own, bins, None).scorer for own in tried]
-        tables = [desk.evaluate({node: own}, budget / len(tried))[node] for own in scorers]
-        return int(np.argmax([(table * own.gains).sum() for table, own in zip(tables, scorers)]))
+        return int(np.argmax([self._noisy_worth(desk, node, own, budget / len(tried)) for own in tried]))
 
     def _tried(self, own: Any) -> Any:
         """A copy of a candidate; with the search's delta if it spends rho."""
