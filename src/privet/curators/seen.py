@@ -73,16 +73,15 @@ def _sketch(records: HeldRecords) -> tuple[np.ndarray, int]:
     A hash begins with the record's rank, a byte that is quickly found. So only records of low rank are hashed, as a
     rule: to hash all of a large table would outlast a fit.
     """
-    ranks, columns = np.empty(records.n, dtype=np.uint8), _columns(records)
-    numbers = np.zeros(256, dtype=np.int64)
+    ranks, columns = np.empty(records.n, dtype=np.uint8), _columns(records)[:RANKED_COLUMNS]
     for start in range(0, records.n, AT_ONCE):
         some = slice(start, start + AT_ONCE)
-        ranks[some] = _ranks([column[some] for column in columns[:RANKED_COLUMNS]])
-        numbers += np.bincount(ranks[some], minlength=256)
-    enough = np.cumsum(numbers).searchsorted(min(FEW, records.n))
-    few = np.unique(_hashes(records, ranks, np.flatnonzero(ranks <= enough)))
-    if len(few) >= KEPT_HASHES:
-        return few[:KEPT_HASHES], 0
+        ranks[some] = _ranks([column[some] for column in columns])
+    for highest in (0, 3, 15, 63):
+        low = np.flatnonzero(ranks <= highest)
+        few = np.unique(_hashes(records, ranks, low)) if len(low) >= FEW else low[:0]
+        if len(few) >= KEPT_HASHES:
+            return few[:KEPT_HASHES], 0
     every = _hashes(records, ranks, slice(None))
     return np.unique(every)[:KEPT_HASHES], int(every.sum(dtype=np.uint64))
 
