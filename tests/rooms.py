@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from privet import DaskCurator, FileCurator, MemoryCurator, Schema
+import databases
+from privet import Categorical, DaskCurator, FileCurator, MemoryCurator, Schema, SqlCurator
 
 
 def hold(room, X, y, schema, groups=None):
@@ -48,9 +49,31 @@ def _dask(X, y, schema, groups):
     return lambda **options: DaskCurator(frame, schema, dask_client(), **options)
 
 
-ROOMS = {"memory": _memory, "files": _files, "dask": _dask}
-SLOW = {"dask"}
+def _duckdb(X, y, schema, groups):
+    import duckdb
+
+    schema, table = typed(*as_table(X, y, schema, groups))
+    connection = duckdb.connect()
+    connection.register("given", table)
+    connection.execute("CREATE TABLE people AS SELECT * FROM given")
+    return lambda **options: SqlCurator(connection, "people", schema, **options)
+
+
+def _postgres(X, y, schema, groups):
+    schema, table = typed(*as_table(X, y, schema, groups))
+    connection = databases.connect("postgres")
+    kinds = {pa.int64(): "bigint", pa.float64(): "double", pa.string(): "text", pa.bool_(): "boolean"}
+    types = {own.name: kinds.get(own.type, "text") for own in table.schema}
+    rows = list(zip(*(own.to_pylist() for own in table.columns)))
+    databases.store(connection, "postgres", "people", types, rows)
+    return lambda **options: SqlCurator(connection, "people", schema, **options)
+
+
+ROOMS = {"memory": _memory, "files": _files, "dask": _dask, "duckdb": _duckdb, "postgres": _postgres}
+SLOW = {"dask", "duckdb", "postgres"}
 """A question takes these so long that tests which ask thousands are slow ones."""
+IN_DATABASES = ("duckdb", "postgres")
+"""They draw parts, and who of a person's records counts, by keys of their own: laws are memory's, draws are not."""
 
 
 @cache
@@ -74,6 +97,18 @@ def as_table(X, y, schema, groups=None):
         of_persons = {"person": schema.person, "records_per_person": schema.records_per_person}
         schema = Schema(schema.features, classes=schema.classes, target=schema.target, label="label", **of_persons)
     return schema, pa.table({**columns, schema.label: _plain(y)})
+
+
+def typed(schema, table):
+    """The same with a type for each column: one without any value has none yet."""
+    listed = {name: own.values for name, own in schema.features.items() if isinstance(own, Categorical)}
+    listed[schema.label] = schema.classes
+    for place, own in enumerate(table.schema):
+        if pa.types.is_null(own.type):
+            values = listed.get(own.name)
+            kind = pa.array(values).type if values else pa.int64() if own.name == schema.person else pa.float64()
+            table = table.set_column(place, own.name, table.column(place).cast(kind))
+    return schema, table
 
 
 def _plain(column):

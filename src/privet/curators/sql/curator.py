@@ -10,9 +10,9 @@ from sqlglot import exp
 
 from privet.curators.base import Curator, reasons_void
 from privet.curators.desk import Desk, capabilities_of
+from privet.curators.sql.boosting import room_for
 from privet.curators.sql.database import open_database
 from privet.curators.sql.expressions import quoted
-from privet.curators.sql.room import DrawingSqlRoom, SqlRoom
 from privet.curators.sql.source import Source
 from privet.errors import PrivetError
 from privet.privacy.ledger import Ledger
@@ -53,7 +53,7 @@ class SqlCurator(Curator):
         self._source = Source(self._database, _table(table), schema, key)
         self.ledger = ledger or Ledger.current() or Ledger(math.inf)
         self.void = reasons_void(schema, reproducible=self._mechanisms.reproducible)
-        self._room: type[SqlRoom] = DrawingSqlRoom if self._source.can_draw else SqlRoom
+        self._room = room_for(self._source.can_draw, self._database.in_process)
         self.capabilities = capabilities_of(self._room)
 
     def open(self) -> Desk:

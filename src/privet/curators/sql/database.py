@@ -57,6 +57,7 @@ class Database:
     collation: str | None = None  # the one that compares text byte by byte
     materializes = True  # common table expressions, if told so
     most_columns = 1000
+    in_process = False  # whether records are in this process anyway, and come out as arrays
     row_keys: tuple[tuple[str, ...], ...] = ()  # columns of the engine's own that tell a table's rows apart
 
     def __init__(self, connection: Any) -> None:
@@ -85,6 +86,10 @@ class Database:
             raise _without_values(error) from None
         width = len(query.selects) if isinstance(query, exp.Query) else 1
         return np.array([[int(value) for value in row] for row in rows], dtype=np.int64).reshape(-1, width)
+
+    def arrays(self, query: exp.Expr) -> dict[str, np.ndarray]:
+        """The columns of a query, of numbers that are all there, by name."""
+        raise NotImplementedError
 
     def columns(self, table: exp.Expr) -> dict[str, str | None]:
         """The columns of a table or view, each with what it holds; None for what is neither text nor numbers."""
@@ -197,17 +202,21 @@ class DuckDatabase(Database):
     dialect = "duckdb"
     collation = "C"
     row_keys = (("rowid",), ("filename", "file_row_number"))
+    in_process = True
 
     def _execute(self, sql: str) -> Any:
         return self._connection.execute(sql)  # a cursor would be a connection of its own, without temporary tables
 
     def numbers(self, query: exp.Expr) -> np.ndarray:
+        columns = self.arrays(query).values()
+        return np.stack([own.astype(np.int64) for own in columns], axis=1)
+
+    def arrays(self, query: exp.Expr) -> dict[str, np.ndarray]:
         cursor = self.run(query)
         try:
-            columns = cursor.fetchnumpy()
+            return {name: np.asarray(own) for name, own in cursor.fetchnumpy().items()}
         except Exception as error:
             raise _without_values(error) from None
-        return np.stack([np.asarray(own).astype(np.int64) for own in columns.values()], axis=1)
 
     def _begin(self) -> None:
         try:

@@ -63,10 +63,10 @@ class SqlRoom(CountingRoom):
     # -- structure -----------------------------------------------------------------------------------------------------
 
     def everything(self, scope: Scope) -> SqlHeld:
-        return SqlHeld()
+        return SqlHeld(root=True)
 
     def anew(self, held: SqlHeld, scope: Scope) -> SqlHeld:
-        return SqlHeld(held)
+        return SqlHeld(held, root=True)
 
     def copies(self, held: SqlHeld, n: int) -> list[SqlHeld]:
         return [SqlHeld(held) for _ in range(n)]
@@ -266,7 +266,7 @@ class SqlRoom(CountingRoom):
 
     def _new_salt(self) -> str:
         generator = self._mechanisms.generator
-        if generator is None:
+        if not isinstance(generator, np.random.Generator):
             return secrets.token_hex(16)
         return generator.spawn(1)[0].bytes(16).hex()  # beside the noise, which stays as in memory
 

@@ -45,7 +45,8 @@ class Way:
 class SqlHeld:
     """A node: the child of ``above`` by a way. ``parent`` and ``family`` are those of a split, for ``Families``.
 
-    ``totals`` are its exact counts, where they followed from its parent's, on the target's range ``at``.
+    ``totals`` are its exact counts, where they followed from its parent's, on the target's range ``at``. ``root`` has
+    scores of its own (``boosting.py``).
     """
 
     above: SqlHeld | None = None
@@ -55,6 +56,7 @@ class SqlHeld:
     family: list[SqlHeld] = field(default_factory=list, repr=False)
     totals: np.ndarray | None = None
     at: Any = None
+    root: bool = False
 
     @property
     def n_rows(self) -> int:

@@ -1,0 +1,75 @@
+"""Boosting on records of DuckDB: sums of gradients are memory's, in whole numbers (models: ``test_every_room.py``)."""
+
+import numpy as np
+import pytest
+
+from databases import CLASSES, PERSONS, TARGET, memory, stored
+from privet import SqlCurator
+from privet.curators.sql.boosting import BoostingSqlRoom, DrawingBoostingSqlRoom, room_for
+from privet.curators.sql.room import DrawingSqlRoom, SqlRoom
+from privet.errors import CapabilityError
+from privet.questions.grid import even_grid, public_grid
+from privet.questions.levels import Levels
+from privet.questions.split import Product, Split
+from privet.questions.tally import Step
+
+
+def parts(grid, feature, n, seed):
+    return Split(
+        feature, bytes(np.random.default_rng(seed).integers(n, size=grid.features[feature].n_cells, dtype=np.uint8)), n
+    )
+
+
+@pytest.mark.parametrize("schema", [CLASSES, TARGET, PERSONS], ids=["classes", "target", "persons"])
+def test_sums_of_gradients_are_those_of_memory(schema):
+    desk, theirs = SqlCurator(stored("duckdb"), "people", schema).open(), memory(schema).room()
+    ours, grid = desk._room, public_grid(schema)
+    ours.use(grid)
+    theirs.use(grid)
+    output = 1 if schema.classes else 900
+    tables = [parts(grid, 0, 3, 0), Product((parts(grid, 0, 2, 1), parts(grid, 2, 2, 2)))]
+    roots = ours.everything(None), theirs.everything(None)
+    copies = [room.copies(root, 1)[0] for room, root in zip((ours, theirs), roots)]
+    below = [room.split([(root, tables[0])])[0][1] for room, root in zip((ours, theirs), roots)]
+    pairs = [roots, copies, below]
+    for round_ in range(4):
+        for one, other in pairs:
+            expected = theirs.gradients_and_hessians(other, output, tables)
+            np.testing.assert_array_equal(ours.gradients_and_hessians(one, output, tables), expected)
+            np.testing.assert_array_equal(ours.gradients(one, output, tables), theirs.gradients(other, output, tables))
+            if schema.target:
+                levels = [Levels((10, 4000))]
+                found = ours.gradients_and_hessians(one, output, levels)
+                np.testing.assert_array_equal(found, theirs.gradients_and_hessians(other, output, levels))
+                points = np.array([1, 50, 3000])
+                np.testing.assert_array_equal(ours.residual_counts(one, points), theirs.residual_counts(other, points))
+        step = Step(tables[0], (1000 * round_, -70000, 12345), 1 if schema.classes else 0)
+        one, other = pairs[round_ % 3]
+        ours.advance([(one, step)])
+        theirs.advance([(other, step)])
+    ours.use(even_grid(schema, 3))
+    with pytest.raises(CapabilityError, match="another grid"):
+        ours.gradients(roots[0], output, tables)
+    desk.close()
+
+
+def test_a_root_of_its_own_has_scores_of_its_own_and_what_cannot_be_followed_is_refused():
+    desk = SqlCurator(stored("duckdb"), "people", CLASSES).open()
+    room, grid = desk._room, public_grid(CLASSES)
+    room.use(grid)
+    table = parts(grid, 0, 2, 0)
+    root = room.everything(None)
+    part, _ = room.parts(root, [1, 1])
+    again = room.anew(part, None)
+    before = room.gradients(again, 1, [table])
+    room.advance([(root, Step(table, (5000, -5000), 1))])
+    np.testing.assert_array_equal(room.gradients(again, 1, [table]), before)
+    with pytest.raises(CapabilityError, match="split on the present grid"):
+        room.gradients(part, 1, [table])
+    desk.close()
+
+
+def test_rooms_can_do_what_their_records_and_their_engine_allow():
+    assert [room_for(*can) for can in ((0, 0), (0, 1), (1, 0), (1, 1))] == [
+        SqlRoom, BoostingSqlRoom, DrawingSqlRoom, DrawingBoostingSqlRoom,
+    ]  # fmt: skip
