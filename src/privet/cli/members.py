@@ -92,7 +92,8 @@ def join(
     settings = {"data": None if data is None else str(data), "epsilon": epsilon, "listen": listen}
     own, copy = joined(file, name, folder, days, settings)
     say(f"Wrote {own.own_key} (keep it), {own.path} (your settings) and {copy}.")
-    say(f"Send {copy} back to whoever sent you {file}. Your fingerprint: {fingerprint(own.me.certificate)}")
+    say(f"Send {copy} back to whoever made {file}; if that was you, gather the others' copies into it.")
+    say(f"Your fingerprint: {fingerprint(own.me.certificate)}")
 
 
 def gather(

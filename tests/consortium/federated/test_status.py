@@ -44,7 +44,9 @@ def test_a_party_sees_its_limit_its_runs_and_how_long_certificates_hold(town, tm
     (run,) = party_status(config)["runs"]
     assert (run["state"], run["questions"], run["spent"], run["with"]) == ("open", 1, "0.5", list(NAMES))
     curator.coordinator.sign(receipt_of(curator))
-    (tmp_path / "a" / "questions.log").write_text("2026-01-01T00:00:00Z one\n2026-01-02T00:00:00Z two\n")
+    (tmp_path / "a" / "questions.log").write_text(
+        "2026-01-01T00:00:00Z one\n2026-01-02T00:00:00Z two\n2026-01-03T00:00:00Z waiting for a coordinator at x\n"
+    )
     town.channel._parties["a"].close()
     seen = party_status(config)
     assert seen["runs"][0]["state"] == "closed"

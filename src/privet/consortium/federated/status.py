@@ -52,7 +52,7 @@ def party_status(config: PartyConfig) -> Status:
         "limit": show(config.epsilon) + ("" if config.delta is None else f" (delta {show(config.delta)})"),
         "spent": show(allowance.in_epsilon(spent)),
         "left": show(allowance.left(spent)),
-        "last contact": _last_line(log) if log.is_file() else "none",
+        "last contact": _last_contact(log) if log.is_file() else "none",
         "coordinator": f"{config.address[0]}:{config.address[1]}",
         "runs": [_run(allowance, run, diary) for run, diary in diaries.items() if diary.terms is not None],
         "certificates": [
@@ -185,6 +185,10 @@ def _is_running(state: Path) -> bool:
     return False
 
 
-def _last_line(log: Path) -> str:
+def _last_contact(log: Path) -> str:
+    """The last line of a party's log that is not about a coordinator who is not there."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    return lines[-1] if lines else "none"
+    return next((line for line in reversed(lines) if not any(word in line for word in _ALONE)), "none")
+
+
+_ALONE = "waiting for a coordinator", "no entry at", "the coordinator has gone"
