@@ -275,7 +275,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--minutes", type=float, default=60.0, help="of search for each searched attack, in all")
     parser.add_argument("--boosting-runs", type=int, default=60)
-    parser.add_argument("--repeats", type=int, default=10, help="of each split, for a point of Figure 4")
+    parser.add_argument("--repeats", type=int, default=3, help="of each split, for a point of Figure 4")
     parser.add_argument("--seconds", type=float, default=math.inf, help="no measurement of a part begins after these")
     parser.add_argument("--results", type=Path, default=RESULTS)
     args = parser.parse_args()

@@ -126,30 +126,37 @@ def backdoor(lines: Sequence[Line], table: str) -> list[str]:
         bound = dict(zip(bounds[name]["levels"], bounds[name]["bound"])) if name in bounds else {}
         cells = []
         for k in levels:
-            cell = "" if k not in own else f"{own[k]['success']:.3f}"
+            cell = "" if k not in own else _with_error(own[k]["success"], own[k]["error"])
             cells.append(f"{cell} (≤ {bound[k]:.3f})" if cell and k in bound else cell)
         clean = f"{own[0]['accuracy']:.3f}" if 0 in own else ""
         rows.append(f"| {name} | {' | '.join(cells)} | {clean} |")
     return rows
 
 
+def _with_error(mean: float, error: float | None) -> str:
+    """The standard error is not known of a single run."""
+    return f"{mean:.3f}" if error is None else f"{mean:.3f} ± {error:.3f}"
+
+
 def attacks(lines: Sequence[Line]) -> list[str]:
     rows = [
-        "| data set | epsilon | k | clean | label flips | removal | search | certified |",
-        "|---|---|---|---|---|---|---|---|",
+        "| data set | epsilon | k | clean | label flips | removal | search | minutes of it | certified |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for line in of_kind(lines, "attack"):
         key, left = line["key"], line["left"]
         cells = " | ".join(f"{left[name][0]:.4f} ± {left[name][1]:.4f}" for name in left)
         rows.append(
             f"| {key['set']} | {key['epsilon']:g} | {line['k']} ({key['share']}) | {line['clean']:.4f} | {cells} | "
-            f"{line['certified']:.4f} |"
+            f"{line['minutes']:g} | {line['certified']:.4f} |"
         )
     return rows
 
 
 def boosting(lines: Sequence[Line]) -> list[str]:
-    found = of_kind(lines, "boosting")
+    keyed = [(line["key"], line) for line in of_kind(lines, "boosting")]
+    order = [((key["set"], -key["epsilon"], key["delta"] is None), line) for key, line in keyed]
+    found = [line for _, line in sorted(order, key=lambda pair: pair[0])]
     distances = found[0]["distances"] if found else []
     rows = [f"| data set | budget | accuracy | certificate | {' | '.join(f'k = {k}' for k in distances)} |"]
     rows.append("|---|---|---|---|" + "---|" * len(distances))
@@ -170,16 +177,20 @@ def draw(lines: Sequence[Line], table: str) -> None:
     points = of_kind(lines, "backdoor", table=table)
     if not points:
         return
-    figure = Figure(figsize=(8.5, 5), dpi=120, layout="constrained")
+    figure = Figure(figsize=(9.5, 4.8), dpi=120, layout="constrained")
     axes = figure.add_subplot(
         xscale="symlog", xlabel="poisoned records of 11,200", ylabel="attack success", ylim=(-0.02, 1.02)
     )
     names = list(dict.fromkeys(line["key"]["method"] for line in points))
     for i, name in enumerate(names):
-        own = sorted((line["key"]["k"], line["success"]) for line in points if line["key"]["method"] == name)
-        axes.plot(*zip(*own), marker="o", ms=4, lw=1.2, color=f"C{i}", label=name)
+        own = [line for line in points if line["key"]["method"] == name]
+        measured = sorted((line["key"]["k"], line["success"], line["error"] or 0.0) for line in own)
+        k, success, error = zip(*measured)
+        axes.errorbar(k, success, error, marker="o", ms=4, lw=1.2, capsize=2, color=f"C{i}", label=name)
         for line in of_kind(lines, "bound", table=table, method=name):
-            axes.plot(line["levels"], line["bound"], "--", lw=1, color=f"C{i}", label=f"{name}, certified bound")
-            axes.plot(line["levels"], line["corollary"], ":", lw=1, color=f"C{i}", label=f"{name}, Corollary 3")
-    axes.legend(fontsize=6.5, frameon=False, loc="upper left")
+            axes.plot(line["levels"], line["bound"], "--", lw=1, color=f"C{i}")
+            axes.plot(line["levels"], line["corollary"], ":", lw=1, color=f"C{i}")
+    axes.plot([], [], "--", lw=1, color="grey", label="certified bound")
+    axes.plot([], [], ":", lw=1, color="grey", label="Corollary 3 on the clean mean")
+    figure.legend(fontsize=7.5, frameon=False, loc="outside right upper")
     figure.savefig(PAGE.parent / f"robustness_{table}.png")
