@@ -110,35 +110,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[5_000_000])
     parser.add_argument("--memory", type=int, default=5_000_000, help="the most rows that are also fitted in memory")
-    parser.add_argument("--folder", type=Path, help="where the files go; by default a temporary folder")
+    parser.add_argument("--keep", type=Path, help="a folder for the files, where they stay and are used again")
     parser.add_argument("--measure", nargs=2, metavar=("KIND", "FOLDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         measure(options.measure[0], Path(options.measure[1]))
         return
+    with tempfile.TemporaryDirectory() as scratch:
+        compare(options.keep or Path(scratch), options.rows, options.memory)
+
+
+def compare(where: Path, sizes: list[int], most_in_memory: int) -> None:
     before: tuple[int, float] | None = None
-    for rows in options.rows:
-        with tempfile.TemporaryDirectory(dir=options.folder) as name:
-            folder = Path(name)
+    for rows in sizes:
+        folder = where / str(rows)
+        if not folder.exists():
+            folder.mkdir(parents=True)
             make(folder, rows)
-            size = sum(file.stat().st_size for file in folder.iterdir())
-            seconds, _, memory = run("files", folder)
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        seconds, _, memory = run("files", folder)
+        print(f"{rows:,} x {FEATURES} in {size / 1e9:.2f} GB of Parquet: {seconds:.1f} s, {memory:,.0f} MB", flush=True)
+        if before is not None:
+            print(f"  {rows / before[0]:.3g} times the rows in {seconds / before[1]:.2f} times the time", flush=True)
+        before = rows, seconds
+        for kind in ("arrow", "matrix") if rows <= most_in_memory else ():
+            took, load, needed = run(kind, folder)
             print(
-                f"{rows:,} x {FEATURES} in {size / 1e9:.2f} GB of Parquet: {seconds:.1f} s, {memory:,.0f} MB",
+                f"  in memory, {kind}: {took:.1f} s and {load:.1f} s to load, {needed:,.0f} MB; files take "
+                f"{seconds / took:.2f} times its fit, {seconds / (took + load):.2f} times load and fit",
                 flush=True,
             )
-            if before is not None:
-                print(
-                    f"  {rows / before[0]:.3g} times the rows in {seconds / before[1]:.2f} times the time", flush=True
-                )
-            before = rows, seconds
-            for kind in ("arrow", "matrix") if rows <= options.memory else ():
-                took, load, needed = run(kind, folder)
-                print(
-                    f"  in memory, {kind}: {took:.1f} s and {load:.1f} s to load, {needed:,.0f} MB; files take "
-                    f"{seconds / took:.2f} times its fit, {seconds / (took + load):.2f} times load and fit",
-                    flush=True,
-                )
 
 
 if __name__ == "__main__":

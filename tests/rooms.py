@@ -9,6 +9,7 @@ import atexit
 import tempfile
 from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 
 import databases
 from privet import Categorical, DaskCurator, FileCurator, MemoryCurator, Schema, SqlCurator
+from privet.curators.scratch import DiskFullError, Scratch
 
 
 def hold(room, X, y, schema, groups=None):
@@ -35,9 +37,27 @@ def _files(X, y, schema, groups):
     pq.write_table(table[half:], Path(folder.name) / "1.parquet", row_group_size=max(1, (len(table) - half + 1) // 2))
 
     def make(**options):
-        return FileCurator(folder.name, schema, cache=folder.name, **options)
+        curator = FileCurator(folder.name, schema, cache=folder.name, **options)
+        curator.folder = folder  # which is deleted when nobody needs it any more
+        return curator
 
     return make
+
+
+def _full_disk(X, y, schema, groups):
+    """The same files, where the disk has no space for cells."""
+    make = _files(X, y, schema, groups)
+
+    def full(scratch, shape, dtype):
+        if not np.prod(shape):
+            return np.zeros(shape, dtype)
+        raise DiskFullError("no space")
+
+    def make_on_full_disk(**options):
+        with patch.object(Scratch, "array", full):
+            return make(**options)
+
+    return make_on_full_disk
 
 
 def _dask(X, y, schema, groups):
@@ -69,7 +89,14 @@ def _postgres(X, y, schema, groups):
     return lambda **options: SqlCurator(connection, "people", schema, **options)
 
 
-ROOMS = {"memory": _memory, "files": _files, "dask": _dask, "duckdb": _duckdb, "postgres": _postgres}
+ROOMS = {
+    "memory": _memory,
+    "files": _files,
+    "files on a full disk": _full_disk,
+    "dask": _dask,
+    "duckdb": _duckdb,
+    "postgres": _postgres,
+}
 SLOW = {"dask", "duckdb", "postgres"}
 """A question takes these so long that tests which ask thousands are slow ones."""
 IN_DATABASES = ("duckdb", "postgres")

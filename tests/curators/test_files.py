@@ -4,17 +4,11 @@ import math
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from privet import Categorical, FileCurator, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema, SchemaError
-from privet.curators.files import FileRecords, curator_of
-from privet.curators.records import Records
-from privet.curators.scratch import Scratch
-from privet.questions.grid import Grid, even_grid
+from privet.curators.files import curator_of
 from privet.tables import files as reading
-from privet.tables.files import Files
 
 SCHEMA = Schema(
     {"a": Numeric(0, 9, missing=True), "b": Numeric(-1, 1), "c": Categorical(["x", "y"]), "d": Categorical(range(300))},
@@ -43,37 +37,11 @@ def frame(n=400, seed=0):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "STRETCH", 64)
-    monkeypatch.setattr("privet.curators.files.FEW", 0)
+    monkeypatch.setattr("privet.curators.file_records.FEW", 0)
     data = frame()
     data[:150].to_parquet(tmp_path / "1.parquet", row_group_size=50)
     data[150:].to_csv(tmp_path / "2.csv", index=False)
     return tmp_path
-
-
-@pytest.mark.parametrize("schema", [ROWS, SCHEMA], ids=["rows", "persons"])
-def test_cells_labels_and_weights_are_those_of_memory(folder, schema):
-    data = frame()
-    memory = Records(data, data["out"], schema, None, np.random.default_rng(3))
-    files = FileRecords(Files(folder, schema), Scratch(folder / "cache"), np.random.default_rng(3))
-    assert (files.n, files.n_persons) == (memory.n, memory.n_persons)
-    for grid in (Grid(schema, [[4.5], [0.0], None, None]), even_grid(schema, 500), None):
-        ours, theirs = (own.own if grid is None else own.binned(grid) for own in (files, memory))
-        for f in range(4):
-            np.testing.assert_array_equal(ours.column(f), theirs.column(f))
-        if grid is not None:
-            np.testing.assert_array_equal(files.cells(grid, [3, 0]), memory.cells(grid, [3, 0]))
-    np.testing.assert_array_equal(files.labels, memory.labels)
-    for name in ("weights", "persons"):
-        np.testing.assert_array_equal(getattr(files, name), getattr(memory, name))
-
-
-def test_targets_are_read_too(tmp_path):
-    data = frame()
-    schema = Schema({"b": Numeric(-1, 1)}, target=(0, 0.5), label="a")
-    data = data.fillna({"a": 0.25})
-    data.to_parquet(tmp_path / "t.parquet")
-    records = FileRecords(Files(tmp_path, schema), Scratch(tmp_path))
-    np.testing.assert_array_equal(records.targets, np.clip(data["a"], 0, 0.5))
 
 
 @pytest.mark.parametrize(
@@ -135,15 +103,3 @@ def test_progress_is_by_bytes(folder):
     assert shares == sorted(shares)
     assert shares[-1] == 1
     assert len(shares) >= 4
-
-
-def test_hostile_column_names_are_columns(tmp_path):
-    names = ["a.b", 'q"uote', "new\nline", "ünï", "a", "drop table x;--", " "]
-    schema = Schema(dict.fromkeys(names, Numeric(0, 1)), classes=[0, 1], label="l.a.b")
-    rng = np.random.default_rng(0)
-    data = {name: rng.random(50) for name in names} | {"l.a.b": rng.integers(0, 2, 50)}
-    pq.write_table(pa.table(data), tmp_path / "t.parquet")
-    records = FileRecords(Files(tmp_path, schema), Scratch(tmp_path))
-    memory = Records(pd.DataFrame(data), data["l.a.b"], schema)
-    for f in range(len(names)):
-        np.testing.assert_array_equal(records.own.column(f), memory.own.column(f))

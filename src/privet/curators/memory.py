@@ -144,9 +144,13 @@ class MemoryRoom(BoostingRoom):
         return Held(held.rows, Root())
 
     def use(self, grid: Grid) -> None:
-        self._binned = self._records_of.binned(grid)
         self._grid = grid
+        self._binned = self._records_of.binned(grid)
         self._families.forget()
+
+    def forget_cells(self) -> None:
+        """Let go of the records' cells until they are needed again."""
+        self._binned = None
 
     def focus(self, low: float, high: float) -> None:
         if (low, high) != self._range:
@@ -341,7 +345,8 @@ class MemoryRoom(BoostingRoom):
         return np.arange(self._records_of.n, dtype=np.int32) if held.rows is None else held.rows
 
     def _cut(self) -> Binned:
-        assert self._binned is not None
+        if self._binned is None:
+            self._binned = self._records_of.binned(self._cells())
         return self._binned
 
     def _moments(self, targets: np.ndarray) -> np.ndarray:

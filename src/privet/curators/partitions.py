@@ -168,10 +168,11 @@ class PartitionedRoom(BoostingRoom):
 class Partition:
     """The records of one partition, and what fits have made of them. Shows nothing of them."""
 
-    def __init__(self, records: HeldRecords, made: tuple[Any, ...] = ()) -> None:
-        """``made``: how it can be made again elsewhere, as ``__reduce__`` says it."""
+    def __init__(self, records: HeldRecords, made: tuple[Any, ...] = (), *, keep: bool = True) -> None:
+        """``made``: how it can be made again elsewhere, as ``__reduce__`` says it. ``keep``: whether cells stay in
+        memory between questions."""
         self.records = records
-        self._made = made
+        self._made, self._keep = made, keep
         self._fits: dict[str, Follower] = {}
         self._lock = threading.Lock()
 
@@ -194,7 +195,10 @@ class Partition:
             for oldest in list(self._fits)[:-MOST_FITS]:
                 del self._fits[oldest]
             follower.follow(log[follower.done - start :])
-            return follower.answer(*question)
+            answer = follower.answer(*question)
+            if not self._keep:
+                follower.forget_cells()
+            return answer
 
 
 class Follower:
@@ -221,6 +225,9 @@ class Follower:
         elif name in ("gradients", "gradients_and_hessians"):
             what = (what[0], [table_of(words) for words in what[1]])
         return getattr(self._room, name)(self._nodes[of], *what)
+
+    def forget_cells(self) -> None:
+        self._room.forget_cells()
 
     def _everything(self, node: int) -> None:
         self._nodes[node] = self._room.everything(None)  # type: ignore[arg-type]

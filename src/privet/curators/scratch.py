@@ -50,7 +50,10 @@ class Scratch:
             try:
                 _take_up(file.fileno(), size)
             except OSError:
-                raise DiskFullError(f"{self.folder} has no space for {size / 1e9:.1f} GB") from None
+                raise DiskFullError(
+                    f"{self.folder} has no space for {size / 1e9:.1f} GB: name another folder by cache=... or in the "
+                    f"environment variable {FOLDER}"
+                ) from None
             return np.memmap(file, dtype, "r+", shape=shape).view(np.ndarray)
 
 

@@ -209,7 +209,7 @@ class Files:
         return tuple(n for n in self.columns if n in text and arrow.field(n).type in (pa.string(), pa.large_string()))
 
     def _check_state(self, file: OpenFile) -> None:
-        if isinstance(file.source, Path) and _state(file.path) != file.state:
+        if isinstance(file.source, Path) and not (file.path.exists() and _state(file.path) == file.state):
             raise SchemaError(f"{file.path} has changed since it was opened; fit again")
 
 
