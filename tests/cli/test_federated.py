@@ -186,3 +186,51 @@ def test_without_its_packages_the_command_says_what_to_install(monkeypatch, miss
     result = run("fingerprint", "x")
     assert result.exit_code == 2
     assert "privet[federated]" in result.stderr
+
+
+def test_no_value_of_a_record_is_in_a_log_a_status_a_metric_a_page_a_message_or_a_kept_file(here, capsys):
+    """A category that no schema lists and a number with many digits, in every record: both would be seen anywhere."""
+    import struct
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from privet import HistogramTreeClassifier, Schema
+    from privet.cli.logs import LogForm, speaking
+    from privet.cli.roles import status_of
+    from privet.consortium.federated.channel import Overheard
+    from privet.consortium.federated.config import CoordinatorConfig
+    from privet.consortium.metrics import prometheus
+    from privet.consortium.monitor import page
+
+    canaries = [b"very-rare-colour", b"0.36787944117", struct.pack("<d", 0.36787944117144233)]
+    schema = Schema(SCHEMA.features, classes=SCHEMA.classes, label="answer")
+    for i, name in enumerate(NAMES):
+        X, y = table(50, i)
+        columns = {"age": X[:, 0].tolist(), "colour": ["very-rare-colour"] * 50, "size": [0.36787944117144233] * 50}
+        pq.write_table(pa.table({**columns, "answer": y.tolist()}), here / f"{name}.parquet")
+    own, wire = lay_out(here, schema=schema), []
+    with ExitStack() as stack:
+        speakers = [
+            stack.enter_context(speaking(own[name], LogForm.json, None, here / f"{name}-state" / "errors.log"))
+            for name in NAMES
+        ]
+        parties = [open_party(PartyConfig.read(own[name]), say) for name, say in zip(NAMES, speakers)]
+        channel = Overheard(InProcess(parties), lambda name, *messages: wire.extend(messages))
+        model = HistogramTreeClassifier(epsilon=1.0, max_depth=2)
+        train(CoordinatorConfig.read(own["coordinator"]), model, channel=channel, journal=here / "run")
+        parties[0].handle(b"nonsense")  # a refusal
+        parties[0]._data = (None, None)
+        parties[0].handle(wire[0])  # and something that goes wrong
+        for party in parties:
+            party.close()
+    model.save(here / "m.json")
+    seen = [json.dumps(status_of(path)) for path in own.values()]
+    seen += [prometheus(status_of(path), everything=True) + page(status_of(path)) for path in own.values()]
+    said = capsys.readouterr()
+    texts = [*(text.encode() for text in (*seen, said.out, said.err)), *filter(None, wire)]
+    kept = [path for path in here.rglob("*") if path.is_file() and path.suffix != ".parquet"]
+    texts += [path.read_bytes() for path in kept]
+    assert len(wire) > 20
+    assert any(b"question 1: tally" in text for text in texts)
+    assert not [text for text in texts for canary in canaries if canary in text]

@@ -120,7 +120,10 @@ def test_a_key_is_renewed_and_the_old_one_opens_nothing_for_those_who_accept(fil
         gather(files["c"], [copy])
     with pytest.raises(PrivetError, match="has not been gathered yet"):
         changes(again, files["b"].copy)
+    whole = files["c"].consortium
     assert gather(files["c"], [copy], ["a"]) == ["a"]
+    kept = files["c"].copy.with_name(f"c.consortium.{whole.fingerprint[:8]}.toml")
+    assert Consortium.read(kept) == whole  # what was signed before is checked with it
     _, differences = changes(files["b"], files["c"].copy)
     assert differences == ["a has another certificate"]
 

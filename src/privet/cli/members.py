@@ -159,7 +159,7 @@ def accept(
         raise PrivetError(
             f"This is not the fingerprint of {file}. Somebody holds another file: do not accept it before you know why."
         )
-    new.write(own.copy)
+    own.adopt(new)
     say(f"Accepted: {own.copy}. See how you stand: privet {new.kind} status {config} --check")
 
 

@@ -127,11 +127,11 @@ def gather(own: OwnFile, copies: Sequence[Path], renewed: Sequence[str] = ()) ->
             if known.certificate and member.name not in renewed:
                 raise PrivetError(
                     f"{path} has another certificate of {member.name} than {own.copy}. If they say that it is theirs "
-                    f"and reads you its fingerprint: --renewed {member.name}."
+                    f"and read you its fingerprint: --renewed {member.name}."
                 )
             mine, new = mine.with_member(replace(known, certificate=member.certificate)), [*new, member.name]
     mine.check(own)
-    mine.write(own.copy)
+    own.adopt(mine)
     return new
 
 
@@ -169,7 +169,7 @@ def renew(own: OwnFile, days: int) -> Path:
             os.replace(old, old.with_name(f"{old.name}.old"))
         os.replace(new, old)
     folder.rmdir()
-    own.consortium.with_member(replace(own.me, certificate=certificate.read_bytes())).write(own.copy)
+    own.adopt(own.consortium.with_member(replace(own.me, certificate=certificate.read_bytes())))
     return own.copy
 
 
@@ -179,14 +179,14 @@ def invite(own: OwnFile, member: Participant) -> None:
         raise PrivetError(f"There is a {member.name} already.")
     changed = own.consortium.with_member(member)
     changed.check(own)
-    changed.write(own.copy)
+    own.adopt(changed)
 
 
 def remove(own: OwnFile, name: str) -> None:
     """Take a member out; the others have to accept the file without it."""
     changed = own.consortium.without(name)
     changed.check(own)
-    changed.write(own.copy)
+    own.adopt(changed)
 
 
 def _hosts(me: Participant) -> list[str]:

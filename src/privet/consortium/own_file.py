@@ -40,6 +40,13 @@ class OwnFile(ConfigFile):
                 "swapped it, or a renewed one has not been accepted yet"
             )
 
+    def adopt(self, consortium: Consortium) -> None:
+        """Take another consortium file in the place of the copy. Of one in which everybody was, the old one is kept,
+        with its fingerprint in its name: receipts that were signed under it are checked with it."""
+        if not self.consortium.missing and self.consortium.fingerprint != consortium.fingerprint:
+            self.consortium.write(self.copy.with_suffix(f".{self.consortium.fingerprint[:8]}.toml"))
+        consortium.write(self.copy)
+
     @property
     def own_key(self) -> Path:
         return self.key(f"{self.me.name}.key")

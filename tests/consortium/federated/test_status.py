@@ -69,7 +69,7 @@ def test_a_coordinator_sees_its_runs(town, tmp_path):
     seen = coordinator_status(town.coordinator, [tmp_path / "empty.run", tmp_path / "model.run"])
     empty, run = seen["runs"]
     assert empty["state"] == "empty"
-    assert (run["state"], run["questions"], run["in the last answer"]) == ("joined", 1, list(NAMES))
+    assert (run["state"], run["joined"], run["questions"], run["in the last answer"]) == ("open", True, 1, list(NAMES))
     assert run["last contact"].endswith("Z")
     assert len(seen["certificates"]) == 4
 

@@ -195,6 +195,13 @@ def test_a_certificate_of_another_key_is_refused_before_anybody_calls(tmp_path):
         Switchboard(town.coordinator)
 
 
+def test_its_status_says_who_holds_a_line(tmp_path):
+    with switchboard(tmp_path, {"a": backwards, "b": None}, wait=0.5) as (_, board):
+        assert board.ask({"a": b"xyz"}) == {"a": b"zyx"}
+        assert board.status()["members"] == [{"name": "a", "connected": True}, {"name": "b", "connected": False}]
+        assert board.status()["refused connections"] == 0
+
+
 def test_strangers_who_say_nothing_hold_no_threads(tmp_path):
     with switchboard(tmp_path, {"a": backwards}) as (town, board):
         before = threading.active_count()

@@ -1,6 +1,7 @@
 """What operators of servers see, and those who ask them: from files, and whether servers can be reached."""
 
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,7 +10,8 @@ import pytest
 from consortium.servers.town import OWNERS, SCHEMA, Town
 from privet import Schema
 from privet.consortium.servers import status as module
-from privet.consortium.servers.client import train
+from privet.consortium.servers.client import to_servers, train
+from privet.consortium.servers.config import OWNER
 from privet.consortium.servers.jobs import PROTOCOL
 from privet.consortium.servers.status import checks, problems, status
 from privet.consortium.servers.users import users_of
@@ -77,3 +79,17 @@ def test_whatever_a_server_greets_with_is_looked_at(town):
     assert "differ by 3,600 seconds" in problems({**good, "now": good["now"] - 3600}, config)[0]
     assert "needs 1" in problems({**good, "left": "unknown"}, config, Fraction(1))[0]
     assert len(problems({}, config)) == 2
+
+
+def test_a_running_server_knows_who_waits_and_how_many_were_refused(town, monkeypatch):
+    town.start()
+    server = town.running[0]
+    with ExitStack() as stack:
+        to_servers(town.config("bank"), stack, OWNER)
+        names = {each["name"]: each["connected"] for each in server.status()["members"]}
+        assert names == {"owner bank": True}
+        (told,) = {tuple(each["owners waiting"]) for each in checks(town.config("trainer"))}
+        assert told == ("bank",)
+    assert all("does not know" in each["problems"][0] for each in checks(town.config("eve")))
+    assert server.status()["refused connections"] == 1
+    assert not server.status()["members"][0]["connected"]

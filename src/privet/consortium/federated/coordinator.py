@@ -166,6 +166,7 @@ class Coordinator:
 
         replies = self._exchange(dict.fromkeys(self.terms.parties, message), check)
         signatures = {name: said["signature"] for name, (said, _) in replies.items()}
+        self._journal.put("closed", b"signed")
         self._hand_out(receipt, signatures)
         return SignedReceipt(self.terms, receipt, signatures, self._answered)
 

@@ -161,7 +161,8 @@ def _journalled(folder: Path) -> Status:
     return {
         "journal": str(folder),
         "run": unpack(terms)[0]["run"][:8],
-        "state": "joined" if journal.get("keys") is not None else "begun",
+        "state": "closed" if journal.get("closed") else "open",
+        "joined": journal.get("keys") is not None,
         "questions": number,
         "in the last answer": unpack(last)[0]["answered"],
         "last contact": datetime.fromtimestamp(touched, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
