@@ -14,10 +14,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from held_ports import HERE, held_ports
 from privet.consortium.net.certificates import make_certificate
 from privet.consortium.net.channel import Listener, TlsIdentity
 from privet.consortium.net.links import Inbox, join, server_name
-from privet.consortium.net.ports import HERE, held_ports
 from privet.errors import MpcError
 from privet.shares.engine import Engine
 from privet.shares.mesh import PARTIES

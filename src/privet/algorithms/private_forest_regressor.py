@@ -125,7 +125,7 @@ class PrivateForestRegressor(BoostedForest, ForestRegressor):
         mechanism = "permute_and_flip" if currency == "epsilon" else "exponential"
         plan, tables = plan_targets(n_records, budget, currency), Tables(grid, RECIPES[currency], n_records, 0)
         median = self._part_of_range(curtain.target_quantiles(start, [Fraction(1, 2)], plan.median_budget)[0], curtain)
-        curtain.advance({start: Step(_everything(grid), (median,))})
+        curtain.advance({start: Step(Split(0, bytes(grid.features[0].n_cells)), (median,))})  # one part for all records
         rounds: list[Round] = []
         clamps: list[int] = []
         with Progress(self.progress, "boosting", len(plan.turns)) as bar:
@@ -171,8 +171,3 @@ class PrivateForestRegressor(BoostedForest, ForestRegressor):
         if isinstance(self.forest_, Forest):
             return super().predict(X)
         return self.forest_.predictions(self._scores(X))[:, 0]
-
-
-def _everything(grid: Grid) -> Split:
-    """One part for all records."""
-    return Split(0, bytes(grid.features[0].n_cells))

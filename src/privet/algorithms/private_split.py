@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from privet.algorithms.parameters import is_number
+from privet.algorithms.size import Size
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.amounts import exact
 from privet.privacy.scores import Entropy, Gini, RootGini, Score
@@ -29,7 +30,6 @@ from privet.questions.tally import Tally
 from privet.tree.best_first import Offer
 from privet.tree.criteria import CRITERIA, gain
 from privet.tree.frontier import End, Frontier
-from privet.tree.planning import SIZE_SHARE
 from privet.tree.proposals import proposals
 
 MECHANISMS = {
@@ -103,14 +103,9 @@ class SoundSplit(BudgetedSplit):
     """Choose, then measure the winner. Everything that is decided follows from the schema and from private answers."""
 
     def __init__(self, model: Any, curtain: Curtain, functions: Splits, start: Node, budget: Fraction) -> None:
-        if model.n_records is None:
-            share = budget * SIZE_SHARE
-            measured = int(curtain.tally({start: Tally(by_class=False)}, share)[start][0])
-            budget -= share
-        else:
-            measured = int(model.n_records)
-        super().__init__(model, curtain, functions, start, budget)
-        self.size = min(max(measured, 1), MOST_RECORDS)
+        size = Size.of(curtain, start, budget, model.n_records)
+        super().__init__(model, curtain, functions, start, size.left)
+        self.size = min(max(int(size.n), 1), MOST_RECORDS)
         self.score = selection_score(model.criterion, self.size * Unit.of(curtain.schema).weight)
         self.n_classes = len(curtain.schema.classes or ())
 

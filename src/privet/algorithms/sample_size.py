@@ -71,7 +71,7 @@ def sample_size(
         alpha, smallest = _decimal(exact(epsilon)), _decimal(exact(epsilon) * b / 2)
         err, d, gamma = (_decimal(exact(value)) for value in (error, delta, advantage))
         m, k, h = (Decimal(int(value)) for value in (max_nodes, entities, functions))
-        zeta = gamma**2 * err / (48 * m * _lg(2 / err))
+        zeta = gamma**2 * err / (48 * m * (2 / err).ln() / LN2)
         weights = (8 * k * m / d).ln() * 2 * k / (zeta * smallest)
         leaves = (4 * k * (m + 1) / d).ln() * 8 * k * (m + 1) / (err * alpha)
         chance = d / (2 * (2 * m + 1))
@@ -93,7 +93,3 @@ def _check(**rates: float) -> None:
 
 def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
-
-
-def _lg(value: Decimal) -> Decimal:
-    return value.ln() / LN2

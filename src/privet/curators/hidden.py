@@ -70,19 +70,6 @@ class Row(NamedTuple):
     number: int
 
 
-class HiddenCurator(MpcCurator):
-    """One server's curator of shared rows. ``owners`` is a ``RowOwners``."""
-
-    trust = (
-        "No single machine saw a record, a count or the tree: owners shared rows among three servers, of which no two "
-        "may collude. Semi-honest, honest majority, not independently reviewed."
-    )
-
-    @property
-    def room(self) -> type[MpcRoom]:
-        return HiddenRoom
-
-
 class HiddenRoom(MpcRoom):
     """Nodes are rows of 0 and 1 on shares, level by level."""
 
@@ -273,6 +260,16 @@ class HiddenRoom(MpcRoom):
         counts = [own.reshape(-1, nodes) for own in correct_counts(options, children)]
         scores = self._engine.concatenate(counts).transpose(1, 0)
         return self._engine.concatenate([scores, self._totals_of(level)], axis=1) if options.stop else scores
+
+
+class HiddenCurator(MpcCurator):
+    """One server's curator of shared rows. ``owners`` is a ``RowOwners``."""
+
+    trust = (
+        "No single machine saw a record, a count or the tree: owners shared rows among three servers, of which no two "
+        "may collude. Semi-honest, honest majority, not independently reviewed."
+    )
+    room = HiddenRoom
 
 
 def _check_hidden(options: Candidates) -> None:

@@ -94,53 +94,6 @@ class Owners:
         self.tell("done")
 
 
-class MpcCurator(Curator):
-    """One server's curator. All three ask their curators the same questions, in the same order.
-
-    ``coins`` other than the default are known to all servers and void the receipt; ``law`` says how noise is drawn
-    (``privacy/joint.py``). ``progress`` is told in words what is being asked, which is public.
-    """
-
-    trust = (
-        "No single machine saw a count: owners shared theirs among three servers, of which no two may collude. "
-        "Semi-honest, honest majority, not independently reviewed."
-    )
-
-    def __init__(
-        self,
-        schema: Schema,
-        engine: Engine,
-        owners: Owners,
-        *,
-        ledger: Ledger | None = None,
-        coins: SeededCoins | None = None,
-        law: str = "cut",
-        progress: Callable[[str], None] | None = None,
-    ) -> None:
-        if schema.classes is None:
-            raise SchemaError("Trees on secret shares need a schema with classes; this one has a numeric target.")
-        weight = Unit.of(schema).weight
-        if not 1 <= owners.most_records * weight <= MOST_RECORDS:
-            each = "" if weight == 1 else f", and a record counts as up to {weight}: lower most_records"
-            raise SchemaError(f"The owners' public bounds may add up to {MOST_RECORDS:,} records{each}.")
-        self.schema = schema
-        self.ledger = ledger or Ledger.current() or Ledger(math.inf)
-        self._joint = JointMechanisms(engine, coins, law)
-        self._engine, self._owners = engine, owners
-        self._progress = progress or (lambda said: None)
-        self._numbers = count()
-        self.void = reasons_void(schema, reproducible=self._joint.reproducible)
-        self.capabilities = capabilities_of(self.room)
-
-    @property
-    def room(self) -> type[MpcRoom]:
-        return MpcRoom
-
-    def open(self) -> Desk:
-        room = self.room(self.schema, self._numbers, self._engine, self._joint, self._owners, self._progress)
-        return Desk(self.schema, self.ledger, room, trust=trust_of_owners(self.trust, self.schema), void=self.void)
-
-
 class MpcRoom(RemoteRoom):
     """Questions that were checked and charged, answered on shares."""
 
@@ -297,6 +250,50 @@ class MpcRoom(RemoteRoom):
     def _agree(self, *question: object) -> None:
         """Stop unless all servers are about to answer the same question with the same noise."""
         self._engine.agree(repr(question).encode())
+
+
+class MpcCurator(Curator):
+    """One server's curator. All three ask their curators the same questions, in the same order.
+
+    ``coins`` other than the default are known to all servers and void the receipt; ``law`` says how noise is drawn
+    (``privacy/joint.py``). ``progress`` is told in words what is being asked, which is public.
+    """
+
+    trust = (
+        "No single machine saw a count: owners shared theirs among three servers, of which no two may collude. "
+        "Semi-honest, honest majority, not independently reviewed."
+    )
+    room: type[MpcRoom] = MpcRoom
+
+    def __init__(
+        self,
+        schema: Schema,
+        engine: Engine,
+        owners: Owners,
+        *,
+        ledger: Ledger | None = None,
+        coins: SeededCoins | None = None,
+        law: str = "cut",
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        if schema.classes is None:
+            raise SchemaError("Trees on secret shares need a schema with classes; this one has a numeric target.")
+        weight = Unit.of(schema).weight
+        if not 1 <= owners.most_records * weight <= MOST_RECORDS:
+            each = "" if weight == 1 else f", and a record counts as up to {weight}: lower most_records"
+            raise SchemaError(f"The owners' public bounds may add up to {MOST_RECORDS:,} records{each}.")
+        self.schema = schema
+        self.ledger = ledger or Ledger.current() or Ledger(math.inf)
+        self._joint = JointMechanisms(engine, coins, law)
+        self._engine, self._owners = engine, owners
+        self._progress = progress or (lambda said: None)
+        self._numbers = count()
+        self.void = reasons_void(schema, reproducible=self._joint.reproducible)
+        self.capabilities = capabilities_of(self.room)
+
+    def open(self) -> Desk:
+        room = self.room(self.schema, self._numbers, self._engine, self._joint, self._owners, self._progress)
+        return Desk(self.schema, self.ledger, room, trust=trust_of_owners(self.trust, self.schema), void=self.void)
 
 
 def _public(options: Candidates) -> str:

@@ -38,7 +38,8 @@ def in_words(epsilon: float, delta: float = 0.0, who: str = "person") -> str:
     rate = 100 * guess_rate(epsilon, delta)
     right = f"is right in at most {rate:.1f}% of cases" if rate < 99.95 else "may practically always be right"
     guess = f"a guess whether one {who} was in the records, with even chances before, {right}"
-    return f"epsilon {epsilon:g}: {guess}; odds grow at most {_times(epsilon)}{_except(delta)}."
+    unless = f", except with probability {delta:g}" if delta else ""
+    return f"epsilon {epsilon:g}: {guess}; odds grow at most {_times(epsilon)}{unless}."
 
 
 def warnings_about(epsilon: float, delta: float = 0.0, n_records: float | None = None) -> list[str]:
@@ -90,7 +91,3 @@ def short(amount: float) -> str:
 
 def _times(epsilon: float) -> str:
     return f"{short(math.exp(epsilon))} times" if epsilon < 20 else f"about 10^{epsilon / math.log(10):.3g} times"
-
-
-def _except(delta: float) -> str:
-    return f", except with probability {delta:g}" if delta else ""

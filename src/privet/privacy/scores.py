@@ -37,7 +37,6 @@ class Score:
     __slots__ = ()
     name: ClassVar[str]
     within: ClassVar[tuple[int, int]]
-    monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for parameter in fields(self):  # type: ignore[arg-type]
@@ -266,7 +265,6 @@ class Quantile(Score):
     numerator: int
     denominator: int
     name = "quantile"
-    monotone = False
 
     def __post_init__(self) -> None:
         self._check("denominator", 1, 1 << 30)
@@ -300,7 +298,6 @@ class JointQuantiles(Score):
 
     spacings: tuple[int, ...]
     name = "joint_quantiles"
-    monotone = False
 
     def __post_init__(self) -> None:
         spacings = tuple(map(exact_int, self.spacings))
@@ -344,7 +341,6 @@ class GradientNorm(Score):
     name = "clipped_gradient_norm"
     within = (0, 1 << 16)
     sensitivity = GRADIENT_ONE
-    monotone = False
 
     def of(self, children: np.ndarray) -> np.ndarray:
         """``children`` holds gradients first in its last axis."""
@@ -364,7 +360,6 @@ class ResidualNorm(Score):
     name = "residual_norm"
     within = (1, TARGET_ONE)
     sensitivity = 2 * GRADIENT_ONE
-    monotone = False
 
     def of(self, children: np.ndarray) -> np.ndarray:
         """``children`` holds residuals first in its last axis."""

@@ -18,11 +18,11 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 import federated_loopback as loopback
 from flwr.app import Message, RecordDict
 
+from held_ports import HERE, held_ports
 from privet import load
 from privet.consortium.federated import flower
 from privet.consortium.federated.identity import certified
 from privet.consortium.federated.signed import SignedReceipt
-from privet.consortium.net.ports import HERE, held_ports
 from privet.errors import FederatedError
 
 APP = Path(loopback.__file__).parent / "flower_app"

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from consortium.federated.wired import Town, line, switchboard
 from delayed import Delayed
+from held_ports import HERE, held_ports
 from privet.consortium.federated.line import TAG_BYTES, tag
 from privet.consortium.net.certificates import make_certificate
-from privet.consortium.net.ports import HERE, held_ports
 
 
 def comes(said, words, seconds=20):

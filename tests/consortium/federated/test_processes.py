@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 
 import federated_loopback as loopback
 
+from held_ports import held_ports
 from privet import FederatedCurator, HistogramTreeClassifier, Ledger, load
 from privet.consortium.consortium_file import Consortium
 from privet.consortium.federated.channel import InProcess
@@ -28,7 +29,6 @@ from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt
 from privet.consortium.membership import renew
 from privet.consortium.net.certificates import make_certificate
-from privet.consortium.net.ports import held_ports
 from privet.consortium.own_file import OwnFile
 from privet.datasets import load_adult
 from privet.errors import ReceiptError

@@ -15,11 +15,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from consortium.federated.wired import line, switchboard
 from delayed import Delayed
+from held_ports import HERE
 from privet.consortium.federated import switchboard as module
 from privet.consortium.federated.line import METHOD, SERVICE, tag
 from privet.consortium.federated.switchboard import Switchboard
 from privet.consortium.net.certificates import make_certificate
-from privet.consortium.net.ports import HERE
 from privet.errors import FederatedError
 
 

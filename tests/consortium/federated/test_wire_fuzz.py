@@ -19,13 +19,13 @@ import pytest
 from consortium.federated.owners import GRID, SCHEMA, TABLES, asking, table
 from consortium.federated.wired import line, switchboard
 from delayed import Delayed
+from held_ports import HERE
 from privet import Ledger
 from privet.consortium.federated.identity import Identity, certified
 from privet.consortium.federated.line import METHOD, SERVICE, tag
 from privet.consortium.federated.party import CANNOT_ANSWER, Party
 from privet.consortium.federated.wire import pack, unpack
 from privet.consortium.net.certificates import make_certificate
-from privet.consortium.net.ports import HERE
 from privet.questions.tally import Tally
 
 NAMES = ("a", "b", "c")

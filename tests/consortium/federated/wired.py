@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
+from held_ports import HERE, held_ports
 from privet.consortium.federated.channel import InProcess
 from privet.consortium.federated.config import CoordinatorConfig, PartyConfig
 from privet.consortium.federated.line import PartyLine
 from privet.consortium.federated.switchboard import Switchboard
 from privet.consortium.net.certificates import make_certificate
-from privet.consortium.net.ports import HERE, held_ports
 
 
 class Stopped(BaseException):

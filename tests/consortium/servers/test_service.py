@@ -16,13 +16,13 @@ import pytest
 from typer.testing import CliRunner
 
 from cut_mechanisms import CutMechanisms
+from held_ports import held_ports
 from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema, load
 from privet.algorithms.model_file import from_dict
 from privet.cli import app
 from privet.consortium.consortium_file import TERMS, Consortium, Participant
 from privet.consortium.membership import assembled, renew
 from privet.consortium.net.channel import connect
-from privet.consortium.net.ports import held_ports
 from privet.consortium.own_file import OwnFile
 from privet.consortium.servers.client import share, train
 from privet.consortium.servers.config import Config

@@ -13,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 
+from held_ports import held_ports
 from privet import Categorical, Numeric, Schema
 from privet.consortium.consortium_file import TERMS, Consortium, Participant
 from privet.consortium.membership import assembled
 from privet.consortium.net.certificates import make_certificate
-from privet.consortium.net.ports import held_ports
 from privet.consortium.servers.client import share, train
 from privet.consortium.servers.config import Config
 from privet.consortium.servers.service import Server

@@ -71,7 +71,7 @@ class TlsIdentity:
         return context
 
 
-class TlsChannel:
+class TlsChannel(contextlib.AbstractContextManager["TlsChannel"]):
     """Whole messages over a socket: length, then bytes. Any failure closes it and is an ``MpcError``.
 
     ``known_as`` is the name that the side that listens has for the other, ``greeting`` what else it says at first.
@@ -184,9 +184,6 @@ class TlsChannel:
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError):
             self._socket.close()
-
-    def __enter__(self) -> TlsChannel:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

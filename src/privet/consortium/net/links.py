@@ -8,13 +8,13 @@ three servers that all send before they receive do not wait for each other.
 from __future__ import annotations
 
 import contextlib
-import queue
 import threading
 from collections import defaultdict
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from privet.consortium.net.channel import POLL, TlsChannel, TlsIdentity, connect, wait_any
-from privet.errors import MpcError, RunEndedError
+from privet.errors import MpcError
 from privet.shares.mesh import PARTIES, Mesh
 
 SHORT = 2**15
@@ -57,51 +57,31 @@ class Links(Mesh):
 
 
 class _Outgoing:
-    """Writes to one channel, in order."""
+    """Writes to one channel, in order: a short message at once if none waits, others on a thread."""
 
     def __init__(self, channel: TlsChannel) -> None:
         self._channel = channel
-        self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._why: str | None = None
-        self._waiting = 0
-        self._lock = threading.Lock()
-        self._failed = False
-        self._thread = threading.Thread(target=self._write, daemon=True)
-        self._thread.start()
+        self._writer = ThreadPoolExecutor(1)
+        self._last: Future[None] | None = None
 
     def put(self, message: bytes) -> None:
-        if self._failed:
-            raise RunEndedError(f"The link to {self._channel.peer} broke. The run has ended.")
-        with self._lock:
-            idle = self._waiting == 0
-            if not idle or len(message) > SHORT:
-                self._waiting += 1
-                self._queue.put(message)
-                return
-        self._channel.send(message)
-
-    def _write(self) -> None:
-        while (message := self._queue.get()) is not None:
-            try:
-                self._channel.send(message)
-            except MpcError:
-                self._failed = True
-                return
-            with self._lock:
-                self._waiting -= 1
-        if self._why is not None:
-            with contextlib.suppress(MpcError):
-                self._channel.say_why(self._why)
+        idle = self._last is None or self._last.done()
+        if self._channel.closed or (idle and len(message) <= SHORT):
+            self._channel.send(message)  # raises if it is closed, as it is once a message could not be sent
+        else:
+            self._last = self._writer.submit(self._channel.send, message)
 
     def end(self, why: str | None = None) -> None:
         """What was put is still written, so that a server that is done does not cut the others off; then why it leaves,
         if it has not come to the end."""
-        self._why = why
-        self._queue.put(None)
+        if why is not None:
+            self._last = self._writer.submit(self._channel.say_why, why)
 
     def close(self) -> None:
-        self._thread.join(timeout=5)
+        if self._last is not None:
+            wait([self._last], timeout=5)
         self._channel.close()
+        self._writer.shutdown()
 
 
 class Inbox:

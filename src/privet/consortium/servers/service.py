@@ -44,7 +44,6 @@ from privet.privacy.amounts import exact, show
 from privet.privacy.joint import JointMechanisms, SeededCoins
 from privet.questions.codec import schema_digest
 from privet.schema import Schema
-from privet.shares.engine import Engine
 from privet.shares.mesh import PARTIES, Mesh
 from privet.shares.replicated import ReplicatedEngine
 from privet.tree.hidden_shape import check_queries_fit
@@ -331,12 +330,9 @@ def ring_for(config: Config, schema: Schema, run: str, learner: Any) -> int:
         )
     store_of(config).check_free(run)
     most = config.rows * (1 if config.columns else len(config.owners))
-    bits = learner.hidden_bits(JointMechanisms(_no_engine(), law=config.noise), schema, most)
+    joint = JointMechanisms(None, law=config.noise)  # type: ignore[arg-type] # widths are computed without an engine
+    bits = learner.hidden_bits(joint, schema, most)
     return 32 if bits < 32 else 64
-
-
-def _no_engine() -> Engine:
-    return None  # type: ignore[return-value] # widths are computed without one
 
 
 def keep(config: Config, schema: Schema, run: str, learner: Any, ring_bits: int, mesh: Mesh) -> dict[str, Any]:

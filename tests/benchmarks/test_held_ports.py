@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from privet.consortium.net.ports import HERE, held_ports
+from held_ports import HERE, held_ports
 
 
 def test_ports_are_different_and_a_server_that_is_told_one_gets_it():
