@@ -21,12 +21,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from privet.consortium.metrics import prometheus
-from privet.consortium.net.ports import HERE
 from privet.disk import write_whole
 from privet.errors import PrivetError
 
 _logger = logging.getLogger("privet.monitor")
 
+HERE = "127.0.0.1"
 COOKIE = "privet_token"
 SECONDS = 5
 """That a request may take, and between two looks at the page."""
