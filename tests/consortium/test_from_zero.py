@@ -14,8 +14,8 @@ import pytest
 
 pytest.importorskip("grpc")
 
+from held_ports import HERE, held_ports
 from privet import load
-from privet.consortium.net.ports import HERE, held_ports
 from privet.datasets import load_adult
 
 DOCS = (Path(__file__).parents[2] / "docs" / "consortium.md").read_text()
