@@ -2,9 +2,10 @@
 
     python benchmarks/scale.py --rows 5000000 50000000
 
-makes Parquet files of 28 features (float32) in a scratch folder, fits one tree of depth 4 on them as a stream and where
-``--memory`` allows so many rows, in memory, each in a process of its own, and deletes the files. A time counts from the
-call of fit to its end, libraries and kernels loaded before. What memory needs to load the same files comes extra.
+makes Parquet files of 28 features (float32) in a scratch folder, fits one tree of depth 4 on them as a stream, predicts
+them as a stream and, where ``--memory`` allows so many rows, fits in memory, each in a process of its own, and deletes
+the files. A time counts from the call of fit to its end, libraries and kernels loaded before. What memory needs to load
+the same files comes extra.
 """
 
 from __future__ import annotations
@@ -95,6 +96,23 @@ def measure(kind: str, folder: Path) -> None:
     print(time.perf_counter() - start, start - begin, watch.stop())
 
 
+def measure_prediction(folder: Path) -> None:
+    """Predict all records into a Parquet file, as the command does, and print the same."""
+    from privet import PrivateTreeClassifier
+    from privet.cli.files import rows_to
+    from privet.cli.predictions import predictions
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300_000, FEATURES))
+    model = PrivateTreeClassifier(schema(), epsilon=1.0, max_depth=4).fit(X, rng.integers(0, 2, len(X)))
+    model.predict(X)
+    watch, start = Watch(), time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        tables = predictions(model, sorted(folder.iterdir()), None, proba=False, strict=False)
+        rows_to(Path(scratch) / "out.parquet", tables)
+    print(time.perf_counter() - start, 0, watch.stop())
+
+
 def run(kind: str, folder: Path) -> tuple[float, float, float]:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", __file__, "--measure", kind, str(folder)],
@@ -114,7 +132,8 @@ def main() -> None:
     parser.add_argument("--measure", nargs=2, metavar=("KIND", "FOLDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        measure(options.measure[0], Path(options.measure[1]))
+        kind, where = options.measure[0], Path(options.measure[1])
+        measure_prediction(where) if kind == "predict" else measure(kind, where)
         return
     with tempfile.TemporaryDirectory() as scratch:
         compare(options.keep or Path(scratch), options.rows, options.memory)
@@ -133,6 +152,8 @@ def compare(where: Path, sizes: list[int], most_in_memory: int) -> None:
         if before is not None:
             print(f"  {rows / before[0]:.3g} times the rows in {seconds / before[1]:.2f} times the time", flush=True)
         before = rows, seconds
+        took, _, needed = run("predict", folder)
+        print(f"  privet predict: {took:.1f} s, {needed:,.0f} MB", flush=True)
         for kind in ("arrow", "matrix") if rows <= most_in_memory else ():
             took, load, needed = run(kind, folder)
             print(

@@ -120,7 +120,10 @@ def each_stretch(files: Files, progress: Any, work: Callable[..., Found], *more:
     with Progress(progress, "Reading", files.size) as bar, ThreadPoolExecutor(cores()) as pool:
         try:
             done = (map if alone else pool.map)(work, files.stretches, *more)
+            read = 0
             for stretch, found in zip(files.stretches, done):
+                read += stretch.size
+                bar.note(f"{read / 1e6:,.0f} of {files.size / 1e6:,.0f} MB")
                 bar.advance(stretch.size)
                 yield found
         finally:

@@ -35,7 +35,9 @@ class FileCurator(MemoryCurator):
     terminal.
     """
 
-    trust = "The machine that trained the model read all files, and kept what it read on its disk; nobody else had to."
+    trust = (
+        "The machine that trained the model read all files and kept cells on its disk meanwhile; nobody else had to."
+    )
 
     def __init__(
         self,

@@ -41,7 +41,7 @@ from privet.schema import Schema
 FEW_CLASSES = 8
 
 AT_ONCE = 2**18
-"""So many records are scored by a released model at a time: each takes some numbers for each class."""
+"""So many records are looked at together where each takes several numbers: some for each class, or for its target."""
 
 
 class MemoryCurator(Curator):
@@ -355,10 +355,14 @@ class MemoryRoom(BoostingRoom):
         With weights, so many times.
         """
         assert self._range is not None
-        low, high = self._range
-        t = _fixed(targets, low, high)
-        w = np.ones_like(t) if self._weights is None else self._weights.astype(np.int64)
-        return np.stack([w, w * t, w * t * t], axis=1)
+        moments = np.empty((len(targets), 3), dtype=np.int64)
+        for start in range(0, len(targets), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            t = _fixed(targets[some], *self._range)
+            moments[some] = np.stack([np.ones_like(t), t, t * t], axis=1)
+            if self._weights is not None:
+                moments[some] *= self._weights[some, None]
+        return moments
 
     @property
     def _width(self) -> int:
