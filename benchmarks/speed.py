@@ -194,7 +194,8 @@ def _forest(n_trees: int, **options: Any) -> Any:
 
 def memory() -> None:
     """Peak extra memory of a fit, in units of a float64 copy of X."""
-    report("peak extra memory, in float64 copies of X", _peak("tree"), 0.5)
+    report("peak extra memory of a tree, in float64 copies of X", _peak("tree"), 0.5)
+    report("peak extra memory of boosting, in float64 copies of X", _peak("boosting"), 0.5)
 
 
 def _peak(model: str) -> float:
@@ -204,13 +205,20 @@ def _peak(model: str) -> float:
 
 
 def _memory(name: str) -> None:
+    from unittest.mock import patch
+
+    from privet.tree import rounds
+
     X, y = synthetic()
-    model = ours(FEATURES) if name == "tree" else _forest(100)
-    model.fit(X, y)  # loads the libraries and the compiled kernels, which do not count
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # restart the kernel's record of the peak, so that making X does not count
-    before = _status("VmRSS")
-    model.fit(X, y)
+    model = {"tree": ours(FEATURES), "forest": _forest(100), "boosting": _forest(1, method="boosting", delta=1e-6)}[
+        name
+    ]
+    with patch.object(rounds, "MOST_ROUNDS", 10):
+        model.fit(X, y)  # loads the libraries and the compiled kernels, which do not count
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")  # restart the kernel's record of the peak, so that making X does not count
+        before = _status("VmRSS")
+        model.fit(X, y)
     print((_status("VmHWM") - before) / X.nbytes)
 
 

@@ -18,7 +18,10 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 
 @pytest.fixture(scope="module", autouse=True)
 def _loaded():
-    from privet.curators.kernels import numba_engine  # noqa: F401  compiles, or loads
+    from privet.curators.kernels import numba_engine
+
+    for kernel, names, _ in compiled.signatures():
+        numba_engine.ready(kernel, *names)
 
 
 def tables(cuts, n_buckets=256):
@@ -113,8 +116,9 @@ def test_a_cell_without_part_is_reported():
 
 def test_compiling_is_announced_once_per_machine(tmp_path):
     code = """
-from privet.curators.kernels import compiled
-compiled.load([next(compiled.signatures())])
+from privet.curators.kernels import compiled, numba_engine
+numba_engine.ready(compiled.fill)
+numba_engine.ready(compiled.refine, "uint8")
 """
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     told = [

@@ -10,7 +10,10 @@ from privet.curators.kernels import compiled_boosting
 
 @pytest.fixture(scope="module", autouse=True)
 def _loaded():
-    from privet.curators.kernels import numba_engine  # noqa: F401  compiles, or loads
+    from privet.curators.kernels import numba_engine
+
+    for kernel, names, _ in compiled_boosting.signatures():
+        numba_engine.ready(kernel, *names)
 
 
 def jumps(*, direct, starts, features=(), cells=(), sizes=()):

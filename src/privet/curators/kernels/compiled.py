@@ -5,8 +5,6 @@ Indices are unsigned throughout, or Numba would test each for a negative one. No
 answers are exact.
 """
 
-import sys
-
 import numpy as np
 from numba import int32, int64, njit, types, uint16, uint64
 
@@ -355,35 +353,28 @@ def write(kind, dims=1, layout="C"):
 
 
 def signatures():
+    """Each kernel with the types that it is compiled for: the names of those that vary, and all of them."""
     f8, i8, i4, u8 = types.float64, types.int64, int32, types.uint8
     flag = types.boolean
     level = (read(i4), flag, read(i8))
-    yield fill, [(read(i8), *level, read(u8), write(i8), write(i4))]
-    yield tabulate, [(read(f8, 2), read(i8), write(f8), write(f8), write(u8), write(uint16, 2))]
-    known = (read(f8, 2), read(i8), read(u8), read(f8), read(f8), read(u8), read(uint16, 2))
-    yield cut, [(read(f8, 2), flag, i8, i8, *known, write(o, 2, "A"), write(u8)) for o in (u8, uint16)]
-    features = (read(i8), i8, i8)
-    yield (
-        count,
-        [
-            (read(c, 2), read(y), weights, *level, read(i8), read(i8), i8, i8, write(counter), write(i8, 3))
-            for c in (u8, uint16)
-            for y, weights, counter in ((u8, types.none, i4), (uint16, types.none, i4), (uint16, read(u8), i8))
-        ],
-    )
-    yield total, [(read(c, 2), read(i8, 2), *level, *features, write(i8, 3)) for c in (u8, uint16)]
-    yield refine, [(read(c, 1, "A"), read(u8), i8, *level[:2], i8, i8, write(u8)) for c in (u8, uint16)]
+    yield fill, (), (read(i8), *level, read(u8), write(i8), write(i4))
+    yield tabulate, (), (read(f8, 2), read(i8), write(f8), write(f8), write(u8), write(uint16, 2))
     blocks = (read(u8, 2), read(uint16, 2))
-    yield route, [(*blocks, read(i8), read(u8), read(i8), read(i8), *level, write(u8), write(i8))]
+    yield route, (), (*blocks, read(i8), read(u8), read(i8), read(i8), *level, write(u8), write(i8))
+    known = (read(f8, 2), read(i8), read(u8), read(f8), read(f8), read(u8), read(uint16, 2))
+    counted = (*level, read(i8), read(i8), i8, i8)
+    for c in (u8, uint16):
+        yield cut, (c.name,), (read(f8, 2), flag, i8, i8, *known, write(c, 2, "A"), write(u8))
+        yield total, (c.name,), (read(c, 2), read(i8, 2), *level, read(i8), i8, i8, write(i8, 3))
+        yield refine, (c.name,), (read(c, 1, "A"), read(u8), i8, *level[:2], i8, i8, write(u8))
+        for y, weights, counter in ((u8, types.none, i4), (uint16, types.none, i4), (uint16, read(u8), i8)):
+            own = (read(c, 2), read(y), weights, *counted, write(counter), write(i8, 3))
+            yield count, (c.name, y.name, counter.name), own
 
 
-def load(kernels):
-    """Compile every kernel for its few types, or read them from the cache; nothing compiles later."""
-    told = False
-    for each, signatures in kernels:
-        for signature in signatures:
-            each.compile(signature)
-        each.disable_compile()
-        if each.stats.cache_misses and not told:
-            print("privet: compiling kernels, once per machine: about 10 s", file=sys.stderr, flush=True)
-            told = True
+def load(each, signature):
+    """Compile a kernel for some types, or read it from the cache; it is called with no others."""
+    each.disable_compile(False)
+    each.compile(signature)
+    each.disable_compile()
+    return bool(each.stats.cache_misses)

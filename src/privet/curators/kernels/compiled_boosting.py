@@ -167,9 +167,10 @@ def signatures():
     i8, i4, u8 = types.int64, types.int32, types.uint8
     level = (read(i4), types.boolean)
     span = (i8, i8)
-    scored = (read(i4, 3), i8, *span, write(i4), write(i4))
-    yield look_up, [(read(i8), read(y), i8, *scored) for y in (u8, uint16)]
-    tables = {c: (read(c, 2), *(read(i8),) * 4, read(c), read(u8)) for c in (u8, uint16)}
-    yield sum_parts, [(*tables[u8], read(i4), *level, *span, i8, write(i8, 2))]
-    yield add_parts, [(*own, read(i8, 2), *level, *span, write(i8)) for own in tables.values()]
-    yield descend, [(read(c, 2), read(i8), read(i8), read(i4), *span, write(i8)) for c in (u8, uint16)]
+    for c in (u8, uint16):
+        tables = (read(c, 2), *(read(i8),) * 4, read(c), read(u8))
+        yield add_parts, (c.name,), (*tables, read(i8, 2), *level, *span, write(i8))
+        if c is u8:
+            yield sum_parts, (), (*tables, read(i4), *level, *span, i8, write(i8, 2))
+        yield look_up, (c.name,), (read(i8), read(c), i8, read(i4, 3), i8, *span, write(i4), write(i4))
+        yield descend, (c.name,), (read(c, 2), read(i8), read(i8), read(i4), *span, write(i8))

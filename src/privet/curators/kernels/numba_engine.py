@@ -8,6 +8,7 @@ nothing to break in a fork and nothing to clean up.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,12 @@ from .factors import EACH_CELL, Factors
 if numba.config.DISABLE_JIT:
     raise ImportError("NUMBA_DISABLE_JIT is set")
 
-compiled.load([*compiled.signatures(), *compiled_boosting.signatures()])
+_waiting = {
+    (kernel, *names): signature
+    for kernel, names, signature in (*compiled.signatures(), *compiled_boosting.signatures())
+}
+_told = False
+_loading = Lock()
 
 # Below this many cells a call takes less time than starting a thread.
 ALONE = 1 << 18
@@ -38,6 +44,16 @@ STRETCH = 1 << 14
 GROUP = 256
 
 _NO_ROWS = np.empty(0, np.int32)
+
+
+def ready(kernel: Any, *names: str) -> None:
+    """Have a kernel compiled for the types of these names: each when it is first needed, as it takes seconds."""
+    global _told
+    with _loading:
+        signature = _waiting.pop((kernel, *names), None)
+        if signature is not None and compiled.load(kernel, signature) and not _told:
+            print("privet: compiling kernels, once per machine: some seconds", file=sys.stderr, flush=True)
+            _told = True
 
 
 def cut_matrix(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[bool]) -> NDArray[np.uint8]:
@@ -59,10 +75,12 @@ def _cut_group(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[
         padded[f, : len(each)] = each
     firsts = np.empty((m, (1 << min(int(lengths.max()).bit_length() + 6, 13)) + 1), np.uint16)
     lows, scales, bent = np.empty(m), np.empty(m), np.empty(m, np.uint8)
+    ready(compiled.tabulate)
+    ready(compiled.cut, out.dtype.name)
     compiled.tabulate(padded, lengths, lows, scales, bent, firsts)
     known = (padded, lengths, np.array(missing, np.uint8), lows, scales, bent, firsts)
-    ready = X.dtype == np.float64 and X.flags.aligned and X.dtype.isnative
-    rows_ready, columns_ready = ready and X.flags.c_contiguous, ready and X.flags.f_contiguous
+    plain = X.dtype == np.float64 and X.flags.aligned and X.dtype.isnative
+    rows_ready, columns_ready = plain and X.flags.c_contiguous, plain and X.flags.f_contiguous
     step = max(1, (1 << 16) // m)
 
     def work(a: int, b: int) -> NDArray[np.uint8]:
@@ -92,6 +110,7 @@ def histograms(
     if weights is not None:
         counter, labels = np.int64, labels.astype(np.uint16, copy=False)  # what weighed counts are compiled for
     cells, offsets = np.ascontiguousarray(cells), np.asarray(offsets, np.int64)
+    ready(compiled.count, cells.dtype.name, labels.dtype.name, np.dtype(counter).name)
     # The cells up to the next feature's, and no more than the type can name.
     edges = np.append(np.sort(offsets), out.shape[1])
     widths = np.minimum(edges[np.searchsorted(edges, offsets, side="right")] - offsets, np.iinfo(cells.dtype).max + 1)
@@ -109,6 +128,7 @@ def sums(
     cells: NDArray, offsets: NDArray, values: NDArray, rows: NDArray | None, starts: NDArray, out: NDArray
 ) -> None:
     cells, offsets = np.ascontiguousarray(cells), np.asarray(offsets, np.int64)
+    ready(compiled.total, cells.dtype.name)
     _accumulate(
         lambda bounds, f, g, target: compiled.total(cells, values, *_rows(rows), bounds, offsets, f, g, target),
         cells.shape[1],
@@ -120,6 +140,7 @@ def sums(
 def look_up(
     scores: NDArray, labels: NDArray, output: int, table: NDArray, shift: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    ready(compiled_boosting.look_up, labels.dtype.name)
     first, second = np.empty(len(scores), np.int32), np.empty(len(scores), np.int32)
     _run(
         lambda a, b: compiled_boosting.look_up(scores, labels, output, table, shift, a, b, first, second),
@@ -129,6 +150,7 @@ def look_up(
 
 
 def part_sums(columns: NDArray, tables: Sequence[Factors], values: NDArray, rows: NDArray | None, out: NDArray) -> None:
+    ready(compiled_boosting.sum_parts)
     largest = max(int(values.max(initial=0)), -int(values.min(initial=0)), 1)
     safe, lock = max(1, (2**31 - 1) // largest), Lock()  # so many values can be added up in 32 bits
     jumps, n = _jumps(tables, columns.dtype), len(values) if rows is None else len(rows)
@@ -145,6 +167,7 @@ def part_sums(columns: NDArray, tables: Sequence[Factors], values: NDArray, rows
 def add_parts(
     columns: NDArray, tables: Sequence[Factors], values: NDArray, rows: NDArray | None, scores: NDArray
 ) -> None:
+    ready(compiled_boosting.add_parts, columns.dtype.name)
     jumps, n = _jumps(tables, columns.dtype), len(scores) if rows is None else len(rows)
     _run(
         lambda a, b: compiled_boosting.add_parts(columns, *jumps, values, *_rows(rows), a, b, scores),
@@ -178,6 +201,7 @@ def _jumps(tables: Sequence[Factors], kind: np.dtype[Any]) -> tuple[NDArray, ...
 
 
 def descend(cells: NDArray, features: NDArray, starts: NDArray, children: NDArray) -> NDArray[np.int64]:
+    ready(compiled_boosting.descend, cells.dtype.name)
     cells, leaves = np.ascontiguousarray(cells), np.empty(len(cells), np.int64)
     _run(
         lambda a, b: compiled_boosting.descend(cells, features, starts, children, a, b, leaves),
@@ -223,6 +247,8 @@ def product_cells(
     columns: Sequence[NDArray], part_maps: Sequence[NDArray], n_parts: Sequence[int], rows: NDArray | None
 ) -> NDArray[np.uint8]:
     product = np.zeros(len(columns[0]), np.uint8)
+    for kind in {column.dtype.name for column in columns}:
+        ready(compiled.refine, kind)
 
     def work(a: int, b: int) -> None:
         for i in range(a, b, STRETCH):
@@ -248,6 +274,8 @@ def partition_level(
     starts: NDArray,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     n = int(starts[-1])
+    ready(compiled.route)
+    ready(compiled.fill)
     narrow, wide = np.ascontiguousarray(blocks[0]), np.ascontiguousarray(blocks[1])
     columns = np.asarray(features, np.int64)
     table_starts = _running([len(each) for each in tables])
