@@ -15,6 +15,8 @@ pytest.importorskip("cryptography")
 
 from consortium.servers.town import Town
 from privet.cli.logs import LogForm, Speaker, speaking
+from privet.consortium.membership import renew
+from privet.consortium.own_file import OwnFile
 
 
 @pytest.fixture
@@ -65,6 +67,13 @@ def test_with_a_port_there_is_a_page_with_the_status_and_what_was_said_last(own,
     for words in ("server0 (server)", "waiting for a request", "owner bank", "queries left", "certificates"):
         assert words in page
     assert token not in page
+
+
+def test_a_certificate_that_runs_out_soon_is_told_of_at_the_start(own, tmp_path, capsys):
+    renew(OwnFile(own), 7)
+    with speaking(own, LogForm.plain, None, tmp_path / "errors.log"):
+        pass
+    assert "warning: the certificate of server0 (own) is valid for 6 more days: renew it" in capsys.readouterr().err
 
 
 def test_the_last_words_are_remembered():

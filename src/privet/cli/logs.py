@@ -20,6 +20,9 @@ import typer
 from privet.cli.programs import errors_in
 from privet.cli.screen import say, visible, warn
 
+SOON = 30
+"""Days before the end of a certificate from which on a program says so when it starts."""
+
 Status = dict[str, Any]
 
 
@@ -92,4 +95,7 @@ def speaking(
 
             monitor = stack.enter_context(closing(Monitor(metrics, status, token_in(token))))
             speaker(f"health, metrics and a page at http://127.0.0.1:{monitor.port}/; the token is in {token}")
+        for each in status_of(path)["certificates"]:
+            if each["days"] < SOON:
+                logger.warning("the certificate of %s is valid for %s more days: renew it", each["name"], each["days"])
         yield speaker

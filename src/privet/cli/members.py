@@ -92,6 +92,10 @@ def join(
     settings = {"data": None if data is None else str(data), "epsilon": epsilon, "listen": listen}
     own, copy = joined(file, name, folder, days, settings)
     say(f"Wrote {own.own_key} (keep it), {own.path} (your settings) and {copy}.")
+    if "epsilon" in own.data:
+        say(
+            f"Your limit, for all runs together: epsilon {own.data['epsilon']:g}. It is yours to change, in {own.path}."
+        )
     say(f"Send {copy} back to whoever made {file}; if that was you, gather the others' copies into it.")
     say(f"Your fingerprint: {fingerprint(own.me.certificate)}")
 

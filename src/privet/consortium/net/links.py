@@ -145,6 +145,11 @@ class Inbox:
         with self._changed:
             return any(not line.closed and not line.speaks() for line in self._waiting.get(name, ()))
 
+    def holds(self, name: str) -> bool:
+        """Whether a line waits under this name, even one that has ended."""
+        with self._changed:
+            return bool(self._waiting.get(name))
+
     def waiting(self, name: str) -> list[TlsChannel]:
         """Those that ``name`` has opened and nobody has asked for."""
         with self._changed:

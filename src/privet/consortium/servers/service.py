@@ -79,6 +79,8 @@ class Server:
         known[TRAINER] = config.trainer
         known |= {_user(name): certificate for name, (certificate, _) in config.users.items()}
         self._left = "unknown"
+        self._digest = schema_digest(self.schema)
+        self._lines: dict[str, TlsChannel] = {}  # the last of each
         self._contacts = Contacts(config.ledger)
         self._listener = Listener(config.listen, config.identity, known, self._welcome, config.timeout, self._tells)
 
@@ -90,6 +92,7 @@ class Server:
     def _welcome(self, name: str, channel: TlsChannel) -> None:
         """Everybody who asks for something waits in one queue."""
         self._contacts.note(name)
+        self._lines[name] = channel
         channel.heeded = name in map(server_name, range(PARTIES))
         asks = name == TRAINER or name in map(_user, self.config.users)
         self._inbox.welcome(CLIENTS if asks else name, channel)
@@ -118,7 +121,7 @@ class Server:
         return {
             "version": VERSION,
             "protocol": PROTOCOL,
-            "schema": schema_digest(self.schema),
+            "schema": self._digest,
             "limit": show(self.config.epsilon),
             "left": self._left,
             "owners": [name for name in self.config.owners if self._inbox.has(_owner(name))],
@@ -127,8 +130,13 @@ class Server:
 
     def status(self) -> dict[str, Any]:
         """What only the running server knows."""
-        there = [{**each, "connected": self._inbox.has(each["name"])} for each in self._contacts.listed()]
+        there = [{**each, "connected": self._is_here(each["name"])} for each in self._contacts.listed()]
         return {"members": there, "refused connections": self._listener.refused}
+
+    def _is_here(self, name: str) -> bool:
+        """Whether somebody waits in silence to be asked, or has a line on which something is done."""
+        line = self._lines.get(name)
+        return line is not None and not line.closed and (self._inbox.has(name) or not self._inbox.holds(name))
 
     def _budget(self) -> str:
         self._left = "unknown"
