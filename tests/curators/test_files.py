@@ -103,3 +103,11 @@ def test_progress_is_by_bytes(folder):
     assert shares == sorted(shares)
     assert shares[-1] == 1
     assert len(shares) >= 4
+
+
+def test_a_model_is_scored_on_files_too(folder, monkeypatch):
+    monkeypatch.setenv("PRIVET_CACHE", str(folder / "cache"))
+    data = frame()
+    model = PrivateTreeClassifier(SCHEMA, epsilon=1.0, random_state=1).fit(folder)
+    expected = model.evaluate(data, data["out"], epsilon=1.0, random_state=2)
+    assert str(model.evaluate(folder, epsilon=1.0, random_state=2)) == str(expected)

@@ -334,8 +334,11 @@ class PrivateEstimator(Explained, BaseEstimator):
             check_evaluation(getattr(self, self._released), self.evaluation_)
         return True
 
-    def evaluate(self, X: Any, y: Any, *, epsilon: float, by: By = None, random_state: Any = None) -> Evaluation:
-        """How the model does on other records, such as a test set, told for ``epsilon`` of these (``held_out.py``)."""
+    def evaluate(self, X: Any, y: Any = None, *, epsilon: float, by: By = None, random_state: Any = None) -> Evaluation:
+        """How the model does on other records, such as a test set, told for ``epsilon`` of these (``held_out.py``).
+
+        ``X`` alone may say where they are, as in ``fit``.
+        """
         check_is_fitted(self, self._released)
         return evaluate_on(getattr(self, self._released), X, y, epsilon, by, random_state)
 

@@ -99,14 +99,14 @@ def evaluate_on(released: Any, X: Any, y: Any, epsilon: float, by: By, random_st
 
     On records that the model was learned from, the epsilons add up, and the scores flatter it.
     """
-    from privet.curators.memory import MemoryCurator
+    from privet.curators.files import curator_of
     from privet.privacy.mechanisms import mechanisms
 
     check_scorable(released)
     budget, schema = exact(epsilon), released.schema
     groups = Groups.of(schema, by)
     ledger = Ledger.current() or Ledger(budget)
-    desk = MemoryCurator(X, y, schema, ledger=ledger, mechanisms=mechanisms(random_state)).open()
+    desk = curator_of(X, y, schema, None, ledger=ledger, mechanisms=mechanisms(random_state)).open()
     desk.reservation, paid = ledger.reserve(budget, "epsilon", "evaluation"), ""
     try:
         found = evaluated(desk, desk.root(budget), released, groups, budget)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privet.cli.files import check_output
-from privet.cli.options import Data, Force
+from privet.cli.options import DataFiles, Force
 from privet.cli.screen import say, working
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def say_scores(scores: Evaluation | None) -> None:
 
 def evaluate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", exists=True, dir_okay=False, help="A model file.")],
-    data: Data,
+    data: DataFiles,
     epsilon: Annotated[float, typer.Option(help="What the scores may cost the test records.")],
     by: By = None,
     ledger_file: Annotated[
@@ -70,22 +70,21 @@ def evaluate(
     """
     from contextlib import nullcontext
 
+    from privet.tables.files import find_files
+
     if not 0 < epsilon < math.inf:
         raise typer.BadParameter("epsilon must be a finite number greater than zero, such as 0.1.")
-    target = None if output is None else check_output(output, force, model, data)
+    target = None if output is None else check_output(output, force, model, *find_files(data))
     with working("Loading"):
         from privet.algorithms.model_file import load
         from privet.privacy.ledger import Ledger
         from privet.tables.misfit import tell_misfits
-        from privet.tables.table import read_file
 
         learned = load(model)
         charged = None if ledger_file is None else Ledger.open(ledger_file)
-    with working("Reading the data"):
-        X, y = read_file(data, learned.schema_)
-    tell_misfits(X, y, learned.schema_)
-    with working("Scoring"), charged or nullcontext():
-        scores = learned.evaluate(X, y, epsilon=epsilon, by=groups_by(by))
+    tell_misfits(data, None, learned.schema_)
+    with charged or nullcontext():
+        scores = learned.evaluate(data, epsilon=epsilon, by=groups_by(by))  # says how far it has read
     say_scores(scores)
     say(f"Receipt\n{scores.privacy_}")
     if target is not None:

@@ -143,9 +143,10 @@ class Cluster:
             self._check(end)
             raise ClusterError(self._why(bad))
         try:
-            return list(self.client.gather(list(futures), errors="raise"))
+            return [future.result(timeout=max(LOOK, end - time.monotonic())) for future in futures]
         except Exception as error:
             told = type(error).__name__
+        self._check(end)
         raise ClusterError(f"An answer was lost on its way from a Dask worker ({told}). Fit again.")
 
     def _check(self, end: float) -> None:
