@@ -180,6 +180,22 @@ def test_a_run_begins_with_its_settings_and_cells_with_a_grid():
         owner.answer({"do": "histograms", "nodes": [0]})
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"do": "rows", "records": 2**27},
+        {"do": "draw", "parts": 2**16, "records": 2**27},
+        {"do": "histograms", "nodes": [0] * 2**20},
+    ],
+)
+def test_what_would_take_all_memory_is_refused(question, monkeypatch):
+    owner = with_root(Owner(*table(5), SCHEMA), 2**27)
+    monkeypatch.setattr("privet.curators.owners.mpc_owner.MOST_DRAWN", 2**24)
+    monkeypatch.setattr(owner._room, "histograms", None)  # it must not come to that
+    with pytest.raises(LeakError, match="too large to share"):
+        owner.answer(question)
+
+
 def test_after_a_run_its_nodes_are_gone():
     owner = Owner(*table(10), SCHEMA)
     lines = [QueueLine.pair() for _ in range(3)]

@@ -36,7 +36,7 @@ _logger = logging.getLogger("privet.owner")
 MOST_REQUEST = 2**26
 
 MOST_DRAWN = 2**31
-"""So many numbers, of parts or samples, are shared at once."""
+"""So many bytes of counts, rows, parts or samples are made at once, before they are shared."""
 
 
 class Line(Protocol):
@@ -167,7 +167,7 @@ class Owner:
 
     def _histograms(self, nodes: Words) -> np.ndarray:
         held = self._held(nodes)
-        self._at.desk.cells  # noqa: B018 - raises where there is no grid yet
+        self._as_many(len(held), 8 * self._at.desk.cells.n_cells * len(self.schema.classes or ()))
         return self._room.histograms(held)
 
     def _totals(self, nodes: Words) -> np.ndarray:
@@ -182,9 +182,9 @@ class Owner:
 
     def _rows(self, records: Words) -> np.ndarray:
         """Every record as a column, one 1 among the cells of each feature and one among the classes; then zeros."""
-        n = self._columns_for(records)
+        n, grid, labels = self._columns_for(records), self._at.desk.cells, self._curator.records.labels
+        self._as_many(grid.n_cells + len(self.schema.classes or ()), n)
         self._progress(f"sharing the records, filled up to {n:,}")
-        grid, labels = self._at.desk.cells, self._curator.records.labels
         cells = one_hot(self._curator.records.binned(grid), grid, len(labels), n)
         classes = np.zeros((len(self.schema.classes or ()), n), dtype=np.uint8)
         classes[labels, np.arange(len(labels))] = 1
@@ -215,7 +215,7 @@ class Owner:
 
     def _as_many(self, rows: int, columns: int) -> int:
         if rows * columns > MOST_DRAWN:
-            raise LeakError("So many parts or samples are too large to share at once.")
+            raise LeakError("So many nodes, rows, parts or samples are too large to share at once.")
         return rows
 
 
