@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: robustness peers federated-delta federated-accuracy ensemble regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc hidden hidden-accuracy hidden-plan federated clean
+.PHONY: docs robustness peers federated-delta federated-accuracy ensemble regression diprime-figures demo test test-long lint types accuracy baselines ablation speed top-down privatree jointexp audit audit-diffprivlib mpc hidden hidden-accuracy hidden-plan federated clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -13,6 +13,10 @@ test: $(VENV)/develop lint types
 
 test-long: $(VENV)/develop
 	$(BIN)/pytest -n auto --dist worksteal -m slow
+
+# The docs as a site, in build/site: every link is checked, and a warning is an error.
+docs: $(VENV)/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 lint: $(VENV)/develop
 	$(BIN)/ruff check src tests benchmarks examples
@@ -120,11 +124,15 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(VENV)/develop: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -e ".[all]" --group test --group lint
+	$(BIN)/python -m pip install --quiet -e ".[all]" --group test --group lint --group docs
 	touch $@ $(VENV)/installed
 
 $(VENV)/bench: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -e ".[all]" --group test --group bench
+	touch $@
+
+$(VENV)/docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e ".[sql,onnx]" --group docs
 	touch $@
 
 PEER_PYTHON ?= $(PYTHON)
