@@ -107,7 +107,8 @@ def coordinator(
     ] = "HistogramTreeClassifier",
     given: Settings = None,
     journal: Annotated[
-        Path | None, typer.Option(file_okay=False, help="Remembers the run, to go on after a stop [OUTPUT.run].")
+        Path | None,
+        typer.Option(file_okay=False, help="Remembers the run, to go on after a stop (OUTPUT.run)."),
     ] = None,
     wire: Annotated[
         Path | None, typer.Option("--wire-log", dir_okay=False, help="Write every message here, as JSON lines.")

@@ -65,7 +65,7 @@ def join(
         Path | None, typer.Option(exists=True, dir_okay=False, help="Your records, CSV or Parquet: never sent.")
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Your own limit, for all runs together [what the file proposes].")
+        float | None, typer.Option(help="Your own limit, for all runs together; by default as proposed.")
     ] = None,
     listen: Annotated[
         str | None, typer.Option(help="Where to listen, HOST:PORT, if not at the address that others dial.")

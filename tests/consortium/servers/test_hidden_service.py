@@ -8,11 +8,13 @@ from hashlib import sha256
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from consortium.servers.town import OWNERS, PARAMS, PRIVET, QUERIES, SCHEMA, Town
 from cut_mechanisms import CutMechanisms
 from hidden_programs import CompleteGrowth
 from privet import HiddenTreeClassifier, Ledger, MemoryCurator, Schema
+from privet.cli import app
 from privet.consortium.net.channel import TlsChannel
 from privet.consortium.servers.client import predict, train
 from privet.consortium.servers.commitments import SALT_BYTES, check, commitment
@@ -223,3 +225,24 @@ def test_owners_of_columns_say_so_in_their_files(tmp_path):
             train(town.config("trainer"), "PrivateTreeClassifier", {"epsilon": 1.0})
     finally:
         town.stop()
+
+
+def test_a_hidden_models_receipt_is_checked_and_a_server_can_list_and_delete_it(town, tmp_path):
+    town.start()
+    public = town.learn(SMALL)
+    (tmp_path / "hidden.json").write_text(json.dumps(public))
+
+    def privet(*words, code=0):
+        files = [str(tmp_path / word) if "." in word else word for word in words]
+        result = CliRunner().invoke(app, ["mpc", *files])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    assert "signed by all three servers" in privet("verify", "hidden.json", "ann.consortium.toml")
+    (tmp_path / "forged.json").write_text(json.dumps({**public, "depth": 7}))
+    assert "server 0 has not signed" in privet("verify", "forged.json", "ann.consortium.toml", code=1)
+    assert f"{public['id']}  HiddenTreeClassifier, epsilon 2" in privet("models", "server0.toml")
+    privet("delete", "server0.toml", public["id"])
+    assert privet("models", "server0.toml") == ""
+    with pytest.raises(MpcError, match="no such hidden model"):
+        predict(town.config("ann"), public, QUERIES[:2])
