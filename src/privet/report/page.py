@@ -145,7 +145,7 @@ TREE_LEAD = (
 )
 TERMS_LEAD = (
     "Each picture is what a feature, or several together, adds to the score, beside its average. Bands and whiskers "
-    "are two standard deviations of the noise on each side; hatched cells could be noise alone."
+    "are two standard deviations of the noise on each side; crossed cells could be noise alone."
 )
 
 

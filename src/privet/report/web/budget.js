@@ -50,8 +50,20 @@ class Budget {
     const light = () => this.light(group);
     const piece = svg(
       "rect",
-      { class: i % 2 ? "step-odd" : "step-even", x, y: 14, width: Math.max(width - 1.5, 1), height: 34, rx: 3, role: "button",
-        tabindex: "0", "aria-label": words, onmouseenter: light, onfocus: light, onclick: light },
+      {
+        class: i % 2 ? "step-odd" : "step-even",
+        x,
+        y: 14,
+        width: Math.max(width - 1.5, 1),
+        height: 34,
+        rx: 3,
+        role: "button",
+        tabindex: "0",
+        "aria-label": words,
+        onmouseenter: light,
+        onfocus: light,
+        onclick: light,
+      },
       svg("title", {}, words),
     );
     return piece;
@@ -64,14 +76,26 @@ class Budget {
   step(group, i) {
     const { currency } = this.facts;
     const price = group.least === group.most ? short(group.most) : `${short(group.least)} to ${short(group.most)}`;
-    const times = group.times === 1 ? "once" : `${plural(group.times, "time")}${group.parallel ? ", on disjoint records: counted once" : ""}`;
-    const elsewhere = this.facts.dearest.length && !this.facts.dearest.some(([own]) => own === i) ? " These are other records than those of the dearest path." : "";
+    const times =
+      group.times === 1
+        ? "once"
+        : `${plural(group.times, "time")}${group.parallel ? ", on disjoint records: counted once" : ""}`;
+    const elsewhere =
+      this.facts.dearest.length && !this.facts.dearest.some(([own]) => own === i)
+        ? " These are other records than those of the dearest path."
+        : "";
     const fine = `${group.mechanism}, lemma ${group.lemma}, sensitivity ${group.sensitivity}, noise scale ${group.scale}`;
     return html(
       "li",
       { onmouseenter: () => this.light(i) },
       html("div", { class: "price" }, `${currency} ${price}`, html("small", {}, times)),
-      html("div", {}, html("h3", {}, group.asked), html("p", {}, `${group.how} ${group.noise}${elsewhere}`), html("p", { class: "fine" }, fine)),
+      html(
+        "div",
+        {},
+        html("h3", {}, group.asked),
+        html("p", {}, `${group.how} ${group.noise}${elsewhere}`),
+        html("p", { class: "fine" }, fine),
+      ),
     );
   }
 }

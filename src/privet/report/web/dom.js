@@ -60,7 +60,8 @@ function ticks(low, high, wanted = 4) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 2.5, 5, 10].map((k) => k * power).find((own) => own >= rough);
   const found = [];
-  for (let tick = Math.ceil(low / step) * step; tick <= high + step * 1e-9; tick += step) found.push(Number(tick.toPrecision(12)));
+  for (let tick = Math.ceil(low / step) * step; tick <= high + step * 1e-9; tick += step)
+    found.push(Number(tick.toPrecision(12)));
   return found;
 }
 

@@ -13,7 +13,11 @@ class Inspector {
     const where = conditions.length
       ? html("ol", {}, ...conditions.map((text) => html("li", {}, text)))
       : html("p", {}, "The root: every record begins here.");
-    this.panel.replaceChildren(where, html("p", {}, this.released(view, node, number)), html("p", { class: "note" }, this.paid(node)));
+    this.panel.replaceChildren(
+      where,
+      html("p", {}, this.released(view, node, number)),
+      html("p", { class: "note" }, this.paid(node)),
+    );
   }
 
   released(view, node, number) {
@@ -23,7 +27,8 @@ class Inspector {
       return `Asks ${schema.features[node.f].name}; the rule ${how}, and parts the records ${node.k.length} ways.`;
     }
     if (schema.target) return `Predicts ${short(node.v, 5)}, a noisy mean of about ${short(node.w)} records.`;
-    if (!node.n) return `Says ${schema.classes[node.a]}. Only this label was released, and not how many records are here.`;
+    if (!node.n)
+      return `Says ${schema.classes[node.a]}. Only this label was released, and not how many records are here.`;
     const counts = node.n.map((n, k) => `${schema.classes[k]} ${short(n)}`).join(", ");
     const below = node.n.some((n) => n < 0) ? " Noise may make a small count negative; it is then taken as none." : "";
     return `Says ${schema.classes[node.a]}. Noisy counts: ${counts}.${below}`;
@@ -33,7 +38,9 @@ class Inspector {
     const { currency } = this.facts.budget;
     const own = this.budget.at(node.s);
     const path = this.budget.above(node.s);
-    const words = own.length ? own.map(([group, amount]) => `${short(amount)} for “${this.facts.budget.groups[group].asked}”`).join(", ") : "nothing of its own";
+    const words = own.length
+      ? own.map(([group, amount]) => `${short(amount)} for “${this.facts.budget.groups[group].asked}”`).join(", ")
+      : "nothing of its own";
     return `Budget here, in ${currency}: ${words}. From the root to here: ${short(path)}.`;
   }
 }

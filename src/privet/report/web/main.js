@@ -24,9 +24,19 @@ function showTrees() {
     inspector.show(view, 0);
   };
   const pick = html("select", { "aria-label": "Which tree", onchange: () => open(Number(pick.value)) });
-  pick.append(...facts.model.trees.map((_, t) => html("option", { value: t }, `Tree ${t + 1} of ${facts.model.trees.length}`)));
-  const tools = html("div", { class: "tools" }, facts.model.trees.length > 1 ? pick : null, button("−", () => view.zoomTo(view.zoom / 1.25), "Zoom out"),
-    button("+", () => view.zoomTo(view.zoom * 1.25), "Zoom in"), button("Fit", () => view.fit()), button("Unfold all", () => view.foldAll(false)), button("Fold all", () => view.foldAll(true)));
+  pick.append(
+    ...facts.model.trees.map((_, t) => html("option", { value: t }, `Tree ${t + 1} of ${facts.model.trees.length}`)),
+  );
+  const tools = html(
+    "div",
+    { class: "tools" },
+    facts.model.trees.length > 1 ? pick : null,
+    button("−", () => view.zoomTo(view.zoom / 1.25), "Zoom out"),
+    button("+", () => view.zoomTo(view.zoom * 1.25), "Zoom in"),
+    button("Fit", () => view.fit()),
+    button("Unfold all", () => view.foldAll(false)),
+    button("Fold all", () => view.foldAll(true)),
+  );
   place("model-here", tools, holder, inspector.panel);
   open(0);
   window.addEventListener("beforeprint", () => view.foldAll(false));
@@ -35,9 +45,20 @@ function showTrees() {
 
 function showTerms() {
   const terms = new Terms(facts);
-  const pick = html("select", { "aria-label": "Which class", onchange: () => { terms.output = Number(pick.value); terms.draw(); } });
+  const pick = html("select", {
+    "aria-label": "Which class",
+    onchange: () => {
+      terms.output = Number(pick.value);
+      terms.draw();
+    },
+  });
   pick.append(...(facts.schema.classes || []).map((name, k) => html("option", { value: k }, `Score of ${name}`)));
-  place("model-here", html("div", { class: "tools" }, facts.model.outputs > 1 ? pick : null), terms.figures, html("div", { class: "tools" }, terms.more));
+  place(
+    "model-here",
+    html("div", { class: "tools" }, facts.model.outputs > 1 ? pick : null),
+    terms.figures,
+    html("div", { class: "tools" }, terms.more),
+  );
   terms.draw();
   return () => {};
 }
@@ -50,7 +71,8 @@ function showDearest() {
 
 function showPath(scope) {
   const parts = budget.along(scope);
-  if (facts.budget.total !== null && parts.length) budget.draw(parts, "The path to the node that is chosen in the tree.");
+  if (facts.budget.total !== null && parts.length)
+    budget.draw(parts, "The path to the node that is chosen in the tree.");
 }
 
 // -- all together ------------------------------------------------------------------------------------------------

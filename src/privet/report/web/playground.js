@@ -15,7 +15,9 @@ class PlaygroundPage {
     this.settings = { method: facts.methods[0][0], depth: 4, records: facts.sizes[facts.sizes.length - 1], first: 0 };
     this.seen = new Map(); // [epsilon, score] by setting
     this.turn = 0;
-    this.panels = Array.from({ length: DRAWS }, (_, i) => html("article", { "aria-label": `Draw ${i + 1}` }, html("h3", {}, `Draw ${i + 1}`)));
+    this.panels = Array.from({ length: DRAWS }, (_, i) =>
+      html("article", { "aria-label": `Draw ${i + 1}` }, html("h3", {}, `Draw ${i + 1}`)),
+    );
     here("panels").append(...this.panels);
     here("tools").append(...this.tools());
     here("slider").addEventListener("input", () => this.moved());
@@ -27,18 +29,43 @@ class PlaygroundPage {
   }
 
   tools() {
-    const set = (name, read) => (event) => { this.settings[name] = read(event.target.value); this.moved(0); };
+    const set = (name, read) => (event) => {
+      this.settings[name] = read(event.target.value);
+      this.moved(0);
+    };
     const choice = (label, name, options, read = Number) => {
-      const select = html("select", { onchange: set(name, read) }, ...options.map(([value, text]) => html("option", { value }, text)));
+      const select = html(
+        "select",
+        { onchange: set(name, read) },
+        ...options.map(([value, text]) => html("option", { value }, text)),
+      );
       select.value = String(this.settings[name]);
       return html("label", { class: "note" }, `${label} `, select);
     };
-    this.depthBox = choice("Depth", "depth", [1, 2, 3, 4, 5, 6, 8].map((depth) => [depth, depth]));
+    this.depthBox = choice(
+      "Depth",
+      "depth",
+      [1, 2, 3, 4, 5, 6, 8].map((depth) => [depth, depth]),
+    );
     return [
       choice("Method", "method", facts.methods, String),
       this.depthBox,
-      choice("Learn from", "records", facts.sizes.map((n) => [n, `${n.toLocaleString("en")} people`])),
-      html("button", { type: "button", onclick: () => { this.settings.first += DRAWS; this.moved(0); } }, "Draw again"),
+      choice(
+        "Learn from",
+        "records",
+        facts.sizes.map((n) => [n, `${n.toLocaleString("en")} people`]),
+      ),
+      html(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            this.settings.first += DRAWS;
+            this.moved(0);
+          },
+        },
+        "Draw again",
+      ),
     ];
   }
 
@@ -62,7 +89,11 @@ class PlaygroundPage {
 
   chart() {
     const points = this.seen.get(this.key()) || [];
-    this.tradeoff.draw(points.filter(([epsilon]) => epsilon <= MOST), this.epsilon, points.find(([epsilon]) => epsilon === NO_NOISE)?.[1] ?? null);
+    this.tradeoff.draw(
+      points.filter(([epsilon]) => epsilon <= MOST),
+      this.epsilon,
+      points.find(([epsilon]) => epsilon === NO_NOISE)?.[1] ?? null,
+    );
   }
 
   // Four draws of the present settings, then a sketch of the curve; a later move makes this one stale.
@@ -119,8 +150,10 @@ class PlaygroundPage {
     const scores = found.map((draw) => draw.score);
     const show = facts.score === "accuracy" ? percent : (value) => short(value);
     here("score").textContent = show(scores.reduce((a, b) => a + b, 0) / scores.length);
-    here("score-name").textContent = facts.score === "accuracy" ? "Accuracy on people that it has not seen" : "R² on records that it has not seen";
-    here("score-range").textContent = `${show(Math.min(...scores))} to ${show(Math.max(...scores))} in ${plural(scores.length, "draw")}`;
+    here("score-name").textContent =
+      facts.score === "accuracy" ? "Accuracy on people that it has not seen" : "R² on records that it has not seen";
+    here("score-range").textContent =
+      `${show(Math.min(...scores))} to ${show(Math.max(...scores))} in ${plural(scores.length, "draw")}`;
     here("agree").textContent = agreement(found);
     const rows = found[0].noise.map(([asked, noise]) => html("div", {}, html("dt", {}, asked), html("dd", {}, noise)));
     here("noise-here").replaceChildren(...rows);
@@ -153,7 +186,8 @@ function agreement(found) {
   const counts = new Map();
   for (const f of firsts) counts.set(f, (counts.get(f) || 0) + 1);
   const [most, times] = [...counts].sort((a, b) => b[1] - a[1])[0];
-  if (most === undefined) return "No draw has learned anything: every record is predicted the same. More people or a larger epsilon help.";
+  if (most === undefined)
+    return "No draw has learned anything: every record is predicted the same. More people or a larger epsilon help.";
   const name = facts.schema.features[most].name;
   const does = boosted ? `find ${name} the most telling feature` : `ask for ${name} first`;
   const all = times === found.length ? `All ${times} draws` : `${times} of ${found.length} draws`;

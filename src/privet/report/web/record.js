@@ -6,11 +6,21 @@ class RecordForm {
     this.walker = new Walker(facts);
     this.inputs = new Map();
     this.outcome = html("div", { class: "outcome", "aria-live": "polite" });
-    this.form = html("form", { autocomplete: "off", onsubmit: (event) => { event.preventDefault(); this.answer(); } });
+    this.form = html("form", {
+      autocomplete: "off",
+      onsubmit: (event) => {
+        event.preventDefault();
+        this.answer();
+      },
+    });
     const used = usedFeatures(facts);
     const fields = facts.schema.features.map((feature, f) => this.field(feature, used.has(f)));
-    const tools = html("div", { class: "tools" }, html("button", { class: "main", type: "submit" }, "Follow this record"),
-      html("button", { type: "button", onclick: () => this.random() }, "Draw one at random"));
+    const tools = html(
+      "div",
+      { class: "tools" },
+      html("button", { class: "main", type: "submit" }, "Follow this record"),
+      html("button", { type: "button", onclick: () => this.random() }, "Draw one at random"),
+    );
     this.form.append(html("div", { class: "fields" }, ...fields), tools);
     this.form.addEventListener("change", () => this.answer());
   }
@@ -18,12 +28,16 @@ class RecordForm {
   field(feature, used) {
     const input = feature.values ? choiceOf(feature) : numberOf(feature);
     this.inputs.set(feature.name, input);
-    const hint = feature.values ? plural(feature.values.length, "value") : `${short(feature.low)} to ${short(feature.high)}`;
+    const hint = feature.values
+      ? plural(feature.values.length, "value")
+      : `${short(feature.low)} to ${short(feature.high)}`;
     return html("label", {}, feature.name, input, html("span", {}, used ? hint : `${hint}; not used by the model`));
   }
 
   typed() {
-    return Object.fromEntries([...this.inputs].map(([name, input]) => [name, input.value === OTHER ? null : input.value]));
+    return Object.fromEntries(
+      [...this.inputs].map(([name, input]) => [name, input.value === OTHER ? null : input.value]),
+    );
   }
 
   // A made-up record, even over the public ranges.
@@ -59,7 +73,9 @@ class RecordForm {
       const chances = found.chances.map((chance, k) => `${schema.classes[k]} ${percent(chance)}`);
       parts.push(html("p", { class: "note" }, chances.join(", ")));
     } else if (!schema.target) {
-      parts.push(html("p", { class: "note" }, "This model released labels and no counts, so it cannot say how sure it is."));
+      parts.push(
+        html("p", { class: "note" }, "This model released labels and no counts, so it cannot say how sure it is."),
+      );
     }
     if (found.paths.length === 1) parts.push(this.path(found.paths[0]));
     return parts;
@@ -76,7 +92,9 @@ class RecordForm {
     const output = schema.target || (model.kind === "boosted" && model.outputs === 1) ? 0 : found.best;
     const reason = reasons(this.facts, this.walker, values, found, output);
     if (!reason || !reason.steps.some((own) => own.by !== 0)) return [];
-    const of = schema.target ? schema.label || "the target" : `${reason.unit} of ${schema.classes[model.kind === "boosted" && model.outputs === 1 ? 1 : output]}`;
+    const of = schema.target
+      ? schema.label || "the target"
+      : `${reason.unit} of ${schema.classes[model.kind === "boosted" && model.outputs === 1 ? 1 : output]}`;
     return [html("h3", {}, `What moved the ${of}`), waterfall(reason)];
   }
 }
@@ -93,7 +111,13 @@ function numberOf(feature) {
   // Where values spread over orders of magnitude most are at the low end.
   const middle = feature.log ? feature.low : (feature.low + feature.high) / 2;
   const value = feature.integer ? Math.round(middle) : Number(middle.toPrecision(4));
-  return html("input", { type: "number", step: "any", value, placeholder: feature.missing ? "missing" : null, inputmode: "decimal" });
+  return html("input", {
+    type: "number",
+    step: "any",
+    value,
+    placeholder: feature.missing ? "missing" : null,
+    inputmode: "decimal",
+  });
 }
 
 function usedFeatures({ model }) {

@@ -6,7 +6,8 @@ function scoreFigures(scores) {
   const figures = [];
   if (scores.calibration && scores.calibration.length > 1) figures.push(calibrationFigure(scores));
   if (scores.roc && scores.roc.length > 2) figures.push(rocFigure(scores));
-  if (scores.recall) figures.push(intervalFigure("Of the records of each class, the share that is found", scores.recall, percent));
+  if (scores.recall)
+    figures.push(intervalFigure("Of the records of each class, the share that is found", scores.recall, percent));
   if (scores.errors) figures.push(errorFigure(scores));
   if (scores.groups.length) {
     const rows = scores.groups.map(([name, , ...estimate]) => [name, ...estimate]);
@@ -18,10 +19,29 @@ function scoreFigures(scores) {
 
 // All scores as a table, for those who want the digits.
 function scoreTable({ summary, n, who }) {
-  const head = html("tr", {}, ...["score", "value", "95% interval"].map((name, i) => html("th", { scope: "col", class: i ? "number" : null }, name)));
-  const rows = summary.map(([name, value, low, high]) => html("tr", {}, html("th", { scope: "row" }, name),
-    html("td", { class: "number" }, short(value, 4)), html("td", { class: "number" }, `${short(low, 4)} to ${short(high, 4)}`)));
-  return html("table", {}, html("caption", { class: "note" }, `Scored on about ${short(n)} ${who}`), html("thead", {}, head), html("tbody", {}, ...rows));
+  const head = html(
+    "tr",
+    {},
+    ...["score", "value", "95% interval"].map((name, i) =>
+      html("th", { scope: "col", class: i ? "number" : null }, name),
+    ),
+  );
+  const rows = summary.map(([name, value, low, high]) =>
+    html(
+      "tr",
+      {},
+      html("th", { scope: "row" }, name),
+      html("td", { class: "number" }, short(value, 4)),
+      html("td", { class: "number" }, `${short(low, 4)} to ${short(high, 4)}`),
+    ),
+  );
+  return html(
+    "table",
+    {},
+    html("caption", { class: "note" }, `Scored on about ${short(n)} ${who}`),
+    html("thead", {}, head),
+    html("tbody", {}, ...rows),
+  );
 }
 
 function square(label, xName, yName, marks) {
@@ -37,14 +57,32 @@ function square(label, xName, yName, marks) {
 
 function calibrationFigure({ calibration, of }) {
   const most = Math.max(...calibration.map((row) => row[4]));
-  const marks = (x, y) => calibration.flatMap(([said, value, low, high, n]) => [
-    svg("line", { class: "whisker", x1: x(said), x2: x(said), y1: y(low), y2: y(high) }),
-    svg("circle", { class: "dot", cx: x(said), cy: y(value), r: (2 + 4 * Math.sqrt(Math.max(n, 0) / most)).toFixed(1) },
-      svg("title", {}, `says ${percent(said)}, is ${percent(value)} (${percent(low)} to ${percent(high)}), about ${short(n)} records`)),
-  ]);
-  const caption = html("figcaption", {}, html("b", {}, "Calibration. "), "On the dotted line, what the model says is so. Larger dots have more records.");
+  const marks = (x, y) =>
+    calibration.flatMap(([said, value, low, high, n]) => [
+      svg("line", { class: "whisker", x1: x(said), x2: x(said), y1: y(low), y2: y(high) }),
+      svg(
+        "circle",
+        { class: "dot", cx: x(said), cy: y(value), r: (2 + 4 * Math.sqrt(Math.max(n, 0) / most)).toFixed(1) },
+        svg(
+          "title",
+          {},
+          `says ${percent(said)}, is ${percent(value)} (${percent(low)} to ${percent(high)}), about ${short(n)} records`,
+        ),
+      ),
+    ]);
+  const caption = html(
+    "figcaption",
+    {},
+    html("b", {}, "Calibration. "),
+    "On the dotted line, what the model says is so. Larger dots have more records.",
+  );
   const words = calibration.map(([said, value]) => `says ${percent(said, 0)}, is ${percent(value, 0)}`).join("; ");
-  return html("figure", {}, caption, square(`Calibration: ${words}`, `chance of ${of}, as the model says`, "as it is", marks));
+  return html(
+    "figure",
+    {},
+    caption,
+    square(`Calibration: ${words}`, `chance of ${of}, as the model says`, "as it is", marks),
+  );
 }
 
 function rocFigure({ roc, summary }) {
@@ -54,7 +92,10 @@ function rocFigure({ roc, summary }) {
     const upper = roc.map(([a, b, band]) => `${x(a)},${y(inside(b + band))}`);
     const lower = [...roc].reverse().map(([a, b, band]) => `${x(a)},${y(inside(b - band))}`);
     const line = roc.map(([a, b], i) => `${i ? "L" : "M"}${x(a)} ${y(b)}`).join("");
-    return [svg("polygon", { class: "band", points: [...upper, ...lower].join(" ") }), svg("path", { class: "curve", d: line })];
+    return [
+      svg("polygon", { class: "band", points: [...upper, ...lower].join(" ") }),
+      svg("path", { class: "curve", d: line }),
+    ];
   };
   const words = `area ${short(area)} (${short(low)} to ${short(high)})`;
   const caption = html("figcaption", {}, html("b", {}, "ROC curve. "), `${words}; the band is about 95% wide.`);
@@ -75,19 +116,44 @@ function intervalFigure(title, rows, show) {
       svg("text", { class: "quiet small", x: right + 10, y: y + 4 }, show(value)),
     ];
   });
-  const words = rows.map(([name, value, from, to]) => `${name} ${show(value)} (${show(from)} to ${show(to)})`).join(", ");
-  return html("figure", {}, html("figcaption", {}, html("b", {}, title)), drawing(340, rows.length * row + 8, words, ...marks));
+  const words = rows
+    .map(([name, value, from, to]) => `${name} ${show(value)} (${show(from)} to ${show(to)})`)
+    .join(", ");
+  return html(
+    "figure",
+    {},
+    html("figcaption", {}, html("b", {}, title)),
+    drawing(340, rows.length * row + 8, words, ...marks),
+  );
 }
 
 // Errors of a numeric target: about how many records have each.
 function errorFigure({ errors }) {
   const inner = wideEnough(errors.filter(([from, to]) => to > from));
   const dense = inner.map(([from, to, n]) => Math.max(n, 0) / (to - from));
-  const [x, y] = [scale(inner[0][0], inner[inner.length - 1][1], PLOT.left, PLOT.right), scale(0, Math.max(...dense, 1e-9), PLOT.bottom, PLOT.top)];
+  const [x, y] = [
+    scale(inner[0][0], inner[inner.length - 1][1], PLOT.left, PLOT.right),
+    scale(0, Math.max(...dense, 1e-9), PLOT.bottom, PLOT.top),
+  ];
   const marks = inner.map(([from, to, n], i) =>
-    svg("rect", { class: "fill", x: x(from), width: Math.max(x(to) - x(from) - 0.5, 0.5), y: y(dense[i]), height: PLOT.bottom - y(dense[i]) },
-      svg("title", {}, `${short(from)} to ${short(to)}: about ${short(Math.round(n))}`)));
-  const caption = html("figcaption", {}, html("b", {}, "Errors. "), "Prediction less target: the higher, the more records, by noisy counts.");
+    svg(
+      "rect",
+      {
+        class: "fill",
+        x: x(from),
+        width: Math.max(x(to) - x(from) - 0.5, 0.5),
+        y: y(dense[i]),
+        height: PLOT.bottom - y(dense[i]),
+      },
+      svg("title", {}, `${short(from)} to ${short(to)}: about ${short(Math.round(n))}`),
+    ),
+  );
+  const caption = html(
+    "figcaption",
+    {},
+    html("b", {}, "Errors. "),
+    "Prediction less target: the higher, the more records, by noisy counts.",
+  );
   const grid = axes(PLOT, x, y, ticks(inner[0][0], inner[inner.length - 1][1]), []);
   return html("figure", {}, caption, drawing(PLOT.width, PLOT.height, "Distribution of errors", grid, ...marks));
 }

@@ -32,8 +32,14 @@ class Terms {
 
   figure(term) {
     const names = term.f.map((f) => this.schema.features[f].name);
-    const caption = html("figcaption", {}, html("b", {}, names.join(" and ")), ` moves ${percent(term.share)} of the scores`);
-    const draw = { 1: () => this.curve(term), 2: () => this.heat(term, null) }[term.f.length] || (() => this.slices(term));
+    const caption = html(
+      "figcaption",
+      {},
+      html("b", {}, names.join(" and ")),
+      ` moves ${percent(term.share)} of the scores`,
+    );
+    const draw =
+      { 1: () => this.curve(term), 2: () => this.heat(term, null) }[term.f.length] || (() => this.slices(term));
     return html("figure", {}, caption, draw());
   }
 
@@ -75,7 +81,13 @@ class Terms {
   curve(term) {
     const stretches = this.stretches(term, 0).map((own) => ({ ...own, ...this.adds(term, [own.cell]) }));
     const numbers = stretches.filter((own) => own.from !== undefined);
-    return numbers.length ? this.steps(term, numbers, stretches.find((own) => own.missing)) : this.dots(stretches);
+    return numbers.length
+      ? this.steps(
+          term,
+          numbers,
+          stretches.find((own) => own.missing),
+        )
+      : this.dots(stretches);
   }
 
   steps(term, stretches, missing) {
@@ -85,14 +97,36 @@ class Terms {
     const x = scale(place(feature.low), place(feature.high), box.left, box.right);
     const y = this.heights(missing ? [...stretches, missing] : stretches, box);
     const at = (value) => x(place(value)).toFixed(1);
-    const line = stretches.map((own, i) => `${i ? "L" : "M"}${at(own.from)} ${y(own.value).toFixed(1)}H${at(own.to)}`).join("");
-    const upper = stretches.map((own) => `${at(own.from)},${y(own.value + SURE * own.error)} ${at(own.to)},${y(own.value + SURE * own.error)}`);
-    const lower = [...stretches].reverse().map((own) => `${at(own.to)},${y(own.value - SURE * own.error)} ${at(own.from)},${y(own.value - SURE * own.error)}`);
-    const marks = [svg("polygon", { class: "band", points: [...upper, ...lower].join(" ") }), svg("path", { class: "curve", d: line })];
+    const line = stretches
+      .map((own, i) => `${i ? "L" : "M"}${at(own.from)} ${y(own.value).toFixed(1)}H${at(own.to)}`)
+      .join("");
+    const upper = stretches.map(
+      (own) => `${at(own.from)},${y(own.value + SURE * own.error)} ${at(own.to)},${y(own.value + SURE * own.error)}`,
+    );
+    const lower = [...stretches]
+      .reverse()
+      .map(
+        (own) => `${at(own.to)},${y(own.value - SURE * own.error)} ${at(own.from)},${y(own.value - SURE * own.error)}`,
+      );
+    const marks = [
+      svg("polygon", { class: "band", points: [...upper, ...lower].join(" ") }),
+      svg("path", { class: "curve", d: line }),
+    ];
     const ends = feature.log ? decades(feature.low, feature.high) : ticks(feature.low, feature.high);
-    const note = missing ? svg("text", { class: "quiet small end", x: box.right, y: box.bottom + 31 }, `missing: ${signed(missing.value)}`) : null;
-    const label = `What ${feature.name} adds: from ${short(Math.min(...stretches.map((s) => s.value)))} to ${short(Math.max(...stretches.map((s) => s.value)))}`;
-    return drawing(box.width, box.height, label, axes(box, (v) => Number(at(v)), y, ends, this.marks), this.zero(y, box), ...marks, note);
+    const note = missing
+      ? svg("text", { class: "quiet small end", x: box.right, y: box.bottom + 31 }, `missing: ${signed(missing.value)}`)
+      : null;
+    const values = stretches.map((own) => own.value);
+    const label = `What ${feature.name} adds: from ${short(Math.min(...values))} to ${short(Math.max(...values))}`;
+    return drawing(
+      box.width,
+      box.height,
+      label,
+      axes(box, (v) => Number(at(v)), y, ends, this.marks),
+      this.zero(y, box),
+      ...marks,
+      note,
+    );
   }
 
   heights(all, box) {
@@ -118,43 +152,93 @@ class Terms {
       const y = i * row + 12;
       const ends = { x1: x(own.value - SURE * own.error), x2: x(own.value + SURE * own.error), y1: y, y2: y };
       return [
-        svg("text", { class: "small end", x: left - 8, y: y + 4 }, clipped(own.name, 21), svg("title", {}, `${own.name}: ${signed(own.value)}`)),
+        svg(
+          "text",
+          { class: "small end", x: left - 8, y: y + 4 },
+          clipped(own.name, 21),
+          svg("title", {}, `${own.name}: ${signed(own.value)}`),
+        ),
         svg("line", { class: "whisker", ...ends }),
         svg("circle", { class: "dot", cx: x(own.value), cy: y, r: 3.6 }),
       ];
     });
     const zero = svg("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: bottom });
-    const axis = ticks(-reach, reach, 4).map((tick) => svg("text", { class: "quiet small middle", x: x(tick), y: bottom + 13 }, short(tick)));
+    const axis = ticks(-reach, reach, 4).map((tick) =>
+      svg("text", { class: "quiet small middle", x: x(tick), y: bottom + 13 }, short(tick)),
+    );
     const label = shown.map((own) => `${own.name} ${signed(own.value)}`).join(", ");
     return drawing(TERM.width, bottom + 18, label, zero, ...marks, ...axis);
   }
 
-  // Two features: blue adds, orange takes away, hatched is what noise alone could have made.
+  // Two features: blue adds, orange takes away, crossed out is what noise alone could have made.
   heat(term, third) {
     const [rows, columns] = [this.stretches(term, 0), this.stretches(term, 1)];
-    const cells = rows.map((row) => columns.map((column) => this.adds(term, third === null ? [row.cell, column.cell] : [row.cell, column.cell, third])));
+    const others = third === null ? [] : [third];
+    const cells = rows.map((row) => columns.map((column) => this.adds(term, [row.cell, column.cell, ...others])));
     const most = Math.max(...cells.flat().map((own) => Math.abs(own.value)), 1e-9);
-    const [left, top, right, bottom] = [92, 4, TERM.right, 172];
-    const [width, height] = [(right - left) / columns.length, (bottom - top) / rows.length];
-    const id = `hatch-${term.f.join("-")}-${third ?? ""}`;
-    const hatch = svg("defs", {}, svg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, svg("path", { class: "hatch", d: "M0 6L6 0" })));
-    const marks = cells.flatMap((line, r) => line.flatMap((own, c) => {
-      const at = { x: left + c * width, y: top + r * height, width: Math.max(width - 0.6, 0.5), height: Math.max(height - 0.6, 0.5) };
-      const words = `${rows[r].name}, ${columns[c].name}: ${signed(own.value)} ± ${short(SURE * own.error)}`;
-      const tile = svg("rect", { ...at, class: own.value < 0 ? "minus" : "plus", "fill-opacity": (0.06 + 0.94 * Math.abs(own.value) / most).toFixed(3) }, svg("title", {}, words));
-      return Math.abs(own.value) < SURE * own.error ? [tile, svg("rect", { ...at, fill: `url(#${id})`, "pointer-events": "none" })] : [tile];
-    }));
-    const label = `Heat map of ${term.f.map((f) => this.schema.features[f].name).join(" and ")}, from −${short(most)} to +${short(most)}`;
-    return drawing(TERM.width, TERM.height, label, hatch, ...marks, ...this.heatNames(rows, columns, { left, top, bottom, width, height }, term, most));
+    const box = { left: 92, top: 4, bottom: 172 };
+    box.width = (TERM.right - box.left) / columns.length;
+    box.height = (box.bottom - box.top) / rows.length;
+    const tiles = cells.flatMap((line, r) =>
+      line.map((own, c) => this.tile(own, `${rows[r].name}, ${columns[c].name}`, box, r, c, most)),
+    );
+    // One path for all: thousands of lines, or a pattern, would make a printed page a hundred times as large.
+    const strokes = cells.flatMap((line, r) => line.map((own, c) => (this.sure(own) ? "" : this.stroke(box, r, c))));
+    const names = term.f.map((f) => this.schema.features[f].name);
+    const label = `Heat map of ${names.join(" and ")}, from −${short(most)} to +${short(most)}`;
+    const hatch = svg("path", { class: "hatch", d: strokes.join("") || "M0 0" });
+    const texts = this.heatNames(rows, columns, box, term, most);
+    return drawing(TERM.width, TERM.height, label, ...tiles, hatch, ...texts);
+  }
+
+  sure(own) {
+    return Math.abs(own.value) >= SURE * own.error;
+  }
+
+  tile(own, name, box, r, c, most) {
+    const at = { x: (box.left + c * box.width).toFixed(1), y: (box.top + r * box.height).toFixed(1) };
+    const size = {
+      width: Math.max(box.width - 0.6, 0.5).toFixed(1),
+      height: Math.max(box.height - 0.6, 0.5).toFixed(1),
+    };
+    const strength = (0.06 + (0.94 * Math.abs(own.value)) / most).toFixed(2);
+    const words = `${name}: ${signed(own.value)} ± ${short(SURE * own.error)}`;
+    const kind = own.value < 0 ? "minus" : "plus";
+    return svg("rect", { ...at, ...size, class: kind, "fill-opacity": strength }, svg("title", {}, words));
+  }
+
+  stroke(box, r, c) {
+    const [x, y] = [box.left + c * box.width, box.top + r * box.height];
+    return `M${x.toFixed(1)} ${(y + box.height).toFixed(1)}l${box.width.toFixed(1)} ${(-box.height).toFixed(1)}`;
   }
 
   heatNames(rows, columns, box, term, most) {
     const everyRow = Math.ceil(rows.length / 11);
     const everyColumn = Math.ceil(columns.length / 3);
-    const names = rows.filter((_, i) => i % everyRow === 0).map((own, i) => svg("text", { class: "quiet small end", x: box.left - 5, y: box.top + (i * everyRow + 0.5) * box.height + 4 }, clipped(own.name, 14)));
-    const below = columns.filter((_, i) => i % everyColumn === 0).map((own, i) => svg("text", { class: "quiet small", x: box.left + i * everyColumn * box.width, y: box.bottom + 14 }, clipped(own.name, 13)));
+    const names = rows
+      .filter((_, i) => i % everyRow === 0)
+      .map((own, i) =>
+        svg(
+          "text",
+          { class: "quiet small end", x: box.left - 5, y: box.top + (i * everyRow + 0.5) * box.height + 4 },
+          clipped(own.name, 14),
+        ),
+      );
+    const below = columns
+      .filter((_, i) => i % everyColumn === 0)
+      .map((own, i) =>
+        svg(
+          "text",
+          { class: "quiet small", x: box.left + i * everyColumn * box.width, y: box.bottom + 14 },
+          clipped(own.name, 13),
+        ),
+      );
     const [down, across] = term.f.map((f) => this.schema.features[f].name);
-    const said = svg("text", { class: "quiet small end", x: TERM.right, y: box.bottom + 30 }, clipped(`${down} ↓ ${across} → up to ±${short(most)}`, 50));
+    const said = svg(
+      "text",
+      { class: "quiet small end", x: TERM.right, y: box.bottom + 30 },
+      clipped(`${down} ↓ ${across} → up to ±${short(most)}`, 50),
+    );
     return [...names, ...below, said];
   }
 
@@ -163,7 +247,10 @@ class Terms {
     const all = this.stretches(term, 2);
     const name = this.schema.features[term.f[2]].name;
     const box = html("div", {}, this.heat(term, all[0].cell));
-    const pick = html("select", { "aria-label": `Stretch of ${name}`, onchange: () => box.replaceChildren(this.heat(term, all[pick.value].cell)) });
+    const pick = html("select", {
+      "aria-label": `Stretch of ${name}`,
+      onchange: () => box.replaceChildren(this.heat(term, all[pick.value].cell)),
+    });
     pick.append(...all.map((own, i) => html("option", { value: i }, `${name}: ${own.name}`)));
     return html("div", {}, pick, box);
   }

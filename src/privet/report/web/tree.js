@@ -72,7 +72,8 @@ class TreeView {
     const to = this.corner(own);
     const kind = this.walked.has(own.node) ? "branch walked" : "branch";
     const middle = to.y + CARD.height / 2;
-    if (this.layout.outline) return svg("path", { class: kind, d: `M${from.x + 9} ${from.y + CARD.height}V${middle}H${to.x}` });
+    if (this.layout.outline)
+      return svg("path", { class: kind, d: `M${from.x + 9} ${from.y + CARD.height}V${middle}H${to.x}` });
     const [x, y] = [from.x + CARD.width, from.y + CARD.height / 2];
     const bend = (x + to.x) / 2;
     return svg("path", { class: kind, d: `M${x} ${y}C${bend} ${y} ${bend} ${middle} ${to.x} ${middle}` });
@@ -107,10 +108,25 @@ class TreeView {
 
   innerMarks(number, node) {
     const name = this.schema.features[node.f].name;
-    const asks = svg("text", { x: 11, y: 36, class: "quiet small" }, clipped(`asks ${name}${node.drawn ? " (drawn)" : ""}`, 36));
-    const fold = svg("g", { onclick: (event) => { event.stopPropagation(); this.fold(number); } });
+    const asks = svg(
+      "text",
+      { x: 11, y: 36, class: "quiet small" },
+      clipped(`asks ${name}${node.drawn ? " (drawn)" : ""}`, 36),
+    );
+    const fold = svg("g", {
+      onclick: (event) => {
+        event.stopPropagation();
+        this.fold(number);
+      },
+    });
     fold.append(svg("circle", { class: "fold", cx: CARD.width, cy: CARD.height / 2, r: 9 }));
-    fold.append(svg("text", { class: "small middle", x: CARD.width, y: CARD.height / 2 + 4 }, this.folded.has(number) ? "+" : "−"));
+    fold.append(
+      svg(
+        "text",
+        { class: "small middle", x: CARD.width, y: CARD.height / 2 + 4 },
+        this.folded.has(number) ? "+" : "−",
+      ),
+    );
     return [asks, fold, ...(this.tree.weighed ? this.bar(this.summaries[number].outputs) : [])];
   }
 
@@ -154,8 +170,10 @@ class TreeView {
     if (go) this.choose(shown[shown.indexOf(number) + go] ?? number);
     else if (event.key === "Home") this.choose(0);
     else if (event.key === "End") this.choose(shown[shown.length - 1]);
-    else if (event.key === "ArrowRight") this.folded.has(number) ? this.fold(number) : this.choose(this.open(number)[0] ?? number);
-    else if (event.key === "ArrowLeft") this.open(number).length ? this.fold(number) : this.choose(this.parents[number]);
+    else if (event.key === "ArrowRight")
+      this.folded.has(number) ? this.fold(number) : this.choose(this.open(number)[0] ?? number);
+    else if (event.key === "ArrowLeft")
+      this.open(number).length ? this.fold(number) : this.choose(this.parents[number]);
     else if (event.key === "Enter" || event.key === " ") this.fold(number);
     else if (event.key === "+" || event.key === "=") this.zoomTo(this.zoom * 1.25);
     else if (event.key === "-") this.zoomTo(this.zoom / 1.25);
@@ -247,7 +265,8 @@ function depthsOf(tree) {
 
 // Fold from the depth on at which there would be too many rows.
 function foldedAtFirst(tree, depths) {
-  const rows = (deepest) => tree.nodes.filter((node, i) => depths[i] === deepest || (!node.k && depths[i] < deepest)).length;
+  const rows = (deepest) =>
+    tree.nodes.filter((node, i) => depths[i] === deepest || (!node.k && depths[i] < deepest)).length;
   let deepest = 1;
   while (deepest < Math.max(...depths) && rows(deepest + 1) <= FIRST_LEAVES) deepest++;
   return new Set(tree.nodes.map((_, i) => i).filter((i) => tree.nodes[i].k && depths[i] >= Math.max(deepest, 1)));

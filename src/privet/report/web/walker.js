@@ -110,7 +110,8 @@ function childOf(node, value) {
 // The numbers of the nodes from the root to a leaf.
 function pathIn(tree, values) {
   const path = [0];
-  for (let node = tree.nodes[0]; node.k; node = tree.nodes[path[path.length - 1]]) path.push(childOf(node, values[node.f]));
+  for (let node = tree.nodes[0]; node.k; node = tree.nodes[path[path.length - 1]])
+    path.push(childOf(node, values[node.f]));
   return path;
 }
 

@@ -24,7 +24,12 @@ function treeReasons(facts, found, output) {
     });
   });
   const end = facts.schema.target ? found.value : found.chances[output];
-  return { start, end, steps: [...moved].map(([name, by]) => ({ name, by })), unit: facts.schema.target ? "" : "chance" };
+  return {
+    start,
+    end,
+    steps: [...moved].map(([name, by]) => ({ name, by })),
+    unit: facts.schema.target ? "" : "chance",
+  };
 }
 
 function boostedReasons(facts, walker, values, found, output) {
@@ -32,7 +37,8 @@ function boostedReasons(facts, walker, values, found, output) {
   const unit = schema.target ? schema.target[1] - schema.target[0] : 1;
   const sums = new Map(model.terms.map((term) => [term.f.join(), 0]));
   for (const own of model.rounds) {
-    if (own.o === output) sums.set(own.f.join(), sums.get(own.f.join()) + own.v[walker.partOf(own, values)] / model.one);
+    if (own.o === output)
+      sums.set(own.f.join(), sums.get(own.f.join()) + own.v[walker.partOf(own, values)] / model.one);
   }
   const steps = model.terms.map((term) => ({
     name: term.f.map((f) => schema.features[f].name).join(" and "),
@@ -50,7 +56,8 @@ function waterfall({ start, end, steps, unit }) {
   const sorted = steps.filter((own) => own.by !== 0).sort((a, b) => Math.abs(b.by) - Math.abs(a.by));
   const rest = sorted.slice(MOST_BARS);
   const bars = sorted.slice(0, MOST_BARS);
-  if (rest.length) bars.push({ name: plural(rest.length, "smaller part"), by: rest.reduce((sum, own) => sum + own.by, 0) });
+  if (rest.length)
+    bars.push({ name: plural(rest.length, "smaller part"), by: rest.reduce((sum, own) => sum + own.by, 0) });
   const show = unit === "chance" ? (value) => percent(value) : (value) => short(value);
   const points = [start];
   bars.forEach((own) => points.push(points[points.length - 1] + own.by));
@@ -62,15 +69,28 @@ function waterfall({ start, end, steps, unit }) {
     marks.push(bar(own.name, by, x(points[i]), x(points[i + 1]), i + 1, row, own.by < 0 ? "minus" : "plus"));
   });
   marks.push(bar("This record", show(end), x(end), x(end), bars.length + 1, row));
-  const label = `From ${show(start)} on average to ${show(end)}: ${bars.map((own) => `${own.name} ${signed(own.by)}`).join(", ")}`;
+  const moves = bars.map((own) => `${own.name} ${signed(own.by)}`);
+  const label = `From ${show(start)} on average to ${show(end)}: ${moves.join(", ")}`;
   return drawing(700, (bars.length + 2) * row + 4, label, ...marks);
 }
 
 function bar(name, said, from, to, i, row, kind) {
   const y = i * row + 4;
   const mark = kind
-    ? svg("rect", { class: kind, x: Math.min(from, to), y, width: Math.max(Math.abs(to - from), 1), height: row - 9, rx: 2 })
+    ? svg("rect", {
+        class: kind,
+        x: Math.min(from, to),
+        y,
+        width: Math.max(Math.abs(to - from), 1),
+        height: row - 9,
+        rx: 2,
+      })
     : svg("rect", { class: "fill", x: from - 1.5, y, width: 3, height: row - 9 });
-  const text = svg("text", { class: kind ? "end" : "end strong", x: 222, y: y + 12 }, clipped(name, 34), svg("title", {}, name));
+  const text = svg(
+    "text",
+    { class: kind ? "end" : "end strong", x: 222, y: y + 12 },
+    clipped(name, 34),
+    svg("title", {}, name),
+  );
   return svg("g", {}, text, mark, svg("text", { class: "quiet", x: Math.max(from, to) + 7, y: y + 12 }, said));
 }
