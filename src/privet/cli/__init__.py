@@ -17,6 +17,7 @@ from typing import Annotated
 import typer
 
 from privet.cli.certify import certify
+from privet.cli.databases import KEY, TABLE, fit_table
 from privet.cli.evaluate import By, Holdout, evaluate, groups_by, say_scores
 from privet.cli.export import export
 from privet.cli.federated import federated
@@ -157,6 +158,8 @@ def fit(
         typer.Option(min=0, help="About how many records there are, if that is public; else some budget measures it."),
     ] = None,
     settings: Settings = None,
+    table: Annotated[str | None, typer.Option(metavar="NAME", help=TABLE)] = None,
+    key: Annotated[str | None, typer.Option(metavar="COLUMN", help=KEY)] = None,
     holdout: Holdout = None,
     by: By = None,
     ledger_file: Annotated[Path | None, typer.Option("--ledger", dir_okay=False, help=FIT_LEDGER)] = None,
@@ -183,6 +186,8 @@ def fit(
         privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json \\
             --holdout 0.2 --by sex
         privet fit 'visits/*.parquet' --schema visits.toml --epsilon 0.5 -o model.json
+        privet fit clinic.duckdb --table visits --schema visits.toml --epsilon 0.5 \\
+            -o model.json
     """
     from privet.algorithms.registry import DEFAULTS, make
     from privet.cli.checks import refuse_void, say_received
@@ -195,7 +200,10 @@ def fit(
 
     if cohorts and ledger_file is None:
         raise typer.BadParameter("--cohort belongs to --ledger.")
-    target = check_output(output, force, *find_files(data), schema)
+    if key is not None and table is None:
+        raise typer.BadParameter("--key belongs to --table.")
+    files = find_files(data) if table is None else [Path(own) for own in data if Path(own).exists()]
+    target = check_output(output, force, *files, schema)
     charged = None if ledger_file is None else Ledger.open(ledger_file, cohorts)
     public = Schema.from_toml(schema)
     if public.label is None:
@@ -211,14 +219,20 @@ def fit(
         from privet.privacy.meaning import warnings_about
         from privet.tables.misfit import refuse_misfits
 
-        learner = make(model, schema=public, epsilon=epsilon, random_state=seed, **params)
+        random_state = seed if table is None else None  # a curator draws its own noise
+        learner = make(model, schema=public, epsilon=epsilon, random_state=random_state, **params)
     for words in warnings_about(epsilon, float(learner.delta or 0), n_records):
         warn(words)
     warnings.simplefilter("ignore", BudgetWarning)  # it was said
-    if strict:
+    scored = {"holdout": holdout, "by": groups_by(by)}
+    if strict and table is None:
         refuse_misfits(data, None, public)
     with charged or nullcontext():
-        learner.fit(data, holdout=holdout, by=groups_by(by))  # says how far it has read
+        if table is None:
+            learner.fit(data, **scored)  # says how far it has read
+        else:
+            with working(f"Learning: {model}"):
+                fit_table(learner, data, table, key, seed, **scored)
     learner.save(target, note)
     if charged is not None:
         say(str(charged))

@@ -61,7 +61,7 @@ def some_rows(n, seed):
         (
             int(rng.integers(-6, 13)),
             one([None, 0, 1, 2**40, -(2**62), int(rng.integers(10**9))]),
-            one([*doubles, *(number(-3, 6) for _ in range(20))]),
+            _float(one([*doubles, *(number(-3, 6) for _ in range(20))])),
             float(np.float32(number(-0.2, 1.2))),
             one(texts),
             one([3, -1, 2**53, 2**53 + 1, 7, 8, None]),
@@ -76,6 +76,10 @@ def some_rows(n, seed):
         )
         for i in range(n)
     ]
+
+
+def _float(value):
+    return None if value is None else float(value)
 
 
 def rooms(engine, schema, rows, key=None, seed=1):

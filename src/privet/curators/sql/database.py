@@ -9,6 +9,7 @@ may quote a record, so it is never passed on once records are read.
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -48,6 +49,9 @@ POSTGRES_TYPES = {16: "bool", 18: "char", 19: "name", 20: "int8", 21: "int2", 23
     700: "float4", 701: "float8", 1042: "bpchar", 1043: "varchar", 1700: "numeric"
 }  # fmt: skip
 """PostgreSQL's types by their numbers, which are the same in every database."""
+
+MANY = 16
+"""So many cuts are told apart in two steps."""
 
 
 class Database:
@@ -180,14 +184,22 @@ class Database:
         return as_type(text(repr(float(value))), "double")
 
     def bucket(self, value: exp.Expr, cuts: Sequence[float]) -> exp.Expr:
-        """How many of the increasing cuts are below a number: comparisons, as many as it takes to halve them."""
+        """How many of the increasing cuts are below a number: first by some of them, then by those between two.
+
+        DuckDB takes about half as long for that as for comparisons that halve the cuts each time.
+        """
 
         def within(first: int, last: int) -> exp.Expr:
             if first == last:
                 return whole(first)
-            middle = (first + last) // 2
-            at_most = exp.LTE(this=value.copy(), expression=self.number(cuts[middle]))
-            return case([(at_most, within(first, middle))], within(middle + 1, last))
+            step = 1 if last - first < MANY else math.isqrt(last - first) + 1
+            starts = range(first, last + 1, step)
+            ends = [start + step - 1 for start in starts[:-1]]
+            ways = [
+                (exp.LTE(this=value.copy(), expression=self.number(cuts[end])), within(start, end))
+                for start, end in zip(starts, ends)
+            ]
+            return case(ways, within(starts[-1], last))
 
         return within(0, len(cuts))
 

@@ -82,6 +82,7 @@ class Source:
         check_columns(list(kinds), [*schema.columns, *named])
         self._kinds = {name: kinds[name] for name in dict.fromkeys([*schema.columns, *named])}
         self._alias = {name: f"r{i}" for i, name in enumerate(self._kinds)}
+        self._doubles = self._read_as_doubles()
         self._check_kinds(key)
         self.row_key = self._found_key(key, kinds)
         if schema.person is not None and self.row_key is None:
@@ -113,6 +114,15 @@ class Source:
         for ids in {self.schema.person, key} - {None}:
             if self._kinds[ids or ""] not in ("text", "integers"):
                 raise SchemaError(f"column {ids!r} must hold text or whole numbers to tell records apart; cast it")
+
+    def _read_as_doubles(self) -> set[str]:
+        """The columns that are cast once, where they are read: those that are not compared as they are, too."""
+        own = {name for feature in self.schema.names for name in self._columns_of(feature)} | {self.schema.label or ""}
+        listed = {name for name, _ in self._listed()}
+        return {name for name in own - listed if self._kinds[name] not in ("text", "booleans", None)}
+
+    def _columns_of(self, feature: str) -> Sequence[str]:
+        return getattr(self.schema.features[feature], "mean_of", ()) or (feature,)
 
     def _listed(self) -> Iterator[tuple[str, tuple[Value, ...]]]:
         yield from ((name, f.values) for name, f in self.schema.features.items() if isinstance(f, Categorical))
@@ -164,12 +174,11 @@ class Source:
         kind, own = self._kinds[name], column(name)
         if kind == "text":
             return self.database.exact_text(own)
-        return as_type(own, "double") if kind == "numbers" else own
+        return as_type(own, "double") if kind == "numbers" or name in self._doubles else own
 
     def _sources(self, own: Column) -> Sequence[str]:
         if isinstance(own, Cell):
-            name = self.schema.names[own.feature]
-            return getattr(self.schema.features[name], "mean_of", ()) or (name,)
+            return self._columns_of(self.schema.names[own.feature])
         return ()
 
     def _value(self, own: Column, hashes: Mapping[Draw, exp.Expr]) -> exp.Expr:
@@ -205,8 +214,7 @@ class Source:
 
     def _number(self, name: str) -> exp.Expr:
         """A numeric feature as a double."""
-        feature = self.schema.features[name]
-        parts = [self._double(own) for own in getattr(feature, "mean_of", ()) or (name,)]
+        parts = [self._double(own) for own in self._columns_of(name)]
         if len(parts) == 1:
             return parts[0]
         total = self.database.number(0)
@@ -217,7 +225,7 @@ class Source:
 
     def _double(self, name: str) -> exp.Expr:
         own = column(self._alias[name])
-        if self._kinds[name] == "numbers":
+        if self._kinds[name] == "numbers" or name in self._doubles:
             return own  # cast already
         if self._kinds[name] == "booleans":
             one, zero = self.database.number(1), self.database.number(0)
