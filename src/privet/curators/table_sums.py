@@ -76,7 +76,8 @@ def _sources(binned: Binned, tables: Sequence[Table]) -> tuple[list[Table | int]
 
 def _block(counted: Sequence[Table | int], product: Product) -> tuple[int, np.ndarray] | None:
     """The last of what is counted that a product follows from: in a list, the larger ones come first."""
-    for i, block in reversed(list(enumerate(counted))):
+    for i in range(len(counted) - 1, -1, -1):
+        block = counted[i]
         parts = parts_within(block, product) if isinstance(block, Product) else None
         if parts is not None:
             return i, parts

@@ -3,7 +3,8 @@
 Records are stored as *cells*: row-major ``(n, m)`` blocks of small integers, uint8 (*narrow*) where
 every feature of the block has at most 256 cells, else uint16 (*wide*). A node owns an increasing int32
 list of rows, and a level is the concatenation of its nodes' lists with ``starts`` (int64, nodes + 1)
-marking where each begins, from 0; ``rows=None`` means one node that owns every row.
+marking where each begins, from 0; ``rows=None`` means one node that owns every row. Boosting and its predictions read
+blocks that are turned on their side, a row for each feature.
 
 Two engines give bit-identical answers. NumPy costs nothing to start; Numba is 5 to 30 times faster
 once loaded. By default the work starts on NumPy and moves to Numba, for good, when an input is large or
