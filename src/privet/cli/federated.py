@@ -63,7 +63,7 @@ def init(
 
     Example:
 
-        privet federated init consortium.toml --schema schema.toml --address coordinator.example:9443 \
+        privet federated init consortium.toml --schema schema.toml --address coordinator.example:9443 \\
             --party mercy --party general --party north
     """
     from privet.consortium.consortium_file import COORDINATOR, PARTY, Participant

@@ -68,7 +68,7 @@ def init(
 
     Example:
 
-        privet mpc init consortium.toml --schema schema.toml --owner hospital --owner bank \
+        privet mpc init consortium.toml --schema schema.toml --owner hospital --owner bank \\
             --server alpha=10.0.0.1:7100 --server beta=10.0.0.2:7100 --server gamma=10.0.0.3:7100
     """
     from privet.consortium.consortium_file import OWNER, SERVER, TRAINER, USER, Participant
@@ -92,7 +92,7 @@ def server(
 
     It answers trainers up to the epsilon in its file, all together. What was
     spent is kept in a file beside it, so that a restart forgets nothing;
-    what goes wrong is in CONFIG.errors.log.
+    what goes wrong is in NAME.errors.log.
 
     Example:
 
@@ -132,7 +132,7 @@ def share(
     to its limit, before anything is shared.
     Its own file says where the records are, and how many seconds it waits
     for a trainer (patience, an hour otherwise).
-    What goes wrong is in CONFIG.errors.log, which may quote records.
+    What goes wrong is in NAME.errors.log, which may quote records.
 
     Example:
 

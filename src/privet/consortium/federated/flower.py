@@ -5,7 +5,7 @@ same. But Flower brings a bundle of code from whoever starts a run to every part
 all parties trust whoever may start runs on their SuperLink. And a message takes it seconds. Tested with Flower 1.41.
 
 The app's own files name these two, ``server_app`` and ``client_app``: docs/federated.md has them. A node's own setting
-``party`` is the path of its party.toml; the run's settings are ``coordinator``, the path of coordinator.toml at the
+``party`` is the path of its own file; the run's settings are ``coordinator``, the path of coordinator.toml at the
 SuperLink, ``epsilon``, ``output`` and, if it is not a histogram tree, ``model``.
 """
 
