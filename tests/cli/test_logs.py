@@ -8,6 +8,7 @@ import logging
 import re
 from contextlib import closing
 from datetime import datetime
+from fractions import Fraction
 
 import pytest
 
@@ -17,6 +18,7 @@ from consortium.servers.town import Town
 from privet.cli.logs import LogForm, Speaker, speaking
 from privet.consortium.membership import renew
 from privet.consortium.own_file import OwnFile
+from privet.privacy.receipt import Receipt
 
 
 @pytest.fixture
@@ -74,6 +76,14 @@ def test_a_certificate_that_runs_out_soon_is_told_of_at_the_start(own, tmp_path,
     with speaking(own, LogForm.plain, None, tmp_path / "errors.log"):
         pass
     assert "warning: the certificate of server0 (own) is valid for 6 more days: renew it" in capsys.readouterr().err
+
+
+def test_a_receipt_is_whole_for_people_and_one_line_for_programs(capsys):
+    receipt = Receipt(claimed=Fraction(1), spent=Fraction(1, 2), delta=Fraction(0), void=(), trust="", events=())
+    Speaker("a", LogForm.json).received(receipt, "Wrote m.json.")
+    assert json.loads(capsys.readouterr().out)["event"] == "Wrote m.json. It cost epsilon 0.5."
+    Speaker("a", LogForm.plain).received(receipt, "Wrote m.json.")
+    assert capsys.readouterr().out.startswith("\nReceipt\n")
 
 
 def test_the_last_words_are_remembered():

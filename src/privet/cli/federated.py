@@ -126,7 +126,6 @@ def coordinator(
 
         privet federated coordinator coordinator.toml --epsilon 1 -o model.json
     """
-    from privet.cli.checks import say_received
     from privet.consortium.federated.channel import Channel, Overheard, wire_log
     from privet.consortium.federated.config import CoordinatorConfig
     from privet.consortium.federated.identity import certified
@@ -155,7 +154,7 @@ def coordinator(
     learner.save(target)
     write_whole(signed_target, signed.to_json().encode())
     signers = ", ".join(signed.signatures)
-    say_received(learner.privacy_, f"Wrote {output} and, signed by {signers}, {signed_target.name}.")
+    speaker.received(learner.privacy_, f"Wrote {output} and, signed by {signers}, {signed_target.name}.")
 
 
 @federated.command()

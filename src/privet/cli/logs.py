@@ -17,8 +17,11 @@ from typing import Annotated, Any
 
 import typer
 
+from privet.cli.checks import say_received
 from privet.cli.programs import errors_in
 from privet.cli.screen import say, visible, warn
+from privet.privacy.amounts import show
+from privet.privacy.receipt import Receipt
 
 SOON = 30
 """Days before the end of a certificate from which on a program says so when it starts."""
@@ -52,6 +55,13 @@ class Speaker(logging.Handler):
 
     def __call__(self, said: str) -> None:
         self._say("info", said)
+
+    def received(self, receipt: Receipt, where: str) -> None:
+        """A new model's receipt, and where the model is: all of it for people, one line for programs."""
+        if self._form is LogForm.json:
+            self(f"{where} It cost epsilon {show(receipt.spent)}.")
+        else:
+            say_received(receipt, where)
 
     def emit(self, record: logging.LogRecord) -> None:
         self._say(record.levelname.lower(), record.getMessage())

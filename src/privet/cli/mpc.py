@@ -165,9 +165,9 @@ def share(
     )
     with speaking(config, log, metrics, config.with_suffix(".errors.log")) as speaker:
         signed = run(known, X, y, ledger, progress=speaker)
-    if target is not None:
-        write_whole(target, json.dumps(signed, indent=1).encode())
-        say(f"Wrote {output}: the receipt that the three servers have signed. privet mpc verify checks it.")
+        if target is not None:
+            write_whole(target, json.dumps(signed, indent=1).encode())
+            speaker(f"Wrote {output}: the receipt that the three servers have signed. privet mpc verify checks it.")
 
 
 @mpc.command()
