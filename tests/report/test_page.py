@@ -4,6 +4,7 @@ import json
 import re
 import warnings
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from privet import Categorical, Numeric, PrivateForestClassifier, PrivateTreeCla
 from privet.algorithms.explained import subject_of
 from privet.algorithms.registry import MODELS, model_class
 from privet.algorithms.stand_in import stand_in
+from privet.errors import ReceiptError
 from privet.explain.subject import Subject
 from privet.report.page import embedded, facts_of, filled, report_page
 from sample_certificate import certificate
@@ -61,6 +63,12 @@ def test_a_page_loads_nothing_and_names_the_only_script_that_may_run(tree):
 def test_a_void_receipt_is_said_first():
     page = report_page(subject_of(fitted(PrivateTreeClassifier(SCHEMA, epsilon=1, random_state=0))))
     assert page.index("No guarantee holds") < page.index("In six answers")
+
+
+def test_a_receipt_that_does_not_add_up_has_no_page(tree):
+    subject = subject_of(tree)
+    with pytest.raises(ReceiptError):
+        report_page(replace(subject, receipt=replace(subject.receipt, spent=Fraction(1, 7))))
 
 
 def test_a_certificate_and_a_ledger_are_told(tree):

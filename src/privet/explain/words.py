@@ -134,13 +134,14 @@ def promised(subject: Subject) -> str:
     times = short(math.exp(epsilon)) if epsilon < NOTHING else f"10^{epsilon / math.log(10):.0f}"
     rate = 100 * guess_rate(epsilon, delta)
     right = f"right at most {rate:.1f} times in 100" if rate < 99.95 else "possibly always right"
+    them = "them" if who == "person" else "it"
     rarely = f" Except with a probability of {delta:g}." if delta else ""
     weak = " That is a weak promise: usual are epsilons from 0.1 to 1." if _is_weak(receipt) else ""
     return (
         f"This model could just as well have come from the same records without that {who}: no outcome is more than "
-        f"{times} times as likely with them as without, or the other way round. Somebody who tosses a coin on whether "
-        f"a given {who} was in the records is right 50 times in 100; with this model, and knowing everybody else, "
-        f"{right}.{rarely}{weak}"
+        f"{times} times as likely with {them} as without, or the other way round. Somebody who tosses a coin on "
+        f"whether a given {who} was in the records is right 50 times in 100; with this model, and knowing "
+        f"everybody else, {right}.{rarely}{weak}"
     )
 
 

@@ -38,7 +38,11 @@ LONGEST_RULES = 200_000
 
 
 def report_page(subject: Subject, *, ledger: str = "", certificate: Certificate | None = None) -> str:
-    """The whole page. ``ledger`` says what is left, in words; ``certificate`` is what ``privet certify`` found."""
+    """The whole page; raises if the receipt does not add up, because the page says that it does.
+
+    ``ledger`` says what is left, in words; ``certificate`` is what ``privet certify`` found.
+    """
+    subject.receipt.verify()
     style, script = web_file("style.css"), web_script(SCRIPTS)
     parts = [_model(subject), _record(subject), _budget(subject), _scores(subject), _robustness(certificate)]
     sections = [part for part in parts if part]

@@ -26,12 +26,19 @@ class Inspector {
       const how = node.drawn ? "was drawn without looking at records" : "was chosen privately";
       return `Asks ${schema.features[node.f].name}; the rule ${how}, and parts the records ${node.k.length} ways.`;
     }
-    if (schema.target) return `Predicts ${short(node.v, 5)}, a noisy mean of about ${short(node.w)} records.`;
+    if (schema.target)
+      return `Predicts ${short(node.v, 5)}, a noisy mean of about ${short(node.w)} records. ${this.noise(node)}`;
     if (!node.n)
       return `Says ${schema.classes[node.a]}. Only this label was released, and not how many records are here.`;
     const counts = node.n.map((n, k) => `${schema.classes[k]} ${short(n)}`).join(", ");
     const below = node.n.some((n) => n < 0) ? " Noise may make a small count negative; it is then taken as none." : "";
-    return `Says ${schema.classes[node.a]}. Noisy counts: ${counts}.${below}`;
+    return `Says ${schema.classes[node.a]}. Noisy counts: ${counts}. ${this.noise(node)}${below}`;
+  }
+
+  // What is said of the noise in the sums that were asked for here.
+  noise(node) {
+    const sums = this.budget.at(node.s).map(([group]) => this.facts.budget.groups[group].noise);
+    return sums.filter((words) => words.startsWith("Noise")).pop() || "";
   }
 
   paid(node) {

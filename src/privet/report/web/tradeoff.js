@@ -14,6 +14,9 @@ const rounded = (value) => Number(value.toPrecision(2));
 // The chance that a guess at membership is right, if it was even before.
 const guessRate = (epsilon) => 1 / (1 + Math.exp(-epsilon));
 
+// A tick such as 82.5% keeps its half.
+const digitsOf = (share) => (Math.abs(share * 100 - Math.round(share * 100)) < 1e-6 ? 0 : 1);
+
 class Tradeoff {
   constructor(facts) {
     this.facts = facts;
@@ -46,7 +49,7 @@ class Tradeoff {
   }
 
   scores(points, epsilon, y, low, high, best) {
-    const show = this.facts.score === "accuracy" ? (tick) => percent(tick, 0) : (tick) => short(tick);
+    const show = this.facts.score === "accuracy" ? (tick) => percent(tick, digitsOf(tick)) : (tick) => short(tick);
     const grid = axes({ ...TRADE, ...TRADE.score }, this.x, y, [], ticks(low, high, 4), show);
     const dots = points.map(([own, score]) =>
       svg("circle", {

@@ -213,6 +213,7 @@ class TreeView {
     for (const number of path) this.folded.delete(number);
     this.chosen = path.length ? path[path.length - 1] : 0;
     this.draw();
+    this.onChoose(this.chosen, path.length > 0);
   }
 
   zoomTo(zoom) {
