@@ -220,24 +220,28 @@ def tables(runs: list[dict[str, Any]]) -> list[str]:
     return [*_wins(places), *lines]
 
 
-def _wins(places: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    lines = [_row("", ["first", "level", "behind", "first or level"]), _row("---", ["---"] * 4)]
-    for title, said in [*places, ("**all**", [place for _, own in places for place in own])]:
+def _wins(places: Sequence[tuple[str, Sequence[tuple[str, int]]]]) -> list[str]:
+    """How often ours is first, level or behind; and on how many of these sets it has fewer runs than all."""
+    heads = ["first", "level", "behind", "first or level", "with fewer runs of ours"]
+    lines = [_row("", heads), _row("---", ["---"] * len(heads))]
+    for title, found in [*places, ("**all**", [place for _, own in places for place in own])]:
+        said = [word for word, _ in found]
         counts = [said.count(word) for word in ("first", "level", "behind")]
-        share = f"{(counts[0] + counts[1]) / max(len(said), 1):.0%}"
-        lines.append(_row(title, [*map(str, counts), f"{counts[0] + counts[1]} of {len(said)} ({share})"]))
+        share = f"{counts[0] + counts[1]} of {len(said)} ({(counts[0] + counts[1]) / max(len(said), 1):.0%})"
+        lines.append(_row(title, [*map(str, counts), share, str(sum(n < SEEDS for _, n in found))]))
     return lines
 
 
-def _table(runs: list[dict[str, Any]], measure: str, better: int) -> tuple[list[str], list[str]]:
-    """The table of one measure at one epsilon, and our place on each set."""
+def _table(runs: list[dict[str, Any]], measure: str, better: int) -> tuple[list[str], list[tuple[str, int]]]:
+    """The table of one measure at one epsilon, and our place on each set with the number of our runs."""
     names = [m for m in (OURS, OURS_PURE, *PEERS) if any(r["method"] == m for r in runs)]
     factor = 1000 if measure == "mse" else 1
     lines, places = [_row("set", [*names, "ours"]), _row("---", ["---"] * (len(names) + 1))], []
     for name in sorted({r["set"] for r in runs}):
         means = {m: mean_of([r[measure] * factor for r in runs if (r["set"], r["method"]) == (name, m)]) for m in names}
         said = place(means, better)
-        places += [said] if said else []
+        mine = means.get(OURS)
+        places += [(said, mine[2])] if said and mine else []
         lines.append(_row(name, [*(_cell(means[m], 2 if factor > 1 else 3) for m in names), said]))
     return lines, places
 

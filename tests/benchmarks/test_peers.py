@@ -52,7 +52,7 @@ def test_wins_and_losses_are_counted_by_measure_and_epsilon(peers, tmp_path, mon
     scores = {("one", peers.OURS): 0.9, ("one", "DP-EBM"): 0.8, ("two", peers.OURS): 0.7, ("two", "DP-EBM"): 0.8}
     runs = [line | {"set": name, "method": method, "accuracy": share} for (name, method), share in scores.items()]
     found = peers.tables([*runs, line | {"set": "three", "method": peers.OURS, "accuracy": 0.5}])  # nobody beside it
-    assert "| Accuracy, epsilon 1 | 1 | 0 | 1 | 1 of 2 (50%) |" in found
+    assert "| Accuracy, epsilon 1 | 1 | 0 | 1 | 1 of 2 (50%) | 2 |" in found
     assert [line.split("|")[-2].strip() for line in found[-3:]] == ["first", "", "behind"]  # one, three, two
     page = tmp_path / "peers.md"
     page.write_text(f"before\n{peers.BEGIN}\nold\n{peers.END}\nafter\n")
