@@ -15,6 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from privet.errors import SchemaError
 from privet.schema import Categorical, Numeric, Schema
+from privet.tables import table as table_module
 from privet.tables.table import check_lengths, read_file, read_labels, read_table, read_targets
 
 SCHEMA = Schema(
@@ -111,6 +112,29 @@ def test_numbers_in_frames_are_not_copied():
     ):
         first, again = (read_table(frame, schema).numeric("a") for _ in range(2))
         assert np.shares_memory(first, again)
+
+
+def test_pieces_of_a_column_are_the_column(monkeypatch):
+    monkeypatch.setattr(table_module, "PIECE", 4)
+    whole = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
+    chunks = pa.chunked_array([pa.array(whole[:3], pa.int32()), pa.array([*whole[3:-1], None], pa.int32())])
+    columns = {
+        "f8": np.array(whole, np.float64),
+        "f4": np.array(whole, np.float32),
+        "nullable": chunks,
+        "dictionary": chunks.dictionary_encode(),
+    }
+    features = {name: Numeric(0, 9, missing=True) for name in columns}
+    schema = Schema(features | {"mean": Numeric(0, 9, mean_of=["f8", "f4"])}, classes=[0])
+    table = read_table(pa.table(columns), schema)
+    for name in schema.features:
+        pieces = list(table.numeric_pieces(name))
+        assert [rows.start for rows, _ in pieces] == [0, 4, 8]
+        assert all(values.dtype == np.float64 for _, values in pieces)
+        np.testing.assert_array_equal(np.concatenate([values for _, values in pieces]), table.numeric(name))
+    bad = read_table(pa.table({"a": pa.array(["text"])}), Schema({"a": Numeric(0, 1)}, classes=[0]))
+    with pytest.raises(SchemaError, match="must hold numbers only"):
+        list(bad.numeric_pieces("a"))
 
 
 def test_numbered_columns_are_positions_and_that_is_said():

@@ -76,7 +76,9 @@ def _cells(table: Table, cuts: Cuts, order: Literal["C", "F"] = "C") -> np.ndarr
         own = arrays[f]
         if own is None:
             cells[:, f] = table.codes(name)
-        elif kernels.cut_column(table.numeric(name), own, cells[:, f], missing[f]):
+        elif any(
+            kernels.cut_column(values, own, cells[rows, f], missing[f]) for rows, values in table.numeric_pieces(name)
+        ):
             return None
     return cells
 

@@ -176,8 +176,8 @@ class Piece:
             if cuts is None:  # the cells of a category are the same in every grid
                 cells[:, column] = self._table.codes(name) if known is None else known.column(f)
             else:
-                values = self._table.numeric(name)
-                _refuse(name, kernels.cut_column(values, cuts, cells[:, column], missing[column]))
+                for rows, values in self._table.numeric_pieces(name):
+                    _refuse(name, kernels.cut_column(values, cuts, cells[rows, column], missing[column]))
         return Block(features, self._counting(cells))
 
     def _counting(self, cells: np.ndarray) -> np.ndarray:

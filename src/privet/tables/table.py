@@ -7,9 +7,9 @@ are outside the privacy guarantee.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from privet.tables.column import (
     open_column,
 )
 from privet.tables.csv_file import as_schema, csv_columns, csv_types
+
+PIECE = 2**20
+"""So many values of a column are converted at a time."""
 
 
 class Table:
@@ -60,22 +63,36 @@ class Table:
 
     def numeric(self, name: str) -> Floats:
         """A numeric feature as float64, unclamped; NaN only where the schema says ``missing``."""
+        return self._numbers(name, self._open(name), slice(None))
+
+    def numeric_pieces(self, name: str) -> Iterator[tuple[slice, Floats]]:
+        """The same, some rows at a time: of a column of another type no copy is made as a whole."""
+        opened = self._open(name)
+        for start in range(0, max(self.n_rows, 1), PIECE):
+            rows = slice(start, start + PIECE)
+            yield rows, self._numbers(name, opened, rows)
+
+    def _open(self, name: str) -> list[tuple[str, Any]]:
+        """The columns that a numeric feature is made of."""
         feature = self.schema.features[name]
         if not isinstance(feature, Numeric):
             raise SchemaError(f"column {name!r} is categorical in the schema; ask for its codes")
-        columns = [self._numbers(column, feature.missing) for column in feature.mean_of or (name,)]
+        return [(column, open_column(self._column(column), _where(column))) for column in feature.mean_of or (name,)]
+
+    def _numbers(self, name: str, opened: list[tuple[str, Any]], rows: slice) -> Floats:
+        feature = cast(Numeric, self.schema.features[name])
+        columns = []
+        for column, data in opened:
+            values = numbers(data[rows], _where(column))
+            instead = "fill them, or set missing = true"
+            check_finite(values, _where(column), missing=feature.missing, instead=instead)
+            columns.append(values)
         if len(columns) == 1:
             return columns[0]
-        mean = np.zeros(self.n_rows)
+        mean = np.zeros(len(columns[0]))
         for values in columns:
             mean += values / len(columns)  # divided first: a sum of large numbers could overflow
         return mean
-
-    def _numbers(self, column: str, missing: bool) -> Floats:
-        where = f"column {column!r}"
-        values = numbers(open_column(self._column(column), where), where)
-        check_finite(values, where, missing=missing, instead="fill them, or set missing = true")
-        return values
 
     def codes(self, name: str) -> Codes:
         """A categorical feature as indices into ``values``; ``len(values)`` is `other`."""
@@ -86,6 +103,10 @@ class Table:
         if not feature.other and (codes == len(feature.values)).any():
             raise SchemaError(f"{where} has missing or unlisted values; list them, or set other = true")
         return codes
+
+
+def _where(column: str) -> str:
+    return f"column {column!r}"
 
 
 def read_table(X: Any, schema: Schema, *, fitted_names: Sequence[str] | None = None) -> Table:
