@@ -8,10 +8,10 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from claims_by_key import claim
 from privet.algorithms.registry import MODELS, model_class
 from privet.audit import auditor
 from privet.audit import claims as registry
-from privet.audit.claims import claim
 from privet.cli import app
 from privet.cli.audit import estimators
 

@@ -361,7 +361,7 @@ class Collector:
         workers = self.workers if uses_workers(sum(n for _, n in tasks), self.seconds, self.workers) else 1
         parallel = Parallel(n_jobs=workers, backend="loky", return_as="generator_unordered", batch_size=1)
         tables = self._pair.one, self._pair.other
-        results = parallel(delayed(_task)((key, n), self._release, tables[key[1]], n) for key, n in tasks)
+        results = parallel(delayed(run_many)((key, n), self._release, tables[key[1]], n) for key, n in tasks)
         try:
             for result in results:  # noqa: UP028 - `yield from` would close it before the warning is silenced
                 yield result
@@ -371,17 +371,13 @@ class Collector:
                 results.close()
 
 
-def run_many(release: Release, table: Table, n: int) -> dict[str, Counter[Any]]:
-    """How often each output of each view came up in ``n`` runs."""
+def run_many(key: Any, release: Release, table: Table, n: int) -> tuple[Any, dict[str, Counter[Any]]]:
+    """The task's key, and how often each output of each view came up in ``n`` runs."""
     counts: dict[str, Counter[Any]] = {}
     for _ in range(n):
         for view, value in run_once(release, table).items():
             counts.setdefault(view, Counter())[value] += 1
-    return counts
-
-
-def _task(key: Any, release: Release, table: Table, n: int) -> tuple[Any, dict[str, Counter[Any]]]:
-    return key, run_many(release, table, n)
+    return key, counts
 
 
 def chunks(total: int, size: int) -> list[int]:

@@ -3,7 +3,8 @@ from functools import cache
 
 import pytest
 
-from privet.audit.claims import Outcome, claim
+from claims_by_key import claim
+from privet.audit.claims import Outcome
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from claims_by_key import claim
 from law_draws import Drawing
 from privet.audit import statistical_bound
-from privet.audit.claims import Law, Outcome, claim
+from privet.audit.claims import Law, Outcome
 from privet.audit.claims.claim import model
 
 

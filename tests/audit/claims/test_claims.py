@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from privet.audit.claims import CLAIMS, claim
+from claims_by_key import claim
+from privet.audit.claims import CLAIMS
 
 KEYS = [
     # Counted, not computed: thousands of fits.

@@ -6,8 +6,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from claims_by_key import claim
 from law_draws import Drawing, draw
-from privet.audit.claims import CLAIMS, Law, claim
+from privet.audit.claims import CLAIMS, Law
 from privet.audit.claims.claim import alike, binary, joined, log_laplace_above, yes_or_no
 from privet.audit.scripted import log_at_least, log_not
 from privet.privacy.laws import log_geometric

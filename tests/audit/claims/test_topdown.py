@@ -6,8 +6,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from claims_by_key import claim
 from law_draws import draw
-from privet.audit.claims import claim, topdown
+from privet.audit.claims import topdown
 from privet.audit.claims.claim import alike
 
 

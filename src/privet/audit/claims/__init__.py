@@ -8,13 +8,8 @@ stay.
 from privet.audit.claims import baselines, diprime, federated, hidden, privatree, privet, topdown
 from privet.audit.claims.claim import Claim, Law, Outcome
 
-__all__ = ["CLAIMS", "Claim", "Law", "Outcome", "claim"]
+__all__ = ["CLAIMS", "Claim", "Law", "Outcome"]
 
 PAPERS = (privatree, topdown, federated, hidden, diprime, baselines, privet)
 
 CLAIMS: tuple[Claim, ...] = tuple(entry for paper in PAPERS for entry in paper.CLAIMS)
-
-
-def claim(key: str) -> Claim:
-    """The entry of that key."""
-    return {entry.key: entry for entry in CLAIMS}[key]

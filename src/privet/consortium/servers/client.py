@@ -220,12 +220,8 @@ def to_servers(
             raise MpcError(f"{line.peer}: {found[0]}. Nothing was asked.")
         if not line.known_as.startswith(role):
             raise MpcError(
-                f"{line.peer} knows {config.identity.certificate.name} as {_shown(line.known_as)}. What was asked for "
+                f"{line.peer} knows {config.identity.certificate.name} as {line.known_as!r}. What was asked for "
                 f"is for who is there as {role.strip()}: use that one's file."
             )
         lines.append(line)
     return lines
-
-
-def _shown(name: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in name)
