@@ -140,7 +140,7 @@ def test_a_failing_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch,
 
     monkeypatch.setattr(*((Path, "write_bytes") if failing == "write" else (os, "replace")), fail)
     with pytest.raises(OSError, match="disk full"):
-        fitted(max_depth=1).save(path)
+        fitted(max_depth=1).save(path, overwrite=True)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model.json"]
 
@@ -152,7 +152,7 @@ def test_a_model_that_cannot_be_written_leaves_the_old_file(tmp_path):
     odd = fitted()
     odd.n_records = math.inf
     with pytest.raises(PrivetError, match="cannot be saved"):
-        odd.save(path)
+        odd.save(path, overwrite=True)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model.json"]
 
@@ -335,3 +335,14 @@ def test_a_saved_model_is_text_that_people_can_read(tmp_path):
     MODEL.save(tmp_path / "model.json")
     text = Path(tmp_path / "model.json").read_text(encoding="utf-8")
     assert text.startswith('{\n "format": "privet-model-1",\n "model": "PrivateTreeClassifier"')
+
+
+def test_a_file_is_not_overwritten_unless_that_is_said(tmp_path):
+    model = PrivateTreeClassifier(SCHEMA, epsilon=1).fit(*people())
+    path = tmp_path / "model.json"
+    path.write_text("approved")
+    with pytest.raises(PrivetError, match=r"exists.*overwrite=True"):
+        model.save(path)
+    assert path.read_text() == "approved"
+    model.save(path, overwrite=True)
+    assert privet.load(path).verify()

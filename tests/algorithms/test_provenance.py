@@ -24,7 +24,7 @@ def test_a_saved_model_has_a_day_a_version_and_a_note_and_still_verifies(tmp_pat
     assert again.verify()
     again.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "m.json").read_bytes()
-    again.save(tmp_path / "again.json", note="withdrawn")
+    again.save(tmp_path / "again.json", note="withdrawn", overwrite=True)
     assert privet.load(tmp_path / "again.json").provenance_ == again.provenance_.noted("withdrawn")
     assert not hasattr(again.fit(X, Y), "provenance_")
 

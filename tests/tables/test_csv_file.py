@@ -1,5 +1,7 @@
 """CSV files are read by the schema, whole or as a stream, alike; errors name the column and no value."""
 
+import gzip
+
 import pyarrow as pa
 import pytest
 
@@ -80,3 +82,27 @@ def test_an_empty_table_has_no_batches(tmp_path):
 
 def test_empty_text_becomes_missing():
     assert empty_is_missing(pa.array(["", "a"])).to_pylist() == [None, "a"]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv"])
+def test_separators_encodings_and_compression_are_recognised(tmp_path, delimiter, encoding, suffix):
+    path = tmp_path / f"t{suffix}"
+    text = "\n".join(delimiter.join(row) for row in (["who", '"a,b;c"', "n"], ["ä", '"x,y;z"', "1.5"], ["ß", "w", "2"]))
+    (gzip.open if suffix.endswith("gz") else open)(path, "wb").write(text.encode(encoding))
+    assert csv_header(path) == ["who", "a,b;c", "n"]
+    types = {"who": pa.string(), "a,b;c": pa.string(), "n": pa.float64()}
+    wanted = {"who": ["ä", "ß"], "a,b;c": ["x,y;z", "w"], "n": [1.5, 2.0]}
+    assert csv_columns(path, types).to_pydict() == wanted
+    assert pa.Table.from_batches(list(csv_batches(path, types))).to_pydict() == wanted
+
+
+def test_what_cannot_be_recognised_is_named(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("a,b\n1,2\n".encode("utf-16-le"))
+    with pytest.raises(SchemaError, match="UTF-16 without a mark"):
+        csv_header(path)
+    path.write_text("a;b\n1,5;2\n")
+    with pytest.raises(SchemaError, match=r"'a'.*decimal points, not commas"):
+        csv_columns(path, {"a": pa.float64(), "b": pa.float64()})

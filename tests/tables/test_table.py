@@ -496,7 +496,7 @@ def test_parquet_is_read_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("f.txt", b"", "must be a .csv or a .parquet"),
+        ("f.txt", b"", "must be a .csv, .csv.gz"),
         ("gone.csv", None, "no such file"),
         ("f.csv", b"", "no header"),
         ("f.csv", b"a,il\n1,no\n", "missing: 'ill'; did you mean 'il'"),

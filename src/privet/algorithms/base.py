@@ -342,15 +342,16 @@ class PrivateEstimator(Explained, BaseEstimator):
         check_is_fitted(self, self._released)
         return evaluate_on(getattr(self, self._released), X, y, epsilon, by, random_state)
 
-    def save(self, path: Any, note: str = "") -> None:
+    def save(self, path: Any, note: str = "", *, overwrite: bool = False) -> None:
         """Write the fitted model as JSON: parameters, schema, trees and receipt, nothing that was not released.
 
+        A file of that name is an error, unless ``overwrite``: it may be a release that somebody has approved.
         The day, Privet's version and ``note``, free text on where the model comes from, are written too: all public.
         """
         from privet.algorithms.model_file import save
 
         check_is_fitted(self, self._released)
-        save(self, path, note)
+        save(self, path, note, overwrite=overwrite)
 
 
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):

@@ -113,9 +113,11 @@ def _read(grown: Any, released: str, schema: Schema) -> Tree | Forest | Additive
     return Additive.from_dict(grown, schema) if boosted else Forest.from_dict(grown, schema)
 
 
-def save(model: Any, path: str | os.PathLike[str], note: str = "") -> None:
+def save(model: Any, path: str | os.PathLike[str], note: str = "", *, overwrite: bool = False) -> None:
     """Write the model to a file, whole or not at all; with the day, the version and a ``note`` on where it is from."""
     path = Path(path)
+    if path.exists() and not overwrite:
+        raise PrivetError(f"{path} exists. Choose another name, or say overwrite=True.")
     model.provenance_ = getattr(model, "provenance_", Provenance.today()).noted(note)
     try:
         text = json.dumps(to_dict(model), indent=1, allow_nan=False)

@@ -242,10 +242,10 @@ class PrivateSearch(PrivateEstimator):
         check_is_fitted(self, "best_estimator_")
         return float(self.best_estimator_.score(X, y))
 
-    def save(self, path: Any, note: str = "") -> None:
+    def save(self, path: Any, note: str = "", *, overwrite: bool = False) -> None:
         """Write the winner, with the receipt of the whole search."""
         check_is_fitted(self, "best_estimator_")
-        self.best_estimator_.save(path, note)
+        self.best_estimator_.save(path, note, overwrite=overwrite)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

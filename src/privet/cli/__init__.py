@@ -30,7 +30,6 @@ from privet.cli.options import (
     Force,
     Output,
     Rows,
-    SchemaFile,
     Settings,
     StrictData,
     checked_epsilon,
@@ -38,14 +37,13 @@ from privet.cli.options import (
 from privet.cli.plan import plan
 from privet.cli.playground import playground
 from privet.cli.report import report
-from privet.cli.schema import schemas
+from privet.cli.schema import FitLabel, FitSchema, schemas, without_schema
 from privet.cli.screen import Group, say, warn, working
 
 app = typer.Typer(
     name="privet",
     cls=Group,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -132,9 +130,10 @@ def demo(
 @app.command()
 def fit(
     data: DataFiles,
-    schema: SchemaFile,
     epsilon: Annotated[float, typer.Option(callback=checked_epsilon, help=EPSILON_HELP)],
     output: Output,
+    schema: FitSchema = None,
+    label: FitLabel = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -198,6 +197,10 @@ def fit(
     from privet.schema import Schema
     from privet.tables.files import find_files
 
+    if schema is None:
+        raise without_schema(find_files(data)[0] if table is None else None, label, force)
+    if label is not None:
+        raise typer.BadParameter("--label is for a draft: the schema names the label's column.")
     if cohorts and ledger_file is None:
         raise typer.BadParameter("--cohort belongs to --ledger.")
     if key is not None and table is None:
@@ -233,7 +236,7 @@ def fit(
         else:
             with working(f"Learning: {model}"):
                 fit_table(learner, data, table, key, seed, **scored)
-    learner.save(target, note)
+    learner.save(target, note, overwrite=True)
     if charged is not None:
         say(str(charged))
     say(summary(learner), style="bold")

@@ -89,5 +89,5 @@ def evaluate(
     say(f"Receipt\n{scores.privacy_}")
     if target is not None:
         learned.evaluation_ = scores
-        learned.save(target)
+        learned.save(target, overwrite=True)
         say(f"Wrote {output}: the model with these scores.")

@@ -151,7 +151,7 @@ def coordinator(
             )
         signed = train(known, learner, channel=channel, journal=journal, progress=speaker)
     signed.verify({name: certified(certificate) for name, certificate in known.parties.items()})
-    learner.save(target)
+    learner.save(target, overwrite=True)
     write_whole(signed_target, signed.to_json().encode())
     signers = ", ".join(signed.signatures)
     speaker.received(learner.privacy_, f"Wrote {output} and, signed by {signers}, {signed_target.name}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from itertools import chain
@@ -19,6 +20,8 @@ def check_output(path: Path, force: bool, *inputs: Path, suffixes: tuple[str, ..
         raise PrivetError(f"{path} must end in {' or '.join(suffixes)}")
     if not target.parent.is_dir():
         raise PrivetError(f"{path}: there is no folder {path.parent}; make it first")
+    if not os.access(target.parent, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise PrivetError(f"{path} cannot be written: you have no right to; choose another place")
     if not target.exists():
         return target
     if not target.is_file():

@@ -223,7 +223,7 @@ def train(
         say_received(Receipt.from_dict(trained.signed["receipt"]), where)
         return
     learned = from_dict(trained.model)
-    learned.save(target)
+    learned.save(target, overwrite=True)
     write_whole(signed_target, words)
     say_received(learned.privacy_, f"Wrote {output} and, signed by the three servers, {signed_target.name}.")
 

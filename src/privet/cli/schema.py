@@ -12,8 +12,43 @@ from privet.cli.files import check_output
 from privet.cli.options import Data, Force, SchemaFile, StrictData
 from privet.cli.screen import say, warn, working
 from privet.disk import write_whole
+from privet.errors import SchemaError
 
 schemas = typer.Typer(no_args_is_help=True, help="Write down what is public about your data.")
+
+
+FitSchema = Annotated[
+    Path | None,
+    typer.Option("--schema", exists=True, dir_okay=False, help="The public schema, as TOML (schema draft)."),
+]
+FitLabel = Annotated[str | None, typer.Option("--label", help="Without --schema: the column to predict, for a draft.")]
+
+PUBLIC = """A fit needs a schema: what is public about the table.
+
+  numbers     the range that they can have        age: 0 to 110
+  categories  the values that there can be        ward: surgery, medicine, maternity
+  the label   its classes, or its range           readmitted: no, yes
+  people      whose row it is, if one person      patient_id
+              can have several
+
+All of it may appear in the model, so it must not come from the records: take
+it from a codebook, a form or a law. Nothing was spent."""
+
+
+def without_schema(data: Path | None, label: str | None, force: bool) -> SchemaError:
+    """What to say to somebody who wants to fit without a schema; with the label's name, a draft is written, too."""
+    if data is None or label is None:
+        begin = f"privet schema draft {data or 'SOME.csv'} --label COLUMN -o schema.toml"
+        return SchemaError(f"{PUBLIC}\n\nBegin with a draft:\n  {begin}")
+    from privet.tables.draft import draft_toml
+
+    path = data.with_name(f"{data.name.partition('.')[0]}.schema.toml")
+    target = check_output(path, force, data)
+    write_whole(target, draft_toml(data, label).encode())
+    return SchemaError(
+        f"{PUBLIC}\n\nWrote a draft, {path}. It quotes your records: keep it as confidential as they are. Look every "
+        f"field up, correct it, delete its line 'inferred = true', and say --schema {path}"
+    )
 
 
 @schemas.command()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
+import io
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +20,43 @@ BLOCK = 2**24
 """Bytes of a CSV file that are read at a time; no line may be longer."""
 
 
+@dataclass(frozen=True)
+class CsvForm:
+    """How a CSV file is written: its encoding, by its first bytes, and what its header has between names."""
+
+    encoding: str
+    delimiter: str
+
+
+DELIMITERS = ",;\t|"
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+def is_csv(path: Path) -> bool:
+    """Whether it is CSV by its name; also compressed by gzip."""
+    return path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+
+
+def csv_form(path: Path) -> CsvForm:
+    """What the first bytes say: a mark of the encoding, or UTF-8; the separator that the header has most of."""
+    start = attempt(lambda: _opened(path).read(2**16)) or b""
+    encoding = next((name for mark, name in _MARKS if start.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and b"\0" in start:
+        raise SchemaError(f"{path} is no text in UTF-8, or UTF-16 without a mark at its start; save it as UTF-8")
+    line = start.decode(encoding, errors="ignore").partition("\n")[0]
+    outside_quotes = "".join(line.split('"')[::2])
+    return CsvForm(encoding, max(DELIMITERS, key=outside_quotes.count))
+
+
 def csv_header(path: Path) -> list[str]:
     """The column names of a CSV file."""
+    form = csv_form(path)
 
     def first_line() -> list[str]:
         # A wrong byte further down is some column's problem, and reported as such.
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            return next(csv.reader(file), [])
+        encoding = "utf-8-sig" if form.encoding == "utf-8" else form.encoding
+        with io.TextIOWrapper(_opened(path), encoding=encoding, errors="replace", newline="") as file:
+            return next(csv.reader(file, delimiter=form.delimiter), [])
 
     names = attempt(first_line)
     if not names:
@@ -32,12 +66,16 @@ def csv_header(path: Path) -> list[str]:
     return list(names)
 
 
+def _opened(path: Path) -> Any:
+    return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
 def csv_columns(path: Path, types: dict[str, Any]) -> Any:
     """Columns of a CSV file as the given Arrow types. Text is kept as it is, empty fields included."""
     import pyarrow.csv as pc
 
-    parse, convert = _options(types)
-    table = attempt(lambda: pc.read_csv(path, parse_options=parse, convert_options=convert))
+    read, parse, convert = _options(path, types)
+    table = attempt(lambda: pc.read_csv(path, read, parse_options=parse, convert_options=convert))
     if table is None:
         raise _fault(path, types)
     return table
@@ -98,18 +136,21 @@ def _listed(schema: Schema) -> dict[str, Any]:
     return listed if schema.label is None or schema.classes is None else listed | {schema.label: schema.classes}
 
 
-def _options(types: dict[str, Any]) -> tuple[Any, Any]:
+def _options(path: Path, types: dict[str, Any]) -> tuple[Any, Any, Any]:
     import pyarrow.csv as pc
 
+    form = csv_form(path)
     convert = pc.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False)
-    return pc.ParseOptions(newlines_in_values=True), convert
+    parse = pc.ParseOptions(delimiter=form.delimiter, newlines_in_values=True)
+    return pc.ReadOptions(encoding=form.encoding), parse, convert
 
 
 def _stream(path: Path, types: dict[str, Any]) -> Any:
     import pyarrow.csv as pc
 
-    parse, convert = _options(types)
-    return pc.open_csv(path, pc.ReadOptions(block_size=BLOCK), parse_options=parse, convert_options=convert)
+    read, parse, convert = _options(path, types)
+    read.block_size = BLOCK
+    return pc.open_csv(path, read, parse_options=parse, convert_options=convert)
 
 
 def _reads(path: Path, types: dict[str, Any]) -> bool:
@@ -126,5 +167,6 @@ def _fault(path: Path, types: dict[str, Any]) -> SchemaError:
     for name, kind in types.items():
         if not _reads(path, {name: kind}) and _reads(path, {name: pa.binary()}):
             wanted = {pa.string(): "UTF-8 text", pa.bool_(): "true or false"}.get(kind, "a number")
-            return SchemaError(f"column {name!r} of {path} has fields that are not {wanted}; mend them")
+            hint = ", and write decimal points, not commas" if wanted == "a number" else ""
+            return SchemaError(f"column {name!r} of {path} has fields that are not {wanted}; mend them{hint}")
     return SchemaError(f"{path} is not valid CSV: some lines have more or fewer fields than the header")

@@ -20,10 +20,10 @@ from privet.errors import SchemaError
 from privet.schema import Categorical, Schema
 from privet.schema_values import kind_of
 from privet.tables.column import attempt, check_columns
-from privet.tables.csv_file import as_schema, csv_batches, csv_types
+from privet.tables.csv_file import as_schema, csv_batches, csv_types, is_csv
 from privet.tables.table import is_parquet
 
-SUFFIXES = (".parquet", ".pq", ".csv")
+SUFFIXES = (".parquet", ".pq")
 STRETCH = 2**18
 """Row groups of one file are read together up to so many records; a larger row group is a stretch of its own."""
 
@@ -250,7 +250,7 @@ def find_files(where: Any) -> list[Path]:
 
 def _files_of(path: Path) -> list[Path]:
     if path.is_dir():
-        inside = (own for own in path.rglob("*") if own.suffix.lower() in SUFFIXES and own.is_file())
+        inside = (own for own in path.rglob("*") if (own.suffix.lower() in SUFFIXES or is_csv(own)) and own.is_file())
         # Names that begin so are other programs' own: what they write beside the data, or have not finished.
         found = [own for own in inside if not any(part[0] in "._" for part in own.relative_to(path).parts)]
         if not found:

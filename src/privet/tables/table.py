@@ -27,7 +27,7 @@ from privet.tables.column import (
     numbers,
     open_column,
 )
-from privet.tables.csv_file import as_schema, csv_columns, csv_types
+from privet.tables.csv_file import as_schema, csv_columns, csv_types, is_csv
 
 PIECE = 2**20
 """So many values of a column are converted at a time."""
@@ -249,11 +249,11 @@ def open_array(X: Any) -> npt.NDArray[Any]:
 
 def is_parquet(path: Path) -> bool:
     """Whether it is a Parquet file rather than CSV, by its suffix; any other file is an error."""
-    if path.suffix.lower() not in (".csv", ".parquet", ".pq"):
-        raise SchemaError(f"{path} must be a .csv or a .parquet file; convert it first")
+    if not is_csv(path) and path.suffix.lower() not in (".parquet", ".pq"):
+        raise SchemaError(f"{path} must be a .csv, .csv.gz, .tsv or .parquet file; convert it first")
     if not path.is_file():
         raise SchemaError(f"{path}: no such file")
-    return path.suffix.lower() != ".csv"
+    return not is_csv(path)
 
 
 def parquet_columns(path: Path, names: list[str] | None = None) -> Any:

@@ -51,7 +51,7 @@ def coordinate(grid: Grid, context: Context) -> None:
     config, output = CoordinatorConfig.read(Path(str(settings["coordinator"]))), Path(str(settings["output"]))
     model = make(str(settings.get("model", "HistogramTreeClassifier")), epsilon=settings["epsilon"])
     signed = train(config, model, channel=GridChannel(grid, config), journal=output.with_suffix(".run"), progress=print)
-    model.save(output)
+    model.save(output, overwrite=True)
     write_whole(output.with_suffix(".signed.json"), signed.to_json().encode())
 
 
