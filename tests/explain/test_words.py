@@ -59,6 +59,19 @@ def test_a_weak_promise_is_called_weak(subject):
     assert "possibly always right" in promised(weak)
 
 
+def test_a_small_epsilon_keeps_its_digits(subject):
+    for epsilon, said in (("1/100", "1.010 times"), ("1/100000", "(1 + 1e-05) times")):
+        small = replace(subject, receipt=replace(subject.receipt, spent=Fraction(epsilon)))
+        assert said in promised(small)
+
+
+def test_scores_that_are_noise_are_called_so(subject):
+    noisy = replace(subject.evaluation, variance=1e7)
+    said = texts(replace(subject, evaluation=noisy))["How good is it?"]
+    assert said.startswith("Noise hides it")
+    assert "Always saying" not in said
+
+
 def test_a_shortfall_is_told(subject):
     short = replace(subject.receipt, spent=Fraction(3), shortfall="histograms were counted once")
     assert "not the 1 that was claimed: histograms" in cost(short)

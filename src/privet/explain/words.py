@@ -131,7 +131,7 @@ def promised(subject: Subject) -> str:
     epsilon, delta = float(receipt.epsilon), float(receipt.delta)
     if not math.isfinite(epsilon):
         return "Nothing: exact values were read."
-    times = short(math.exp(epsilon)) if epsilon < NOTHING else f"10^{epsilon / math.log(10):.0f}"
+    times = _times(epsilon)
     rate = 100 * guess_rate(epsilon, delta)
     right = f"right at most {rate:.1f} times in 100" if rate < 99.95 else "possibly always right"
     them = "them" if who == "person" else "it"
@@ -145,6 +145,15 @@ def promised(subject: Subject) -> str:
     )
 
 
+def _times(epsilon: float) -> str:
+    """By how much odds may grow: near one with the digits that tell it from one."""
+    if epsilon >= NOTHING:
+        return f"10^{epsilon / math.log(10):.0f}"
+    if epsilon >= 0.1:
+        return short(math.exp(epsilon))
+    return f"{math.exp(epsilon):.3f}" if epsilon >= 1e-3 else f"(1 + {epsilon:.2g})"
+
+
 def _is_weak(receipt: Receipt) -> bool:
     return float(receipt.epsilon) > WEAK
 
@@ -155,7 +164,7 @@ def cost(receipt: Receipt) -> str:
     answered = _several(len(receipt.events), "private answer")
     spent = f"Epsilon {_brief(receipt.spent)}{delta}, for {answered}"
     if receipt.shortfall:
-        return f"{spent}, and not the {_brief(receipt.claimed)} that was claimed: {receipt.shortfall}."
+        return f"{spent}, and not the {_brief(receipt.claimed)} that was claimed: {receipt.shortfall.rstrip('.')}."
     allowed = "all" if receipt.spent == receipt.claimed else f"{_brief(receipt.claimed)}"
     return f"{spent}: {'all' if allowed == 'all' else 'of the ' + allowed} that was allowed."
 
@@ -176,6 +185,11 @@ def quality(subject: Subject) -> str:
             f"{half.value:.4g} ({half.low:.4g} to {half.high:.4g}) for half of them. {SURE}"
         )
     right = found.accuracy
+    if right.high - right.low > TOO_WIDE:
+        return (
+            f"Noise hides it: on {n} it is right for some {right.low:.0%} to {right.high:.0%}. More records that "
+            "score, or a larger epsilon, would tell."
+        )
     text = f"On {n} it is right for {right.value:.1%} ({right.low:.1%} to {right.high:.1%}). "
     common, share = commonest(found)
     text += f"Always saying {common} would be right for about {share:.1%}. "
@@ -183,6 +197,9 @@ def quality(subject: Subject) -> str:
         text += f"The area under its ROC curve is {found.auc.value:.3f} ({found.auc.low:.3f} to {found.auc.high:.3f}). "
     return text + SURE
 
+
+TOO_WIDE = 0.4
+"""An interval of an accuracy that is wider says nothing, and neither does its middle."""
 
 SURE = "The ranges hold with 95% confidence, for chance and noise."
 

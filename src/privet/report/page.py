@@ -128,7 +128,7 @@ def _notice(subject: Subject) -> str:
     if receipt.void or receipt.shortfall:
         why = "; ".join([*receipt.void, *([receipt.shortfall] if receipt.shortfall else [])])
         what = "No guarantee holds" if receipt.void else "It cost more than it claims"
-        return f'<div class="notice alarm" role="note"><p><strong>{what}.</strong> {escape(why)}.</p></div>'
+        return f'<div class="notice alarm" role="note"><p><strong>{what}.</strong> {escape(why.rstrip("."))}.</p></div>'
     return (
         '<div class="notice" role="note"><p>The receipt was re-checked when this page was made: every answer\'s cost '
         "was computed again from its noise, and they add up to what is said below. What no check of a file can see is "

@@ -24,10 +24,12 @@ class Terms {
 
   draw(shown = this.shown) {
     this.shown = shown;
-    const terms = this.model.terms.slice(0, shown);
-    this.figures.replaceChildren(...terms.map((term) => this.figure(term)));
-    this.more.hidden = shown >= this.model.terms.length;
-    this.more.textContent = `Show all ${this.model.terms.length}`;
+    // Of several classes each has rounds of its own: what adds nothing to this one's score is left out.
+    const adds = (term) => this.byKey.get(term.f.join()).some((own) => own.o === this.output);
+    const terms = this.model.terms.filter(adds);
+    this.figures.replaceChildren(...terms.slice(0, shown).map((term) => this.figure(term)));
+    this.more.hidden = shown >= terms.length;
+    this.more.textContent = `Show all ${terms.length}`;
   }
 
   figure(term) {
