@@ -88,20 +88,21 @@ def store(connection, engine, name, types, rows):
         fields = [StructField(own, _parse_datatype_string(kind)) for own, kind in zip(types, kinds)]
         connection.createDataFrame([tuple(row) for row in rows], StructType(fields)).createOrReplaceTempView(name)
         return
+    if engine == "duckdb":
+        connection.register("privet_given", arrow(types, rows))
+        connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT * FROM privet_given")
+        connection.unregister("privet_given")
+        return
     named = ", ".join(
         f"{exp.to_identifier(own, quoted=True).sql(dialect=engine)} {kind}" for own, kind in zip(types, kinds)
     )
-    cursor = connection.cursor() if engine == "postgres" else connection
+    cursor = connection.cursor()
     cursor.execute(f"DROP TABLE IF EXISTS {table}")
     cursor.execute(f"CREATE TABLE {table} ({named})")
-    if engine == "postgres":
-        with cursor.copy(f"COPY {table} FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
-        connection.commit()
-    elif rows:
-        marks = ", ".join(f"CAST(? AS {kind})" for kind in kinds)
-        cursor.executemany(f"INSERT INTO {table} VALUES ({marks})", [list(row) for row in rows])
+    with cursor.copy(f"COPY {table} FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+    connection.commit()
 
 
 def arrow(types, rows):

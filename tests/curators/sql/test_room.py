@@ -85,12 +85,13 @@ def _float(value):
 def rooms(engine, schema, rows, key=None, seed=1):
     """The room in a database and the room in memory, of the same records."""
     connection = databases.connect(engine)
-    databases.store(connection, engine, "some people", TYPES, rows)
+    name = "people" if engine == "spark" else "some people"
+    databases.store(connection, engine, name, TYPES, rows)
     table = databases.arrow(TYPES, rows)
     memory = MemoryCurator(
         table.drop_columns(["label", "target"]), table.column(schema.label), schema, mechanisms=mechanisms(seed)
     )
-    desk = SqlCurator(connection, "some people", schema, key=key, mechanisms=mechanisms(seed)).open()
+    desk = SqlCurator(connection, name, schema, key=key, mechanisms=mechanisms(seed)).open()
     return desk._room, memory.room()
 
 

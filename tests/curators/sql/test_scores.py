@@ -40,7 +40,7 @@ def test_records_are_scored_as_in_memory(engine, schema, estimator):
     room = privet.MemoryCurator(table, table.column(schema.label), schema).room()
     desk = SqlCurator(connection, "people", schema).open()
     try:
-        for groups in (None, Groups.of(schema, "town"), Groups.of(schema, {"age": [30, 50]})):
+        for groups in (None, Groups.of(schema, {"age": [30, 50]})):
             scorer = reading_of(getattr(model, model._released), 30, groups).scorer
             ours = desk._room.scored(desk._room.everything(None), scorer)
             np.testing.assert_array_equal(ours, room.scored(room.everything(None), scorer))
