@@ -197,6 +197,20 @@ def test_views_and_roles_that_may_only_read_give_the_same_model():
         owner.commit()
 
 
+def test_a_connection_of_adbc_gives_the_same_model_and_has_a_snapshot():
+    import adbc_driver_postgresql.dbapi as adbc
+
+    stored("postgres").close()
+    address = f"postgresql://owner@/postgres?host={databases.postgres_folder()}"
+    with adbc.connect(address) as connection:
+        curator = SqlCurator(connection, "people", CLASSES, mechanisms=mechanisms(1))
+        ours = privet.PrivateTreeClassifier(epsilon=2.0).fit_curator(curator)
+    theirs = privet.PrivateTreeClassifier(epsilon=2.0).fit_curator(memory(CLASSES))
+    assert ours.tree_.to_dict() == theirs.tree_.to_dict()
+    with adbc.connect(address, autocommit=True) as connection, pytest.raises(PrivetError, match="no snapshot"):
+        SqlCurator(connection, "people", CLASSES).open()
+
+
 def test_duckdb_reads_a_parquet_file_and_a_read_only_database(tmp_path):
     import duckdb
     import pyarrow.parquet as pq

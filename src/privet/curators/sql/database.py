@@ -75,9 +75,8 @@ class Database:
 
     def run(self, statement: exp.Expr | str) -> Any:
         """Run a statement and give back its cursor."""
-        sql = statement if isinstance(statement, str) else self.text(statement)
         try:
-            return self._execute(sql)
+            return self._execute(statement if isinstance(statement, str) else self.text(statement))
         except Exception as error:
             raise _without_values(error) from None
 
@@ -262,6 +261,8 @@ class PostgresDatabase(Database):
             self._execute(f"BEGIN {level}" if self._autocommits else f"SET TRANSACTION {level}")
         except Exception as error:
             raise _no_fit(error) from None
+        if self._fetch(self.run("SELECT current_setting('transaction_isolation')"))[0][0] != "repeatable read":
+            raise PrivetError("This connection commits each statement by itself, so it has no snapshot: turn that off.")
         self.run("SET LOCAL standard_conforming_strings = on")
 
     def _end(self) -> None:
