@@ -1,6 +1,7 @@
 """What owners are told before they share: the same by all three servers, and nobody pays if one of them refuses."""
 
 import json
+import random
 from fractions import Fraction
 
 import pytest
@@ -58,3 +59,16 @@ def test_all_are_asked_and_the_one_that_refuses_is_named_in_the_servers_own_word
         with pytest.raises(MpcError) as error:
             offered([lines[0], Line("b", said.encode())], OFFER)
         assert str(error.value) == f"owner b takes no part: {words}. Nothing was spent."
+
+
+def test_whatever_servers_say_is_an_offer_or_refused_in_words():
+    rng, good = random.Random(7), OFFER.to_bytes()
+    for _ in range(3000):
+        said = bytearray(good)
+        for _ in range(rng.randrange(1, 4)):
+            said[rng.randrange(len(said))] = rng.randrange(256)
+        try:
+            offer = TrainingOffer.from_bytes(bytes(said[: rng.choice([len(said), rng.randrange(len(said))])]))
+        except MpcError:
+            continue
+        assert offer.epsilon > 0
