@@ -11,6 +11,7 @@ SWITCHES = """
     disable-component-update
 """
 FLAGS = [f"--{switch}" for switch in SWITCHES.split()]
+PATIENCE = 180_000  # milliseconds: no test fails because the machine is busy
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 900}
 
@@ -24,7 +25,7 @@ def browser() -> Iterator[Any]:
         needs.missing("playwright is not installed")
     path = needs.program("chromium")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        opened = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=PATIENCE)
         yield opened
         opened.close()
 
@@ -33,6 +34,8 @@ def browser() -> Iterator[Any]:
 def page_of(opened: Any, url: str, **settings: Any) -> Iterator[Any]:
     """A page that must neither complain nor ask for anything from elsewhere than its own address."""
     context = opened.new_context(**{"viewport": DESK, **settings})
+    context.set_default_timeout(PATIENCE)
+    context.set_default_navigation_timeout(PATIENCE)
     page = context.new_page()
     complaints: list[str] = []
     page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)

@@ -103,9 +103,14 @@ def test_the_slider_moves_accuracy_and_risk_together(room, chromium):
         assert page.get_by_label("Depth").is_disabled()
 
 
-@pytest.mark.parametrize("settings", [{}, {"color_scheme": "dark", "viewport": browser.PHONE}])
-def test_nobody_is_shut_out_of_the_playground(room, chromium, settings):
-    with browser.page_of(chromium, room.address, **settings) as page:
+def test_nobody_is_shut_out_of_the_playground(room, chromium):
+    with browser.page_of(chromium, room.address) as page:
         shown(page)
         assert browser.serious_issues(page) == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+
+
+def test_the_playground_fits_a_phone_and_the_dark(room, chromium):
+    with browser.page_of(chromium, room.address, color_scheme="dark", viewport=browser.PHONE) as page:
+        shown(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= browser.PHONE["width"]
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 22)"
