@@ -156,7 +156,8 @@ class MemoryRoom(BoostingRoom):
         if (low, high) != self._range:
             assert self._records_of.targets is not None
             self._range = low, high
-            self._labels = self._moments(np.clip(self._records_of.targets, low, high))
+            self._labels = None  # frees those of the range before
+            self._labels = self._moments(self._records_of.targets)
             self._families.forget()
 
     def split(self, splits: Sequence[tuple[Held, Split]]) -> list[list[Held]]:
@@ -358,7 +359,7 @@ class MemoryRoom(BoostingRoom):
         moments = np.empty((len(targets), 3), dtype=np.int64)
         for start in range(0, len(targets), AT_ONCE):
             some = slice(start, start + AT_ONCE)
-            t = _fixed(targets[some], *self._range)
+            t = _fixed(np.clip(targets[some], *self._range), *self._range)
             moments[some] = np.stack([np.ones_like(t), t, t * t], axis=1)
             if self._weights is not None:
                 moments[some] *= self._weights[some, None]
