@@ -4,10 +4,12 @@ They give each record the cell that it has in memory: numbers are compared as do
 compared byte by byte. What the schema does not allow is looked for when a fit begins, by one query; its errors name a
 column and a rule, never a value.
 
-A record's draw is MD5 of a salt, which is new for each draw, and of a key that belongs to the record, or to its person,
-and to nobody else. So it is the same whenever it is computed, and adding or removing a record moves no other one. That
-is all that the prices of parts need, even of somebody who reads the salt in the database's log. Samples, whose price
-needs their secrecy, are never drawn in a database.
+A record's draw is MD5 of a salt, which is new for each draw, and of a key: the id of its person, a column that the user
+names, or the engine's own number of the row. So it is the same whenever it is computed. An id or a named key belongs to
+the record: adding or removing another one moves nothing, and parts are disjoint even for somebody who knows the salt. A
+row's number is a place, which another record may have in another table. There the draws are independent ones for each
+record only to those who do not know the salt, as in memory; it is in the database's log, whose readers have the table.
+Samples, whose price needs secrecy from everybody, are never drawn in a database.
 """
 
 from __future__ import annotations
