@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from privet import Numeric, Schema
 from privet.curators.partitions import Partition
-from privet.curators.worker import Ask, Behind, Failed, IdsOf, Load, add, described, digest_of
+from privet.curators.worker import Ask, Behind, Failed, IdsOf, Load, add, described, digest_of, digest_of_ids
 from privet.tables.files import FilePart, Files
 
 SCHEMA = Schema({"a": Numeric(0, 9)}, classes=[0, 1], label="out", person="who")
@@ -44,6 +44,16 @@ def test_a_partition_that_is_not_what_it_was_is_refused():
     assert Ask(0, digest_of(first), "fit", 0, log, question)(first) == 20
     assert "not what was there before" in Ask(0, digest_of(first), "fit", 0, log, question)(other).message
     assert Ask(3, digest_of(other), "fit", 1, [], question)(other).partitions == (3,)
+
+
+def test_weights_are_never_put_on_other_persons_records():
+    """A frame after a shuffle may have its rows in another order when it is computed again."""
+    ids, weights = digest_of_ids(IdsOf("who")(DATA)), np.ones(20, dtype=np.uint8)
+    assert Load(SCHEMA, weights, ids)(DATA.copy()).records.n == 20
+    for other in (DATA.iloc[::-1], DATA.assign(who=DATA["who"].tolist()[::-1]), DATA.iloc[:19]):
+        failed = Load(SCHEMA, weights, ids)(other)
+        assert isinstance(failed, Failed)
+        assert "in another order" in failed.message
 
 
 def test_counts_are_added_unless_somebody_failed_or_is_behind():

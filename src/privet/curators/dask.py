@@ -20,7 +20,7 @@ from privet.curators.desk import Desk, capabilities_of
 from privet.curators.partitions import Entry, PartitionedRoom, entries_for
 from privet.curators.person_weights import person_weights
 from privet.curators.records import check_size, n_persons_of
-from privet.curators.worker import Answer, Ask, Behind, Failed, IdsOf, Load, add, described
+from privet.curators.worker import Answer, Ask, Behind, Failed, IdsOf, Load, add, described, digest_of_ids
 from privet.errors import ClusterError, SchemaError
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
@@ -181,13 +181,14 @@ class OnWorkers:
         self._cluster = cluster
         self.persons: list[np.ndarray] | None = None
         weights: list[np.ndarray | None] = [None] * len(source)
+        ids: list[bytes | None] = [None] * len(source)
         if schema.person is not None:
-            persons = self._read_persons(source, schema)
+            persons, ids = self._read_persons(source, schema)
             every = person_weights(np.concatenate([np.zeros(0, np.int64), *persons]), Unit.of(schema), generator)
             weights = np.split(every, np.cumsum([len(own) for own in persons])[:-1])  # type: ignore[assignment]
             self.persons = [own[weight > 0] for own, weight in zip(persons, weights)]  # type: ignore[operator]
             self.n_persons = n_persons_of(np.concatenate([np.zeros(0, np.int64), *persons]))
-        self._partitions = source.futures(cluster.client, [Load(schema, own) for own in weights])
+        self._partitions = source.futures(cluster.client, [Load(schema, *own) for own in zip(weights, ids)])
         told = cluster.results([cluster.submit(described, own) for own in self._partitions])
         for own in told:
             if isinstance(own, Failed):
@@ -199,8 +200,8 @@ class OnWorkers:
         check_size(max(self.n_persons * Unit.of(schema).weight, n), schema)
         self._followed: dict[str, list[int]] = {}
 
-    def _read_persons(self, source: Frame | Parquet, schema: Schema) -> list[np.ndarray]:
-        """Each partition's persons, numbered through all of them."""
+    def _read_persons(self, source: Frame | Parquet, schema: Schema) -> tuple[list[np.ndarray], list[bytes | None]]:
+        """Each partition's persons, numbered through all of them, and a digest of their ids."""
         import pyarrow as pa
 
         assert schema.person is not None
@@ -208,6 +209,7 @@ class OnWorkers:
         for own in columns:
             if isinstance(own, Failed):
                 raise SchemaError(own.message)
+        digests: list[bytes | None] = [digest_of_ids(own) for own in columns]
         columns = [alike(own) for own in columns]
         if len({own.type for own in columns if len(own)}) > 1:
             raise SchemaError(f"the person's column {schema.person!r} has several types; make it one in all partitions")
@@ -215,7 +217,7 @@ class OnWorkers:
         ids = pa.chunked_array(full, full[0].type if full else pa.large_string())
         persons = read_persons(pa.table({schema.person: ids}), None, schema)
         assert persons is not None
-        return np.split(persons, np.cumsum([len(own) for own in columns])[:-1])
+        return np.split(persons, np.cumsum([len(own) for own in columns])[:-1]), digests
 
     def each(self, fit: str, log: Sequence[Entry], question: Entry) -> list[Any]:
         for _ in range(MOST_LOSSES):

@@ -19,7 +19,7 @@ from privet.curators.partitions import Entry, Partition
 from privet.curators.records import Piece
 from privet.errors import SchemaError
 from privet.schema import Schema
-from privet.tables.files import FilePart, naming
+from privet.tables.files import FilePart, alike, naming
 
 
 class Failed:
@@ -59,12 +59,19 @@ def _tells(task: Callable[..., Any]) -> Callable[..., Any]:
 class Load:
     """Reads a partition: a data frame, or a part of Parquet files."""
 
-    def __init__(self, schema: Schema, weights: np.ndarray | None) -> None:
-        self._schema, self._weights = schema, weights
+    def __init__(self, schema: Schema, weights: np.ndarray | None, ids: bytes | None = None) -> None:
+        """``ids``: a digest of the ids that the weights are for, in their order. A data frame may come out in another
+        order each time that Dask computes it, and then weights would be those of other persons' records."""
+        self._schema, self._weights, self._ids = schema, weights, ids
 
     @_tells
     def __call__(self, part: Any) -> Partition:
         assert self._schema.label is not None
+        if self._ids is not None and digest_of_ids(ids_in(part, self._schema.person or "")) != self._ids:
+            raise SchemaError(
+                "the data frame has its records in another order, or others, each time that it is computed, as after a "
+                "shuffle, so whose they are cannot be told: give frame.persist(), or write it to Parquet files"
+            )
         if isinstance(part, FilePart):
             with naming(part.path):
                 table = part.read([*self._schema.columns, self._schema.label])
@@ -83,11 +90,23 @@ class IdsOf:
 
     @_tells
     def __call__(self, part: Any) -> Any:
-        import pyarrow as pa
+        return ids_in(part, self._person)
 
-        column = part.read([self._person])[self._person] if isinstance(part, FilePart) else part[self._person]
-        ids = column if isinstance(column, pa.ChunkedArray) else pa.array(column, from_pandas=True)
-        return ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+
+def ids_in(part: Any, person: str) -> Any:
+    """The column of persons' ids in a partition, as one Arrow array."""
+    import pyarrow as pa
+
+    column = part.read([person])[person] if isinstance(part, FilePart) else part[person]
+    ids = column if isinstance(column, pa.ChunkedArray) else pa.array(column, from_pandas=True)
+    return ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+
+
+def digest_of_ids(ids: Any) -> bytes:
+    """Tells ids, and their order, from others."""
+    import pyarrow as pa
+
+    return blake2b(pa.record_batch([alike(ids)], ["id"]).serialize(), digest_size=16).digest()
 
 
 class Ask:

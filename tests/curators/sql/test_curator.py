@@ -363,3 +363,16 @@ def test_the_query_log_holds_no_writes_and_nothing_of_records():
     assert words <= {"BEGIN", "SET", "SELECT", "WITH", "SAVEPOINT", "ROLLBACK", "CREATE"}
     assert all("TEMPORARY TABLE" in line for line in logged if line.startswith("CREATE"))
     assert not any("7771" in line for line in logged)
+
+
+def test_a_value_that_an_engine_cannot_read_is_found_before_anything_is_paid():
+    """Of columns that allow any value, too: an error after a question would tell of a record without noise."""
+    connection = stored("duckdb")
+    connection.execute("CREATE VIEW cast_later AS SELECT CAST(ill AS INT) AS number, ill FROM people")
+    schema = Schema({"number": Categorical([0, 1], other=True)}, classes=["no", "yes"], label="ill")
+    ledger = Ledger(1.0)
+    curator = SqlCurator(connection, "cast_later", schema, ledger=ledger)
+    with pytest.raises(DatabaseError):
+        privet.PrivateTreeClassifier(epsilon=1.0, max_depth=2).fit_curator(curator)
+    assert ledger.spent == 0
+    assert is_idle(connection, "duckdb")

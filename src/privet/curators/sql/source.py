@@ -324,7 +324,11 @@ class Source:
     # -- what the schema does not allow --------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise SchemaError for records that the schema does not allow: before a fit asks anything."""
+        """Raise SchemaError for records that the schema does not allow: before a fit asks anything.
+
+        Every expression of a column is computed here for every record, so none can fail later, when a question has
+        been paid for and the failure would tell of a record without noise.
+        """
         rules = list(self._rules())
         for start in range(0, len(rules), CHECKED_AT_ONCE):
             some = rules[start : start + CHECKED_AT_ONCE]
@@ -333,7 +337,7 @@ class Source:
             used = {own.name for bad, _ in some for own in bad.find_all(exp.Column)}
             (found,) = self.database.numbers(selected(each, self._checked(used)))
             for flag, (_, words) in zip(found, some):
-                if flag:
+                if flag and words:
                     raise SchemaError(words)
         self._check_size()
 
@@ -363,6 +367,7 @@ class Source:
                 raise SchemaError("the key does not tell all records of a person apart; name another column")
 
     def _rules(self) -> Iterator[tuple[exp.Expr, str]]:
+        """What no record may be, and what to say if one is; "" where it may, and only must be possible to compute."""
         for name, feature in self.schema.features.items():
             where = f"column {name!r}"
             if isinstance(feature, Numeric):
@@ -371,9 +376,11 @@ class Source:
                     yield from self._number_rules(self._double(own), column_of, feature.missing, instead)
                 if feature.mean_of:  # an engine that cannot compute it says so now
                     yield from self._number_rules(self._number(name), where, True, "")
-            elif not feature.other:
+            else:
                 unlisted = exp.EQ(this=self._code(name, feature.values), expression=whole(len(feature.values)))
-                yield unlisted, f"{where} has missing or unlisted values; list them, or set other = true"
+                words = f"{where} has missing or unlisted values; list them, or set other = true"
+                # Where they are allowed, too: a view or cast that fails on a record's value has to fail before a fit.
+                yield unlisted, "" if feature.other else words
         label = self.schema.label or ""
         if self.schema.classes is not None:
             given = column(self._alias[label])
