@@ -53,6 +53,10 @@ def test_files_are_sought_beside_the_file_and_must_be_there(read, tmp_path):
         ("here:-1", None),
         ("here:8o", None),
         ("here:²", None),
+        ("here:٣", None),
+        ("here\nFingerprint 0123:80", None),
+        ("here\x1b[2J:80", None),
+        ("he re:80", None),
     ],
 )
 def test_an_address_is_a_host_and_a_port(text, address):

@@ -71,13 +71,15 @@ def test_every_word_is_in_the_fingerprint(certificates):
         ('role = "trainer"', 'role = "owner"', "needs 1 with the role trainer, and has 0"),
         ('address = "10.0.0.1:71"\n', "", "s1 needs an address"),
         ('"10.0.0.1:71"', '"10.0.0.1"', "s1 needs an address"),
+        ('"10.0.0.1:71"', '"10.0.0.1\\nFingerprint 00:71"', "s1 needs an address"),
+        ('role = "owner"', 'role = "owner"\naddress = "Fingerprint 00"', "nobody dials its role"),
         ('name = "o"', 'name = "t"', "two members have the same name: t"),
         ('name = "o"', 'name = "Our Hospital"', "small letters"),
         ('name = "o"\n', "", "needs name"),
         ("queries = 7", "queries = -7", "queries must be"),
         ('role = "owner"', 'role = "owner"\nfeatures = "z"', "list of names"),
         ('role = "owner"', 'role = "owner"\nfeatures = ["z"]\nlabel = 1', "true or false"),
-        ('role = "owner"', 'role = "owner"\ncertificate = "none"', "certificate of o is none"),
+        ('role = "owner"', 'role = "owner"\ncertificate = "none"', "certificate of o is none, or"),
         ('role = "owner"', 'role = "owner"\nfingerprint = "00"', "not the fingerprint"),
         ("rows = 32768", "rows = 0", "rows must be"),
         ("rows = 32768", "row = 1", "'row', which nothing reads"),
@@ -100,6 +102,17 @@ def test_two_members_with_one_certificate_are_refused(tmp_path, certificates):
     both.with_member(replace(MEMBERS[1], certificate=certificates[0])).write(tmp_path / "c.toml")
     with pytest.raises(PrivetError, match="same certificate"):
         Consortium.read(tmp_path / "c.toml")
+
+
+def test_a_certificate_is_one_and_nothing_else(tmp_path, certificates):
+    """A second one, or words around it, would be neither in what is shown nor in what is compared."""
+    one, two = certificates
+    for other in (one + two, b"words\n" + one, one + b"words\n", one[:-40]):
+        MPC.with_member(replace(MEMBERS[3], certificate=one)).write(tmp_path / "c.toml")
+        text = (tmp_path / "c.toml").read_text()
+        (tmp_path / "c.toml").write_text(text.replace(one.decode(), other.decode()))
+        with pytest.raises(PrivetError, match="certificate of o is none, or has something else"):
+            Consortium.read(tmp_path / "c.toml")
 
 
 def test_owners_hold_columns_all_or_none(tmp_path):

@@ -267,7 +267,7 @@ def fingerprint(
 
 
 def _show(consortium: Consortium) -> None:
-    from privet.consortium.consortium_file import shown
+    from privet.consortium.consortium_file import USER, shown
     from privet.consortium.net.certificates import standing
 
     for member in consortium.members:
@@ -275,7 +275,8 @@ def _show(consortium: Consortium) -> None:
         until = (
             f", until {standing(member.name, member.certificate)['until']}" if member.certificate else ", not joined"
         )
-        say(f"  {member.name}: {member.role}{where}{until}")
+        queries = f" for {member.queries:,} queries" if member.role == USER else ""
+        say(f"  {member.name}: {member.role}{where}{queries}{until}")
     say("  " + ", ".join(f"{name} {value}" for name, value in consortium.terms.items()))
     say(f"Fingerprint {shown(consortium.fingerprint)}")
 

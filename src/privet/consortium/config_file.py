@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from privet.errors import PrivetError
+
+_ADDRESS = re.compile(r"([A-Za-z0-9._%:\[\]-]+):([0-9]{1,5})")
 
 
 class ConfigFile:
@@ -77,5 +80,6 @@ class ConfigFile:
 
 
 def address_of(text: str) -> tuple[str, int] | None:
-    host, colon, port = str(text).rpartition(":")
-    return (host, int(port)) if host and colon and port.isdecimal() and int(port) < 2**16 else None
+    """Host and port. No space or other sign may be in it: an address is shown to people who compare a fingerprint."""
+    found = _ADDRESS.fullmatch(str(text))
+    return (found[1], int(found[2])) if found and int(found[2]) < 2**16 else None

@@ -18,7 +18,7 @@ import tomli_w
 
 from privet.consortium.config_file import ConfigFile, address_of
 from privet.consortium.federated import terms as federated
-from privet.consortium.net.certificates import fingerprint, standing
+from privet.consortium.net.certificates import fingerprint, is_one, standing
 from privet.disk import write_whole
 from privet.errors import PrivetError
 from privet.schema import Schema
@@ -201,9 +201,11 @@ def _participant(entry: ConfigFile) -> Participant:
     role = entry.need(data, "role", str)
     if role in LISTENING and address_of(str(data.get("address"))) is None:
         raise entry.wrong(f'{name} needs an address, "host:port", which others reach it by')
+    if role not in LISTENING and "address" in data:
+        raise entry.wrong(f"{name} has an address, and nobody dials its role, {role}")
     certificate = data.get("certificate", "")
-    if not isinstance(certificate, str):
-        raise entry.wrong(f"the certificate of {name} is none")
+    if not isinstance(certificate, str) or (certificate and not is_one(certificate.encode())):
+        raise entry.wrong(f"the certificate of {name} is none, or has something else beside it")
     printed = standing(name, certificate.encode())["fingerprint"] if certificate else None
     if data.get("fingerprint", printed) != printed:
         raise entry.wrong(f"the certificate of {name} has not the fingerprint that is written beside it")

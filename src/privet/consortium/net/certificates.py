@@ -92,6 +92,15 @@ def standing(name: str, certificate: bytes) -> dict[str, str | int]:
     return {"name": name, "until": f"{until:%Y-%m-%d}", "days": days, "fingerprint": fingerprint(certificate)}
 
 
+def is_one(certificate: bytes) -> bool:
+    """Whether it is one certificate in PEM and nothing else: whatever is shown, pinned or trusted of it is the same."""
+    try:
+        own = x509.load_pem_x509_certificate(certificate)
+    except ValueError:
+        return False
+    return own.public_bytes(serialization.Encoding.PEM).strip() == certificate.strip()
+
+
 def fingerprint(certificate: bytes) -> str:
     """SHA-256 of a certificate in PEM or DER."""
     if certificate.lstrip().startswith(b"-----"):
