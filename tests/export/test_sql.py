@@ -1,11 +1,13 @@
 """A query predicts what the model does, on real databases; what no machine here can run is parsed."""
 
 import sqlite3
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import databases
 from exported_models import FORMS, QUOTES, exported, records
 from privet.errors import PrivetError
 
@@ -25,7 +27,31 @@ def in_sqlite(query, X):
     return pd.read_sql(query, connection)
 
 
-@pytest.mark.parametrize(("dialect", "run"), [("duckdb", in_duckdb), ("sqlite", in_sqlite)])
+TYPES = {"id": "bigint", "age": "bigint", QUOTES: "double", "left": "double", "right": "double", "select": "text"} | {
+    "flag": "boolean", "code": "double"
+}  # fmt: skip
+
+
+def in_database(engine, query, X):
+    """On a server of our own; where values are missing, NULL."""
+    connection = databases.connect(engine)
+    rows = [[None if value != value else value for value in row] for row in X[list(TYPES)].astype(object).to_numpy()]
+    databases.store(connection, engine, "people", TYPES, rows)
+    if engine == "spark":
+        return connection.sql(query.rstrip(";\n")).toPandas()
+    cursor = connection.execute(query)
+    return pd.DataFrame(cursor.fetchall(), columns=[own.name for own in cursor.description])
+
+
+ENGINES = [
+    ("duckdb", in_duckdb),
+    ("sqlite", in_sqlite),
+    ("postgres", partial(in_database, "postgres")),
+    pytest.param("spark", partial(in_database, "spark"), marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("dialect", "run"), ENGINES)
 @pytest.mark.parametrize(("form", "n_classes"), FORMS)
 def test_it_predicts_what_the_model_does(form, n_classes, dialect, run):
     model, X = exported(form, n_classes), records(500, 2)
