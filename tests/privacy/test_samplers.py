@@ -381,3 +381,15 @@ def test_numbers_below_a_limit_are_drawn_evenly():
 def test_words_that_would_favour_small_numbers_are_drawn_again():
     words = iter([b"\xff" * 8, (7).to_bytes(8, "little")])
     assert samplers.draw_below(np.array([3]), None, lambda n: next(words)).tolist() == [1]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 7, 1000])
+def test_of_all_words_that_are_taken_each_number_has_as_many(limit):
+    def is_taken(word):
+        words = iter([word, 0])
+        samplers.draw_below(np.array([limit]), None, lambda n: np.array([next(words)], dtype=np.uint64).tobytes())
+        return next(words, None) is not None
+
+    end = 2**64 - 2**64 % limit
+    assert is_taken(end - 1)
+    assert end == 2**64 or not is_taken(end)

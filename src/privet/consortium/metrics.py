@@ -83,9 +83,6 @@ def _escaped(text: str) -> str:
 
 def _line(sample: Sample) -> str:
     name, labels, value = sample
-    escaped = (
-        (key, text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")) for key, text in labels.items()
-    )
-    shown = ",".join(f'{key}="{text}"' for key, text in escaped)
+    shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
     number = "NaN" if math.isnan(value) else f"{value:g}"
     return f"{name}{{{shown}}} {number}" if shown else f"{name} {number}"

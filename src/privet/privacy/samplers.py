@@ -47,8 +47,8 @@ def draw_below(
         words = np.frombuffer((random_bytes or os.urandom)(8 * len(missing)), dtype=np.uint64)
         own = limits[missing]
         drawn[missing] = words % own
-        # The last words, fewer than a limit, would make some numbers more likely than others.
-        missing = missing[words > np.uint64(2**64 - 1) - own]
+        # The last words, where fewer are left than a limit, would make some numbers more likely than others.
+        missing = missing[words - words % own > np.uint64(2**64 - 1) - (own - np.uint64(1))]
     return drawn.astype(np.int64)
 
 
