@@ -147,7 +147,15 @@ def _load() -> str:
     return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
 
 
-def speed(depths: list[int], list_rows: tuple[int, int], runs: int) -> None:
+def far_apart(delay: float) -> None:
+    """Training between servers whose messages take ``delay`` seconds to arrive."""
+    for depth, branches, ring_bits in ((3, "values", 32), (3, "thresholds", 64)):
+        found = run_three(train, depth, branches, ring_bits=ring_bits, longest=3600, timeout=600, delay=delay)
+        _report(f"{branches}, {1000 * delay:.0f} ms of delay", depth, *found[0])
+
+
+def speed(depths: list[int], runs: int) -> dict[int, np.ndarray]:
+    """What hidden training costs at each depth."""
     ours: dict[int, np.ndarray] = {}
     asked: dict[int, np.ndarray] = {}
     for depth in depths:
@@ -161,18 +169,23 @@ def speed(depths: list[int], list_rows: tuple[int, int], runs: int) -> None:
     for depth in (3, 6):
         training, predicting = run_three(train, depth, "thresholds", ring_bits=64, longest=3600, timeout=600)[0]
         _report("thresholds", depth, training, predicting)
-    arrays = _run_node(node_on_arrays, ROWS)
-    lists = _extrapolated(node_on_lists, *list_rows)
-    for name, node in (("lists", lists), ("arrays", arrays)):
-        for depth in depths:
-            whole = node * nodes(depth)
-            print(f"depth {depth}, MPyC {name}: {whole[0]:,.0f} s, {whole[1]:,.0f} s of processor time; "
-                  f"{whole[0] / ours[depth][0]:,.0f} and {whole[1] / ours[depth][1]:,.0f} times ours")  # fmt: skip
     if 3 in ours:
         times = ours[3] / asked[3]
         print(
             f"1,000 predictions at depth 3 are 1/{times[0]:.0f} of the training, 1/{times[1]:.0f} of its processor time"
         )
+    return ours
+
+
+def beside_mpyc(ours: dict[int, np.ndarray], list_rows: tuple[int, int]) -> None:
+    """Algorithm 1 on MPyC, times the number of nodes."""
+    arrays = _run_node(node_on_arrays, ROWS)
+    lists = _extrapolated(node_on_lists, *list_rows)
+    for name, node in (("lists", lists), ("arrays", arrays)):
+        for depth in ours:
+            whole = node * nodes(depth)
+            print(f"depth {depth}, MPyC {name}: {whole[0]:,.0f} s, {whole[1]:,.0f} s of processor time; "
+                  f"{whole[0] / ours[depth][0]:,.0f} and {whole[1] / ours[depth][1]:,.0f} times ours")  # fmt: skip
 
 
 def _report(branches: str, depth: int, training: Any, predicting: Any) -> None:
@@ -190,9 +203,16 @@ if __name__ == "__main__":
     parser.add_argument("--depths", default="2,3,4,5")
     parser.add_argument("--list-rows", default="1000,4000", help="Two numbers of rows for MPyC's lists.")
     parser.add_argument("--runs", type=int, default=3, help="Of which the median is taken; once at depth 5.")
+    parser.add_argument("--ours", action="store_true", help="Leave MPyC out.")
+    parser.add_argument("--delay", type=float, help="Train between servers whose messages take so many seconds.")
     options = parser.parse_args()
     sys.path.insert(0, str(Path(__file__).parent))
-    from hidden import speed as run_speed  # so that processes of their own find the programs by name
+    import hidden  # so that processes of their own find the programs by name
 
-    few, more = (int(rows) for rows in options.list_rows.split(","))
-    run_speed([int(depth) for depth in options.depths.split(",")], (few, more), options.runs)
+    if options.delay is not None:
+        hidden.far_apart(options.delay)
+    else:
+        few, more = (int(rows) for rows in options.list_rows.split(","))
+        ours = hidden.speed([int(depth) for depth in options.depths.split(",")], options.runs)
+        if not options.ours:
+            hidden.beside_mpyc(ours, (few, more))

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from delayed import Delayed
 from held_ports import HERE, held_ports
 from privet.consortium.net.certificates import make_certificate
 from privet.consortium.net.channel import Listener, TlsIdentity
@@ -27,14 +28,22 @@ Program = Callable[..., Any]
 
 
 def run_three(
-    program: Program, *args: Any, timeout: float = 60.0, longest: float = 600.0, ring_bits: int = 64
+    program: Program,
+    *args: Any,
+    timeout: float = 60.0,
+    longest: float = 600.0,
+    ring_bits: int = 64,
+    delay: float = 0.0,
 ) -> list[Any]:
-    """What ``program(engine, *args)``, a function of a module, returns on each server of our own engine.
+    """What ``program(engine, *args)``, a function of a module, returns on each server of our own engine. ``delay``: so
+    many seconds pass between sending and arriving, as between houses that are far apart.
 
     An error on one server ends all three and is raised here.
     """
     with tempfile.TemporaryDirectory() as folder:
-        return start_three(_serve, (program, args, secrets.token_bytes(16), timeout, ring_bits), Path(folder), longest)
+        return start_three(
+            _serve, (program, args, secrets.token_bytes(16), timeout, ring_bits), Path(folder), longest, delay
+        )
 
 
 def run_three_mpyc(program: Program, *args: Any, longest: float = 600.0) -> list[Any]:
@@ -43,7 +52,9 @@ def run_three_mpyc(program: Program, *args: Any, longest: float = 600.0) -> list
         return start_three(_serve_mpyc, (program, args), Path(folder), longest)
 
 
-def start_three(serve: Callable[..., Any], args: tuple[Any, ...], folder: Path, longest: float) -> list[Any]:
+def start_three(
+    serve: Callable[..., Any], args: tuple[Any, ...], folder: Path, longest: float, delay: float = 0.0
+) -> list[Any]:
     """Start ``serve(party, folder, pipe, *args)`` three times; exchange the addresses that each one sends first."""
     for party in range(PARTIES):
         make_certificate(party_name(party), folder)
@@ -57,10 +68,13 @@ def start_three(serve: Callable[..., Any], args: tuple[Any, ...], folder: Path, 
         pipes.append(here)
         processes.append(process)
     try:
-        addresses = [_next(pipe, longest) for pipe in pipes]
-        for pipe in pipes:
-            pipe.send(addresses)
-        results = [_next(pipe, longest) for pipe in pipes]
+        with ExitStack() as lines:
+            addresses = [_next(pipe, longest) for pipe in pipes]
+            if delay:
+                addresses = [(HERE, lines.enter_context(Delayed(port, delay)).port) for _, port in addresses]
+            for pipe in pipes:
+                pipe.send(addresses)
+            results = [_next(pipe, longest) for pipe in pipes]
     finally:
         for process in processes:
             process.join(timeout=10)
