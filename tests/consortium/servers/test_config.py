@@ -50,6 +50,7 @@ def test_an_owners_file_has_its_records_and_a_limit_of_its_own(read, town):
     assert (config.data, config.ledger) == (town.folder / "bank.csv", town.folder / "bank.ledger")
     assert config.epsilon == Fraction(1, 10)
     assert config.holds == (("age",), True)
+    assert not read("bank", "seeds = true", "").seeds
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -26,6 +27,7 @@ class Line:
 def test_an_offer_crosses_the_wire_and_says_its_price():
     assert TrainingOffer.from_bytes(OFFER.to_bytes()) == OFFER
     assert str(OFFER) == "PrivateTreeClassifier for at most epsilon 0.1"
+    assert "the trainer knows: it protects nobody" in str(replace(OFFER, seeded=True))
     assert same_offer([OFFER.to_bytes()] * 3) == OFFER
 
 
@@ -39,7 +41,7 @@ def test_a_server_that_offers_something_else_is_found_out():
     "change",
     [
         {"epsilon": "x"}, {"epsilon": "1/0"}, {"epsilon": "-1"}, {"epsilon": 1}, {"epsilon": "0"}, {"run": 7},
-        {"hidden": 1}, {"most_records": True}, {"more": 1}, {"epsilon": "inf"},
+        {"hidden": 1}, {"most_records": True}, {"more": 1}, {"epsilon": "inf"}, {"seeded": 0},
     ],
 )  # fmt: skip
 def test_an_offer_that_is_none_is_refused(change):

@@ -8,7 +8,7 @@ import pytest
 from consortium.servers.test_client import RECEIPT
 from consortium.servers.test_offers import OFFER
 from privet.consortium.servers.own_ledger import OwnerLedger, kept_ledger
-from privet.errors import BudgetError, MpcError
+from privet.errors import BudgetError, LeakError, MpcError
 from privet.privacy.ledger_file import LedgerFile
 
 TENTH = Fraction(1, 10)
@@ -64,6 +64,14 @@ def test_one_run_may_cost_at_most_what_the_operator_says_and_only_if_it_agrees(p
         ledger.reserve(OFFER)
     ledger.end(shared=False)
     assert spent(path) == 0
+
+
+def test_a_run_whose_noise_the_trainer_knows_needs_this_owners_own_consent(path):
+    seeded = replace(OFFER, seeded=True)
+    with pytest.raises(LeakError, match="protects nobody"):
+        OwnerLedger(path, Fraction(1), "one row").reserve(seeded)
+    assert spent(path) == 0
+    OwnerLedger(path, Fraction(1), "one row", seeds=True).reserve(seeded)
 
 
 def test_servers_that_have_spent_more_than_they_offered_are_told_of(path):

@@ -56,7 +56,7 @@ class Town:
         members = [Participant(f"server{i}", "server", f"127.0.0.1:{port}") for i, port in enumerate(ports)]
         members += [*(Participant(name, "owner") for name in OWNERS), Participant("trainer", "trainer")]
         settings = {f"server{i}": {"timeout": timeout, "seeds": seeds} for i in range(3)}
-        settings |= {name: {"data": f"{name}.csv", "timeout": 120, "patience": 60} for name in OWNERS}
+        settings |= {name: {"data": f"{name}.csv", "timeout": 120, "patience": 60, "seeds": seeds} for name in OWNERS}
         settings["trainer"] = {"timeout": 120}  # to wait for servers that start
         terms = {**TERMS["mpc"], "epsilon": 3.0, "most_records": 1000}
         assembled(Consortium("mpc", SCHEMA, tuple(members), terms), dict.fromkeys(settings, folder), settings)

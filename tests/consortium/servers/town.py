@@ -61,7 +61,7 @@ class Town:
         consortium = Consortium("mpc", SCHEMA, tuple(members), {**TERMS["mpc"], "epsilon": 100.0, "rows": 100})
         settings = {name: {"timeout": timeout} for name in consortium.names()}
         for name in consortium.names():
-            settings[name] |= {"seeds": True} if name.startswith("server") else {}
+            settings[name] |= {"seeds": True} if name.startswith("server") or name in OWNERS else {}
             settings[name] |= {"data": f"{name}.csv", "patience": 60} if name in OWNERS else {}
         assembled(consortium, dict.fromkeys(consortium.names(), folder), settings)
         self._stranger("eve", timeout)

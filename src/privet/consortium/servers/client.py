@@ -21,7 +21,7 @@ from privet.consortium.servers.signatures import FORMAT, signed_receipt
 from privet.consortium.servers.status import problems
 from privet.consortium.servers.store import public_shape
 from privet.curators.owners.mpc_owner import MOST_REQUEST, ColumnOwner, Owner, query_cells
-from privet.errors import BudgetError, MpcError, PrivetError, SchemaError
+from privet.errors import BudgetError, LeakError, MpcError, PrivetError, SchemaError
 from privet.privacy.amounts import show
 from privet.privacy.receipt import Receipt
 from privet.privacy.unit import Unit
@@ -85,8 +85,8 @@ def _take_part(
     try:
         owner.check_bound(offer.most_records)
         ledger.reserve(offer)
-    except (BudgetError, MpcError, SchemaError) as error:
-        why = {BudgetError: "limit", SchemaError: "records"}.get(type(error), "declined")
+    except (BudgetError, LeakError, MpcError, SchemaError) as error:
+        why = {BudgetError: "limit", SchemaError: "records", LeakError: "seeds"}.get(type(error), "declined")
         for line in lines:
             line.send(why.encode())
         raise
@@ -98,7 +98,7 @@ def owner_ledger(config: Config, **options: Any) -> OwnerLedger:
     """An owner's own ledger, as its file says; the options are ``OwnerLedger``'s."""
     if config.ledger is None:
         raise PrivetError(f"{config.name} is there as {config.role}, and not as an owner.")
-    return OwnerLedger(config.ledger, config.epsilon, Unit.of(config.schema).name, **options)
+    return OwnerLedger(config.ledger, config.epsilon, Unit.of(config.schema).name, seeds=config.seeds, **options)
 
 
 class Trained(NamedTuple):

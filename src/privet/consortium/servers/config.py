@@ -30,13 +30,14 @@ class Peer:
 
 @dataclass(frozen=True)
 class Config:
-    """What a program knows. ``party``, its place among the servers, ``listen``, ``seeds`` and what concerns hidden
+    """What a program knows. ``party``, its place among the servers, ``listen`` and what concerns hidden
     models are a server's; ``data``, ``holds`` and ``patience`` an owner's.
 
     ``epsilon`` is the most that all runs of this server, or with this owner, may spend together, whoever asks; what was
     spent is kept in the file ``ledger``, by default beside the TOML file, so that a restart does not forget it.
     ``most_records`` is a public bound on the number of records of each owner, from which the width of all comparisons
-    follows. Only with ``seeds`` does a server take part in runs whose noise the trainer knows: they protect nobody.
+    follows. Only with ``seeds`` does a server, or an owner, take part in runs whose noise the trainer knows: they
+    protect nobody.
     ``timeout`` is how many seconds another program may take to answer, ``patience`` how many an owner waits for a
     trainer.
 
@@ -79,7 +80,7 @@ class Config:
         known, terms, name = file.consortium, file.consortium.terms, file.me.name
         own: dict[str, Any] = {}
         if file.me.role in (roles.SERVER, roles.OWNER):
-            own |= {"epsilon": file.limit(), "ledger": file.beside("ledger", f"{name}.ledger")}
+            own |= {"epsilon": file.limit(), "ledger": file.beside("ledger", f"{name}.ledger"), "seeds": _seeds(file)}
         if file.me.role == roles.SERVER:
             own |= _of_server(file)
         elif file.me.role == roles.OWNER:
@@ -103,21 +104,24 @@ class Config:
 
 SETTINGS: Mapping[str, tuple[str, ...]] = {
     roles.SERVER: ("listen", "epsilon", "ledger", "seeds", "models", "storage_key"),
-    roles.OWNER: ("epsilon", "ledger", "data", "patience"),
+    roles.OWNER: ("epsilon", "ledger", "data", "patience", "seeds"),
     roles.TRAINER: (),
     roles.USER: (),
 }
 """What each role's own file may say, beside who it is and its ``timeout``."""
 
 
-def _of_server(file: OwnFile) -> dict[str, Any]:
+def _seeds(file: OwnFile) -> bool:
     if not isinstance(seeds := file.data.get("seeds", Config.seeds), bool):
         raise file.wrong("seeds is true or false")
+    return seeds
+
+
+def _of_server(file: OwnFile) -> dict[str, Any]:
     name = file.me.name
     return {
         "party": file.consortium.names(roles.SERVER).index(name),
         "listen": file.listening(),
-        "seeds": seeds,
         "models": file.beside("models", f"{name}.models"),
         "storage_key": file.beside("storage_key", f"{name}.storage.key"),
     }

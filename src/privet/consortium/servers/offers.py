@@ -21,6 +21,7 @@ READY = "ready"
 REFUSALS = {
     "limit": "its own limit has no room for this run",
     "records": "it has more records than the public bound (most_records, or rows for hidden trees)",
+    "seeds": "it takes no part in runs whose noise the trainer knows (seeds = true in its own file would allow them)",
     "declined": "its operator has declined",
 }
 """Why an owner takes no part, by the word that it sends: it cannot have a server say anything else."""
@@ -37,13 +38,15 @@ class OwnersLine(Protocol):
 
 @dataclass(frozen=True)
 class TrainingOffer:
-    """A training: the most that it may spend, of which estimator, whether hidden, and the bound on owners' records."""
+    """A training: the most that it may spend, of which estimator, whether hidden, and the bound on owners' records;
+    ``seeded`` if the trainer knows its noise, so that it protects nobody."""
 
     run: str
     model: str
     epsilon: Fraction
     hidden: bool
     most_records: int
+    seeded: bool = False
 
     def to_bytes(self) -> bytes:
         return json.dumps({"offer": {**asdict(self), "epsilon": str(self.epsilon)}}, sort_keys=True).encode()
@@ -52,7 +55,7 @@ class TrainingOffer:
     def from_bytes(cls, said: bytes) -> TrainingOffer:
         nonsense = MpcError("The servers' offer makes no sense: nothing was shared.")
         words = object_of(said, nonsense).get("offer")
-        kinds = {"run": str, "model": str, "epsilon": str, "hidden": bool, "most_records": int}
+        kinds = {"run": str, "model": str, "epsilon": str, "hidden": bool, "most_records": int, "seeded": bool}
         if not isinstance(words, dict) or {name: type(word) for name, word in words.items()} != kinds:
             raise nonsense
         try:
@@ -62,7 +65,8 @@ class TrainingOffer:
 
     def __str__(self) -> str:
         kind = "a hidden " if self.hidden else ""
-        return f"{kind}{self.model} for at most epsilon {show(self.epsilon)}"
+        known = ", with noise that the trainer knows: it protects nobody" if self.seeded else ""
+        return f"{kind}{self.model} for at most epsilon {show(self.epsilon)}{known}"
 
 
 def offered(lines: Sequence[OwnersLine], offer: TrainingOffer) -> None:

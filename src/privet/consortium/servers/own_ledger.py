@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from privet.consortium.servers.offers import TrainingOffer
-from privet.errors import BudgetError, MpcError
+from privet.errors import BudgetError, LeakError, MpcError
 from privet.privacy.amounts import show
 from privet.privacy.ledger import Ledger
 from privet.privacy.ledger_file import LedgerFile
@@ -26,7 +26,8 @@ class OwnerLedger:
     """An owner's. All that a run may spend is set aside before the first share leaves.
 
     What it did spend, the receipt says that three servers have signed; without one, all of it counts as spent, unless
-    nothing was shared. ``at_most`` is for one run; ``agrees`` is asked about each offer that is within the limits.
+    nothing was shared. ``at_most`` is for one run; ``seeds`` allows those whose noise the trainer knows; ``agrees`` is
+    asked about each offer that is within the limits.
     """
 
     def __init__(
@@ -36,13 +37,14 @@ class OwnerLedger:
         unit: str,
         *,
         at_most: Fraction | None = None,
+        seeds: bool = False,
         agrees: Callable[[TrainingOffer], bool] = lambda offer: True,
     ) -> None:
         file = kept_ledger(path, limit, "this owner's records").file
         assert file is not None
         file.adopt(unit)
         self._file: LedgerFile = file
-        self._at_most, self._agrees = at_most, agrees
+        self._at_most, self._seeds, self._agrees = at_most, seeds, agrees
         self._line: str | None = None
         self._kept = Fraction(0)
 
@@ -52,7 +54,13 @@ class OwnerLedger:
         return f"epsilon {show(max(cohort.left, Fraction(0)))} of {show(cohort.limit)} is left"
 
     def reserve(self, offer: TrainingOffer) -> None:
-        """Set aside what a run may spend; BudgetError if there is not so much, MpcError if the operator declines."""
+        """Set aside what a run may spend; BudgetError if there is not so much, MpcError if the operator declines, and
+        LeakError if its noise is none."""
+        if offer.seeded and not self._seeds:
+            raise LeakError(
+                f"The servers offer {offer}. Nothing was shared. For research on records that need no protection: "
+                "seeds = true in this owner's file."
+            )
         if self._at_most is not None and offer.epsilon > self._at_most:
             raise BudgetError(
                 f"The servers offer {offer}, and this owner takes part for at most {show(self._at_most)} (--at-most)."

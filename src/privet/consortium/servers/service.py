@@ -199,7 +199,8 @@ class Server:
                 raise
             lines = self._owners(stack)
             self._said(trainer, "asking the owners whether they take part")
-            offered(lines, TrainingOffer(asked.run, asked.model, exact(learner.epsilon), hidden, most_records))
+            price, seeded = exact(learner.epsilon), asked.seed is not None
+            offered(lines, TrainingOffer(asked.run, asked.model, price, hidden, most_records, seeded))
             engine = ReplicatedEngine(mesh, ring_bits)
             started = time.perf_counter(), time.process_time()
             answers: type[MpcCurator] = HiddenCurator if hidden else MpcCurator
@@ -297,7 +298,7 @@ class Server:
         if asked.seed is not None and not self.config.seeds:
             raise MpcError(
                 "The trainer asks for noise that it knows, and this server draws only noise that nobody knows. For "
-                "research on records that need no protection: seeds = true in every server's file."
+                "research on records that need no protection: seeds = true in every server's and every owner's file."
             )
         return asked, make(asked.model, **asked.params)
 
