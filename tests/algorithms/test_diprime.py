@@ -264,7 +264,7 @@ def test_predictions_stay_inside_the_range():
 
 def test_a_saved_forest_is_the_same_one(tmp_path):
     for model, y in models(epsilon=5, n_trees=3, max_depth=3):
-        model.fit(X, y).save(tmp_path / "model.json")
+        model.fit(X, y).save(tmp_path / "model.json", overwrite=True)
         again = privet.load(tmp_path / "model.json")
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
         assert again.export_text() == model.export_text()

@@ -112,7 +112,7 @@ def test_a_round_that_may_choose_a_product_is_within_its_budget(monkeypatch):
     """Both features alone and together: every record is in one of four parts."""
     recipe = replace(rounds.RECIPES["epsilon"], alone=Fraction(0), groups=1)
     monkeypatch.setitem(rounds.RECIPES, "epsilon", recipe)
-    monkeypatch.setattr(Coarse.__init__, "__defaults__", ((-1, 1),))
+    monkeypatch.setattr(Coarse.__init__, "__defaults__", ((-1, 1), 1))
     assert 0.3 < loss(KINDS[:1], KINDS[7]) <= 1 + 1e-9
 
 

@@ -100,7 +100,9 @@ def test_with_a_delta_the_search_reserves_what_epsilon_and_delta_come_to(holdout
 def test_the_winner_of_a_search_with_a_delta_is_a_model_file(tmp_path):
     candidates = [PrivateForestClassifier(method="boosting", progress=False), PrivateTreeClassifier(max_depth=2)]
     for own in candidates:
-        PrivateSearch(SCHEMA, candidates=[own], epsilon=4, delta=1e-6).fit(X, Y, holdout=0.2).save(tmp_path / "m.json")
+        PrivateSearch(SCHEMA, candidates=[own], epsilon=4, delta=1e-6).fit(X, Y, holdout=0.2).save(
+            tmp_path / "m.json", overwrite=True
+        )
         assert privet.load(tmp_path / "m.json").verify()
 
 

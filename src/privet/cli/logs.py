@@ -13,15 +13,15 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privet.cli.checks import say_received
 from privet.cli.programs import errors_in
 from privet.cli.screen import say, visible, warn
-from privet.privacy.amounts import show
-from privet.privacy.receipt import Receipt
+
+if TYPE_CHECKING:
+    from privet.privacy.receipt import Receipt
 
 SOON = 30
 """Days before the end of a certificate from which on a program says so when it starts."""
@@ -58,6 +58,9 @@ class Speaker(logging.Handler):
 
     def received(self, receipt: Receipt, where: str) -> None:
         """A new model's receipt, and where the model is: all of it for people, one line for programs."""
+        from privet.cli.checks import say_received
+        from privet.privacy.amounts import show
+
         if self._form is LogForm.json:
             self(f"{where} It cost epsilon {show(receipt.spent)}.")
         else:

@@ -47,10 +47,10 @@ def test_files_that_are_no_certificate_or_of_another_kind_of_key_are_refused(tmp
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     (tmp_path / "rsa.key").write_bytes(key)
-    with pytest.raises(FederatedError, match="not a key that privet federated keygen writes"):
+    with pytest.raises(FederatedError, match="not a key that privet makes"):
         Identity.read("mercy", tmp_path / "rsa.key", tmp_path / "rsa.key")
     (tmp_path / "no.key").write_bytes(b"nonsense")
-    with pytest.raises(FederatedError, match="not a key that privet federated keygen writes"):
+    with pytest.raises(FederatedError, match="not a key that privet makes"):
         Identity.read("mercy", tmp_path / "no.key", tmp_path / "no.key")
 
 

@@ -1,10 +1,13 @@
 """Boosting on records of DuckDB: sums of gradients are memory's, in whole numbers (models: ``test_every_room.py``)."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
 from databases import CLASSES, PERSONS, TARGET, memory, stored
 from privet import SqlCurator
+from privet.curators import kernels
 from privet.curators.sql.boosting import BoostingSqlRoom, DrawingBoostingSqlRoom, room_for
 from privet.curators.sql.room import DrawingSqlRoom, SqlRoom
 from privet.errors import CapabilityError
@@ -20,8 +23,10 @@ def parts(grid, feature, n, seed):
     )
 
 
+@pytest.mark.parametrize("engine", ["numpy_engine", "numba_engine"])
 @pytest.mark.parametrize("schema", [CLASSES, TARGET, PERSONS], ids=["classes", "target", "persons"])
-def test_sums_of_gradients_are_those_of_memory(schema):
+def test_sums_of_gradients_are_those_of_memory(schema, engine, monkeypatch):
+    monkeypatch.setattr(kernels, "_engine", import_module(f"privet.curators.kernels.{engine}"))
     desk, theirs = SqlCurator(stored("duckdb"), "people", schema).open(), memory(schema).room()
     ours, grid = desk._room, public_grid(schema)
     ours.use(grid)

@@ -39,11 +39,11 @@ class FetchedRecords:
         self.labels = label.astype(code_dtype(schema.classes)) if schema.classes is not None else label
         self.weights: np.ndarray | None = None
         sizes = np.diff(grid.offsets)
-        narrow, wide = (self._block(cells, np.flatnonzero(own)) for own in (sizes <= 256, sizes > 256))
+        narrow = self._block(cells, np.flatnonzero(sizes <= 256), np.uint8)
+        wide = self._block(cells, np.flatnonzero(sizes > 256), np.uint16)
         self.own = Binned(narrow, wide)
 
-    def _block(self, cells: Sequence[np.ndarray], features: np.ndarray) -> Block:
-        kind = np.uint8 if all(cells[f].dtype == np.uint8 for f in features) else np.uint16
+    def _block(self, cells: Sequence[np.ndarray], features: np.ndarray, kind: type[np.unsignedinteger]) -> Block:
         found = np.empty((self.n, len(features)), dtype=kind)
         for place, f in enumerate(features):
             found[:, place] = cells[f]
