@@ -32,14 +32,14 @@ def test_it_predicts_what_the_model_does(form, n_classes):
         np.testing.assert_allclose(answers[1], model.predict_proba(X), atol=1e-12)
 
 
-def test_what_has_no_inputs_or_their_names_for_outputs_is_refused():
-    y = np.array([0, 1] * 50)
-    for name, X, message in [
-        ("x", np.zeros((100, 1)), "same of every record"),
-        ("prediction", y[:, None], "'prediction'"),
-    ]:
-        schema = Schema({name: Numeric(0, 1)}, classes=[0, 1])
-        model = PrivateTreeClassifier(schema=schema, epsilon=19, max_depth=1, random_state=0).fit(X, y)
-        if model.tree_.depth == 0 or name == "prediction":
-            with pytest.raises(PrivetError, match=message):
-                onnx.to_onnx(model)
+@pytest.mark.parametrize(
+    ("name", "classes", "message"),
+    [("x", ["only"], "same of every record"), ("prediction", ["no", "yes"], "'prediction'")],
+)
+def test_what_has_no_inputs_or_their_names_for_outputs_is_refused(name, classes, message):
+    x = np.arange(200) % 2
+    schema = Schema({name: Numeric(0, 1, integer=True)}, classes=classes)
+    model = PrivateTreeClassifier(schema=schema, epsilon=19, max_depth=1, random_state=0)
+    model.fit(x[:, None], np.array(classes)[x % len(classes)])
+    with pytest.raises(PrivetError, match=message):
+        onnx.to_onnx(model)

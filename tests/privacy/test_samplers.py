@@ -22,6 +22,7 @@ from privet.privacy import samplers
 from privet.privacy.laws import log_joint_quantiles
 from privet.privacy.samplers import (
     draw_parts,
+    draw_salt,
     half_negative_binomial,
     joint_quantiles,
     one_sided_geometric,
@@ -393,3 +394,10 @@ def test_of_all_words_that_are_taken_each_number_has_as_many(limit):
     end = 2**64 - 2**64 % limit
     assert is_taken(end - 1)
     assert end == 2**64 or not is_taken(end)
+
+
+def test_salts_are_new_each_time_and_leave_the_noise_as_it_was():
+    assert len({draw_salt() for _ in range(1000)}) == 1000
+    one, other = np.random.default_rng(5), np.random.default_rng(5)
+    assert draw_salt(one) == draw_salt(np.random.default_rng(5)) != draw_salt(one)
+    assert one.integers(2**60) == other.integers(2**60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -15,6 +16,16 @@ from privet.errors import LeakError
 from privet.values import decimals
 
 WORD = 16  # binary digits of a uniform number that are drawn at a time
+
+
+def draw_salt(generator: np.random.Generator | None = None) -> str:
+    """What a draw by hashes of keys begins with, new for each draw: 128 bits, in hex.
+
+    From a generator beside the one that noise is drawn from, so that noise is the same with and without such draws.
+    """
+    if not isinstance(generator, np.random.Generator):
+        return secrets.token_hex(16)
+    return generator.spawn(1)[0].bytes(16).hex()
 
 
 def draw_parts(

@@ -39,7 +39,7 @@ def is_csv(path: Path) -> bool:
 
 def csv_form(path: Path) -> CsvForm:
     """What the first bytes say: a mark of the encoding, or UTF-8; the separator that the header has most of."""
-    start = attempt(lambda: _opened(path).read(2**16)) or b""
+    start = attempt(_first_bytes, path) or b""
     encoding = next((name for mark, name in _MARKS if start.startswith(mark)), "utf-8")
     if encoding == "utf-8" and b"\0" in start:
         raise SchemaError(f"{path} is no text in UTF-8, or UTF-16 without a mark at its start; save it as UTF-8")
@@ -64,6 +64,11 @@ def csv_header(path: Path) -> list[str]:
     if len(set(names)) < len(names):
         raise SchemaError(f"{path} has several columns of the same name, or no header; rename them")
     return list(names)
+
+
+def _first_bytes(path: Path) -> bytes:
+    with _opened(path) as file:
+        return bytes(file.read(2**16))
 
 
 def _opened(path: Path) -> Any:

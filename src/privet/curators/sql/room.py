@@ -7,7 +7,6 @@ splits, and counts by a packed number of node, class and cell, one GROUP BY for 
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
@@ -32,6 +31,7 @@ from privet.curators.sql.expressions import (
 from privet.curators.sql.source import LABEL, WEIGHT, Cell, Column, Draw, Source
 from privet.curators.sql.ways import Route, SqlHeld, Way, routes_of
 from privet.privacy.mechanisms import Mechanisms
+from privet.privacy.samplers import draw_salt
 from privet.privacy.scope import Scope
 from privet.questions.grid import Grid
 from privet.questions.linear_maps import grouped
@@ -55,7 +55,7 @@ class SqlRoom(CountingRoom):
         self._kept: dict[Column, str] = {}
         self._told_by: dict[Column, None] = {}  # the columns that nodes were made by
         self._names: dict[Column, str] = {}
-        self._salt = self._new_salt()
+        self._salt = draw_salt(self._mechanisms.generator)
 
     def close(self) -> None:
         self._database.end()
@@ -264,19 +264,13 @@ class SqlRoom(CountingRoom):
         """How many numbers a cell holds: one for each class, or three moments of the targets."""
         return 3 if self.schema.classes is None else len(self.schema.classes)
 
-    def _new_salt(self) -> str:
-        generator = self._mechanisms.generator
-        if not isinstance(generator, np.random.Generator):
-            return secrets.token_hex(16)
-        return generator.spawn(1)[0].bytes(16).hex()  # beside the noise, which stays as in memory
-
 
 class DrawingSqlRoom(SqlRoom):
     """Records that have a key, by which they, or their persons, are drawn into parts."""
 
     def parts(self, held: SqlHeld, weights: Sequence[int]) -> list[SqlHeld]:
         """Each record in one part, drawn with these weights."""
-        draw = Draw(self._new_salt(), tuple(weights))
+        draw = Draw(draw_salt(self._mechanisms.generator), tuple(weights))
         self._told_by[draw] = None
         way = Way.by_draw(draw)
         return [SqlHeld(held, way, i) for i in range(len(weights))]
