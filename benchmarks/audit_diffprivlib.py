@@ -1,8 +1,8 @@
 """IBM's diffprivlib, attacked: `make audit-diffprivlib`.
 
-It cannot be imported beside a current scikit-learn, so it has an environment of its own, whose Python is the argument
-of this script. That Python is driven over a pipe, one line of JSON for each fit (``diffprivlib_env/worker.py``), so
-that the statistical engine can audit it like anything else.
+It cannot be imported beside a current scikit-learn, so it has an environment of its own, which is made if no Python is
+the argument of this script. That Python is driven over a pipe, one line of JSON for each fit
+(``diffprivlib_env/worker.py``), so that the statistical engine can audit it like anything else.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from privet.audit.claims.claim import joined
 from privet.audit.pair import Pair
 from privet.cli.audit import claims_table
 from privet.errors import PrivetError
+from privet_bench.peers import NoEnvironment, environment
 
 WORKER = Path(__file__).with_name("diffprivlib_env") / "worker.py"
 
@@ -118,6 +119,10 @@ def claims(python: Path) -> tuple[Claim, ...]:
 
 
 if __name__ == "__main__":
-    outcomes = [claim.attack(progress=None) for claim in claims(Path(sys.argv[1]).absolute())]
+    try:
+        given = Path(sys.argv[1]).absolute() if sys.argv[1:] else environment("diffprivlib")
+    except NoEnvironment as error:
+        sys.exit(f"skipped: {error}")
+    outcomes = [claim.attack(progress=None) for claim in claims(given)]
     claims_table(outcomes)
     sys.exit(not all(outcome.expected for outcome in outcomes))

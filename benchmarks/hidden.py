@@ -1,4 +1,4 @@
-"""What hidden trees (paper 003) cost: `make hidden`. Their accuracy is hidden_accuracy.py.
+"""What hidden trees (paper 003) cost: `make hidden`. Their accuracy is `privet-bench run hidden-accuracy`.
 
 On Adult's shape (32,651 rows, 13 attributes of 7 values, 2 classes), three processes with TLS on this machine, all in
 one run: hidden training at depths 2 to 5, 1,000 hidden predictions, and for comparison one node of Algorithm 1 on

@@ -17,7 +17,7 @@ import numpy as np
 
 from privet import MemoryCurator, Numeric, Schema
 from privet.questions.grid import public_grid
-from speed import best, report
+from privet_bench.experiments.speed import best, report
 
 RECORDS = 1_000_000
 PROBABILITIES = [Fraction(k, 10) for k in range(1, 10)]

@@ -6,6 +6,7 @@ server, after one small run of the same to warm up.
 
 `--adult` trains a tree of depth 4 on the census data by the real commands (examples/mpc_loopback.py), with 10,000 and
 with 1,000,000 records: what the servers do does not depend on the number, apart from waiting for the owners to count.
+`--adult --delay 0.02` does so with 10,000 records and so many seconds of delay on every line, each way (a proxy).
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import re
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from delayed import HERE, Delayed
 from loopback import run_three, run_three_mpyc
 from privet.shares.engine import Engine
 
@@ -43,7 +46,22 @@ def product(engine: Engine, n: int) -> tuple[float, bool]:
     return time.perf_counter() - start, bool((answer == x @ y).all())
 
 
-def adult(runs: int, sizes: tuple[int, ...] = (10_000, 1_000_000)) -> None:
+def far_apart(folder: Path, delay: float, proxies: ExitStack) -> None:
+    """Everybody reaches each server by a line with a delay; servers listen where they did."""
+    for own in sorted(folder.glob("server?.toml")):
+        address = re.search(rf'^name = "{own.stem}"$.*?^address = "(.*?)"$', _consortium(own), re.M | re.S)
+        assert address is not None
+        proxy = proxies.enter_context(Delayed(int(address[1].rpartition(":")[2]), delay))
+        own.write_text(f'listen = "{address[1]}"\n{own.read_text()}')
+        for file in folder.glob("*.consortium.toml"):
+            file.write_text(file.read_text().replace(f'"{address[1]}"', f'"{HERE}:{proxy.port}"'))
+
+
+def _consortium(own: Path) -> str:
+    return own.with_suffix(".consortium.toml").read_text()
+
+
+def adult(runs: int, sizes: tuple[int, ...] = (10_000, 1_000_000), delay: float = 0.0) -> None:
     """Runs of both sizes take turns, and turns at being first, so that both meet the same machine."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
     from mpc_loopback import OWNERS, lay_out, run
@@ -53,11 +71,13 @@ def adult(runs: int, sizes: tuple[int, ...] = (10_000, 1_000_000)) -> None:
 
     X, y, schema = load_adult()
     costs: dict[int, list[tuple[float, ...]]] = {rows: [] for rows in sizes}
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as proxies:
         folders = {rows: Path(name) / str(rows) for rows in sizes}
         for rows, folder in folders.items():
             folder.mkdir()
             lay_out(folder, rows=rows, epsilon=runs)
+            if delay:
+                far_apart(folder, delay, proxies)
         for i in range(runs):
             for rows, folder in list(folders.items())[:: (-1) ** i]:
                 model, said = run(folder, 1.0, ["--force", "--set", "max_depth=4", "--set", f"n_records={rows}"])
@@ -73,7 +93,7 @@ def adult(runs: int, sizes: tuple[int, ...] = (10_000, 1_000_000)) -> None:
             for what, values in zip(WHAT, np.array(costs[rows]).T):
                 print(f"  {what:40} {_mean(values)}")
             print(f"  {'accuracy of one trusted machine, 10 runs':40} {_mean(np.array(central))}")
-    for name, middle in (("means", np.mean), ("medians", np.median)):
+    for name, middle in (("means", np.mean), ("medians", np.median)) if len(sizes) == 2 else ():
         print(f"\n{name}, {sizes[1]:,} against {sizes[0]:,} records")
         small, large = (middle(costs[rows], axis=0) for rows in sizes)
         for what, few, many in list(zip(WHAT, small, large))[:4]:
@@ -101,10 +121,11 @@ def main() -> None:
     parser.add_argument("--comparisons", type=int, default=10_000)
     parser.add_argument("--rows", type=int, default=32_651)
     parser.add_argument("--adult", action="store_true", help="The cost of training by the number of records.")
+    parser.add_argument("--delay", type=float, default=0.0, help="With --adult: seconds on every line, each way.")
     parser.add_argument("--runs", type=int, default=4, help="With --adult: so many of each size.")
     options = parser.parse_args()
     if options.adult:
-        adult(options.runs)
+        adult(options.runs, *([(10_000,), options.delay] if options.delay else []))
         return
     for name, program, n in (
         ("comparisons", compare, options.comparisons),

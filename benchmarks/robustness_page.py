@@ -29,6 +29,7 @@ def write_page(lines: Sequence[Line]) -> None:
         "as printed": as_printed(lines),
         "aggregation": aggregation(lines),
         "backdoor mnist": backdoor(lines, "mnist"),
+        "backdoor held out": backdoor(lines, "held out"),
         "backdoor adult": backdoor(lines, "adult"),
         "attacks": attacks(lines),
         "boosting": boosting(lines),

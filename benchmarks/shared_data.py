@@ -92,28 +92,3 @@ def load(name: str) -> Shared:
     labels = table[entry["target"]].astype(str)
     schema = Schema(features, classes=[str(c) for c in entry["classes"]], label=entry["target"])
     return Shared(name, table[list(features)], labels, schema)
-
-
-@cache
-def privatree_published(epsilon: float) -> dict[str, tuple[float, float]]:
-    """PrivaTree's printed accuracy and standard error by data set; of two rows of one set, the higher accuracy."""
-    with open(SHARED / "published" / "privatree_accuracy.toml", "rb") as file:
-        rows = tomllib.load(file)["row"]
-    published: dict[str, tuple[float, float]] = {}
-    for row in rows:
-        if row["epsilon"] == epsilon and "privatree" in row:
-            printed = (row["privatree"]["accuracy"], row["privatree"]["error"])
-            published[row["dataset"]] = max(published.get(row["dataset"], (0.0, 0.0)), printed)
-    return published
-
-
-def printed(name: str, epsilon: float, method: str) -> tuple[float, float] | None:
-    """A method's accuracy and standard error in PrivaTree's tables, on the version of a set that is shared; or None."""
-    with open(SHARED / "published" / "privatree_accuracy.toml", "rb") as file:
-        rows = tomllib.load(file)["row"]
-    # Of the sets that are in two suites the mixed one has categories, and the numerical one has had them removed.
-    wrong = "numerical" if manifest()[name]["categorical"] else "mixed"
-    for row in rows:
-        if row["dataset"] == name and row["epsilon"] == epsilon and row["suite"] != wrong and method in row:
-            return row[method]["accuracy"], row[method]["error"]
-    return None

@@ -54,3 +54,11 @@ def test_a_few_images_open_a_backdoor_in_a_tree_without_privacy_and_none_in_ours
     levels = {k for name, k in success if name == "tree without privacy"}
     for name in ours:
         assert max(success[name, k] for k in levels) < 0.2
+
+
+def test_on_digits_that_nothing_was_chosen_on_the_backdoor_stays_shut_in_ours():
+    points = measured("backdoor", table="held out")
+    ours = [line["success"] for line in points if line["key"]["method"].startswith("Private")]
+    assert len(ours) == 10
+    assert max(ours) < 0.2
+    assert max(line["success"] for line in points if line["key"]["method"] == "tree without privacy") > 0.8

@@ -1,0 +1,160 @@
+"""Runs what is missing: in parallel, with the time that is left, and so that it can be stopped at any moment.
+
+Each finished task is kept before the next is counted as begun. Killed, even by ``kill -9``, it goes on where it was
+when it is called again; the processes that it had started end with it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from privet_bench import fits, peers
+from privet_bench.data import NoData, is_set, schema_of
+from privet_bench.experiment import Experiment, Scores, Task
+from privet_bench.processes import die_with_parent
+from privet_bench.registry import EXPERIMENTS
+from privet_bench.store import UNKNOWN, Store, rows_of
+
+ROOT = Path(__file__).parents[2]
+CODE = ("src/privet", "benchmarks")
+"""What a number depends on."""
+
+Only = Mapping[str, Sequence[str]]
+
+
+def commit() -> str:
+    """The commit of the code that runs, with ``+`` if its files have changes that are in no commit."""
+    try:
+        known = _git("rev-parse", "--short=7", "HEAD")
+        return known + ("+" if _git("status", "--porcelain", "--untracked-files=no", "--", *CODE) else "")
+    except (OSError, subprocess.CalledProcessError):
+        return UNKNOWN
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def wanted(experiment: Experiment, only: Only, *, quick: bool = False) -> list[Task]:
+    """The tasks that were asked for: ``only`` says which values of which names."""
+    limits = {name: tuple(map(str, values)) for name, values in only.items()}
+    if quick:
+        if not experiment.quick:
+            return []
+        limits |= {name: tuple(map(str, values)) for name, values in experiment.quick.items()}
+    return [task for task in experiment.tasks() if all(str(task.value(n)) in v for n, v in limits.items())]
+
+
+def possible(experiment: Experiment, task: Task) -> bool:
+    """Whether its data and its environment are here, or can be had; and whether the method learns from such data."""
+    method = experiment.methods[task.method]
+    if is_set(task.set) and not (
+        _there(task.set, schema_of, NoData) and method.takes(schema_of(task.set), task.options)
+    ):
+        return False
+    return not method.peer or _there(method.peer, peers.environment, peers.NoEnvironment)
+
+
+_absent: set[str] = set()
+
+
+def _there(name: str, get: Callable[[str], Any], absence: type[Exception]) -> bool:
+    if name in _absent:
+        return False
+    try:
+        get(name)
+    except absence as error:
+        _absent.add(name)
+        print(f"LEFT OUT: {error}", file=sys.stderr, flush=True)
+        return False
+    return True
+
+
+def expected(tasks: Iterable[Task], store: Store) -> dict[Task, float]:
+    """Seconds of one core, from what like runs took before: same method and set, else same method, else a guess."""
+    near: dict[tuple[str, ...], list[float]] = {}
+    for row in store.rows():
+        if not np.isnan(row.seconds):
+            for key in ((row.experiment, row.method, row.set), (row.experiment, row.method)):
+                near.setdefault(key, []).append(row.seconds)
+
+    def one(task: Task) -> float:
+        for key in ((task.experiment, task.method, task.set), (task.experiment, task.method)):
+            if key in near:
+                return float(np.median(near[key]))
+        return EXPERIMENTS[task.experiment].seconds
+
+    return {task: one(task) for task in tasks}
+
+
+def run(names: Sequence[str], only: Only, *, jobs: int, quick: bool = False, out: TextIO = sys.stderr) -> int:
+    """Run what is missing of these experiments; how many tasks failed."""
+    store = Store()
+    store.save()  # a journal that a kill left behind
+    asked = [(own, task) for own in map(EXPERIMENTS.__getitem__, names) for task in wanted(own, only, quick=quick)]
+    tasks = [task for own, task in asked if task not in store.done and possible(own, task)]
+    jobs = 1 if any(EXPERIMENTS[task.experiment].alone for task in tasks) else jobs
+    guess = expected(tasks, store)
+    print(
+        f"{len(tasks)} runs to do, about {time_of(sum(guess.values()) / jobs)} with {jobs} at a time",
+        file=out,
+        flush=True,
+    )
+    if not tasks:
+        return 0
+    failed = _work(guess, store, jobs, out)
+    store.save()
+    return failed
+
+
+def _work(guess: dict[Task, float], store: Store, jobs: int, out: TextIO) -> int:
+    code, start, failed, done = commit(), time.monotonic(), 0, 0
+    left = total = sum(guess.values())
+    queue = iter(guess)
+    with ProcessPoolExecutor(jobs, initializer=die_with_parent, initargs=(os.getpid(),)) as pool:
+        running: dict[Future[tuple[Scores, float]], Task] = {}
+        while True:
+            while len(running) < 2 * jobs and (task := next(queue, None)):
+                running[pool.submit(perform, task)] = task
+            if not running:
+                return failed
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                task = running.pop(future)
+                done, left = done + 1, left - guess[task]
+                error = future.exception()
+                if error is not None:
+                    failed += 1
+                    print(f"\nFAILED {task}: {error}", file=out, flush=True)
+                    continue
+                scores, seconds = future.result()
+                store.add(rows_of(task, scores, round(seconds, 2), code, f"{datetime.now(UTC):%Y-%m-%d}"))
+                rest = time_of(left * (time.monotonic() - start) / (total - left))
+                print(f"\r{done} of {len(guess)}, {rest} left: {task}".ljust(110)[:110], end="", file=out, flush=True)
+
+
+def perform(task: Task) -> tuple[Scores, float]:
+    """One task, in this process: its scores and seconds of processor time here and in a peer."""
+    experiment = EXPERIMENTS[task.experiment]
+    start = time.perf_counter()
+    found = (experiment.run or fits.scores)(experiment, task)
+    return found, time.perf_counter() - start
+
+
+def time_of(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 100
+        else f"{seconds / 60:.0f} min"
+        if seconds < 6000
+        else f"{seconds / 3600:.1f} h"
+    )
