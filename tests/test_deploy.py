@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -74,3 +75,18 @@ def test_commands_in_the_containerfile_exist():
     assert len(commands) == len(UNITS)
     for command in commands:
         check_command(shlex.split(command))
+
+
+@pytest.mark.slow
+def test_the_container_is_built_where_there_is_a_builder():
+    builder = next(filter(None, map(shutil.which, ("podman", "buildah", "docker"))), None)
+    if builder is None:
+        pytest.skip("no podman, buildah or docker here")
+    chroot = ["--isolation", "chroot"] if builder.endswith("buildah") else []
+    built = subprocess.run(
+        [builder, "build", *chroot, "-t", "privet-test", "-f", str(DEPLOY / "Containerfile"), str(ROOT)],
+        capture_output=True, text=True, timeout=3600,
+    )  # fmt: skip
+    if built.returncode and re.search(r"pinging container registry|no such host|dial tcp|pull", built.stderr):
+        pytest.skip(f"the base image cannot be had: {built.stderr.splitlines()[-1]}")
+    assert built.returncode == 0, built.stderr

@@ -118,6 +118,41 @@ def test_a_cluster_without_workers_and_a_scheduler_that_is_gone_end_the_wait():
         scheduler.wait()
 
 
+@pytest.mark.slow
+def test_a_scheduler_that_dies_in_the_middle_of_a_level_ends_the_fit_clearly(monkeypatch):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    python, quiet = [sys.executable, "-m"], "--no-dashboard"
+    scheduler = subprocess.Popen([*python, "distributed.cli.dask_scheduler", quiet, "--host", address], **silent)
+    worker = subprocess.Popen([*python, "distributed.cli.dask_worker", address, quiet, "--no-nanny"], **silent)
+    asked, asks = OnWorkers._asked, []
+
+    def ask_and_kill(self, fit, log, question):
+        futures = asked(self, fit, log, question)
+        asks.append(question)
+        if len(asks) == 4:
+            scheduler.kill()
+        return futures
+
+    monkeypatch.setattr(OnWorkers, "_asked", ask_and_kill)
+    try:
+        client = Client(address, timeout=60, set_as_default=False)
+        client.wait_for_workers(1, timeout=60)
+        ledger = Ledger(10)
+        curator = DaskCurator(dd.from_pandas(frame(), npartitions=4), SCHEMA, client, ledger=ledger, timeout=120)
+        with pytest.raises(ClusterError, match="scheduler"):
+            text_of(curator)
+        assert len(asks) == 4
+        assert 0 < ledger.spent <= 2  # what was asked is paid for, and no more than the model was to cost
+        client.close(timeout=2)
+    finally:
+        for program in (scheduler, worker):
+            program.kill()
+            program.wait()
+
+
 def test_an_asynchronous_client_is_refused():
     class Asynchronous:
         asynchronous = True

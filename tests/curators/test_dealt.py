@@ -42,8 +42,8 @@ def queries(engine, cells):
     check_queries(engine, cells, GRID)
 
 
-def whole_rows(engine, cells, classes):
-    check_rows(engine, cells, classes, GRID)
+def whole_rows(engine, cells, classes, digits=None):
+    check_rows(engine, cells, classes, GRID, digits)
 
 
 GOOD = rows((0, 3), (2, 4))
@@ -113,6 +113,13 @@ def test_a_share_that_two_servers_hold_must_be_the_same(server, which):
 def test_whatever_else_an_owner_shares_ends_the_run(cells, classes):
     with pytest.raises(MpcError, match="not rows"):
         dealt(whole_rows, cells, classes)
+
+
+def test_weights_are_shared_digit_by_digit_and_each_digit_is_0_or_1():
+    dealt(whole_rows, rows((0, 3), ()), [[1, 0], [0, 0]], [[0, 0], [1, 0]])
+    for digits in ([[2, 0], [0, 0]], [[0, 0], [-1, 0]], [[0, 0], [0, 276]]):
+        with pytest.raises(MpcError, match="not rows"):
+            dealt(whole_rows, rows((0, 3), ()), [[1, 0], [0, 0]], digits)
 
 
 def test_a_record_is_in_one_part_and_in_a_sample_or_not():

@@ -13,7 +13,11 @@ import pytest
 from exact_counts import histograms
 from privet import BudgetError, CapabilityError, Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
 from privet.curators.desk import QUESTIONS, STRUCTURE, Desk, capabilities_of
+from privet.curators.federated import FederatedRoom
+from privet.curators.hidden import HiddenRoom
 from privet.curators.memory import MemoryRoom
+from privet.curators.mpc import MpcRoom
+from privet.curators.partitions import PartitionedRoom
 from privet.privacy.event import add_up
 from privet.privacy.fixed_point import ONE, TARGET_ONE
 from privet.privacy.mechanisms import SecureMechanisms
@@ -536,9 +540,14 @@ def answering(*questions):
 
 def test_capabilities_are_what_a_room_implements():
     assert answering("tally", "parts").capabilities == {"tally", "parts"}
-    assert capabilities_of(MemoryRoom) == {*QUESTIONS, *STRUCTURE, "zcdp"}
+    assert capabilities_of(MemoryRoom) == {*QUESTIONS, *STRUCTURE, "zcdp", "secret_runs"}
     assert MemoryCurator([[1.0, "f", 1.0]], ["no"], SCHEMA).capabilities == capabilities_of(MemoryRoom)
     assert answering("choose_hidden").capabilities == {"hidden"}
+
+
+def test_wherever_records_can_be_parted_models_can_be_scored():
+    rooms = [MemoryRoom, PartitionedRoom, FederatedRoom, MpcRoom, HiddenRoom]
+    assert all(capabilities_of(room) >= {"parts", "evaluate"} for room in rooms)
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,9 @@ def test_fit_takes_where_the_records_are(folder, monkeypatch):
         assert "read all files" in found.privacy_.trust
     assert list((folder / "cache").iterdir()) == []
     with pytest.raises(SchemaError, match="give X alone"):
-        PrivateTreeClassifier(SCHEMA).fit(folder, data["out"])
+        PrivateTreeClassifier(SCHEMA, epsilon=1).fit(folder, data["out"])
     with pytest.raises(SchemaError, match="infer"):
-        PrivateTreeClassifier("infer").fit(folder)
+        PrivateTreeClassifier("infer", epsilon=1).fit(folder)
 
 
 def test_a_table_still_goes_to_memory():

@@ -256,7 +256,8 @@ def hidden_counts(made_up):
             choice = made_up(curtain, start, Candidates(shape.splits, 2), table)
             children = curtain.split({start: choice})[start]
             return max(
-                int(np.abs(counts).max()) for counts in curtain.tally(dict.fromkeys(children, Tally()), PAID).values()
+                int(np.abs(counts).max())
+                for counts in curtain.tally(dict.fromkeys(children, Tally()), Fraction(30)).values()  # noise: e^-30
             )
 
         return told(attack, curator, epsilon=10**7)

@@ -195,7 +195,7 @@ def test_no_message_gets_anything_from_a_party_however_many(schema, data):
 
 
 def requests():
-    told, _ = messages_of(CLASSES)
+    told, asked = messages_of(CLASSES)
     start = {"do": "start", "ring_bits": 64, "most_records": 8, "schema": schema_digest(CLASSES)}
     structure = [
         {"do": "root", "node": 0},
@@ -204,8 +204,9 @@ def requests():
     counts = [
         {"do": "histograms", "nodes": [0]},
         {"do": "totals", "nodes": [0, 1]},
+        *({"do": "scored", "asked": each["asked"]} for each in asked if each["do"] == "evaluate"),
         {"do": "rows", "records": 8},
-        {"do": "draw", "parts": 3, "records": 8},
+        {"do": "draw", "weights": [2, 1, 1], "records": 8},
         {"do": "sample", "samples": 2, "inverse_rate": 4, "records": 8},
     ]
     return [start, *structure, *counts]

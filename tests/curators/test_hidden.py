@@ -5,13 +5,27 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pandas
 import pytest
 
 from cut_mechanisms import CutMechanisms
-from hidden_programs import SCHEMA, horizontally, learner, on_shares, queries_of, table
+from hidden_programs import (
+    SCHEMA,
+    horizontally,
+    in_the_open,
+    learner,
+    on_shares,
+    opened,
+    plain,
+    queries_of,
+    same,
+    table,
+)
 from in_threads import Queues
 from privet import Ledger, MemoryCurator, Numeric, Schema
+from privet.curators.owners.mpc_owner import Owner
 from privet.errors import LeakError
+from privet.privacy.event import add_up_slack
 from privet.privacy.scores import CorrectCount, Mixed
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid, public_grid
@@ -80,6 +94,63 @@ def test_curators_use_what_was_drawn_and_nothing_else():
 
     for members, drawn in on_shares(program, horizontally(X, y, SCHEMA, 2), SCHEMA, most_records=60)[0]:
         assert (members == drawn).all()
+
+
+PEOPLE = Schema(SCHEMA.features, classes=SCHEMA.classes, person="who", records_per_person=6)
+
+
+def people(n=24):
+    """Frames of two owners, whose persons have 1, 2, 3 or 6 records: a weight of 12 is shared out evenly."""
+    found = []
+    for seed in range(2):
+        X, y = table(3 * n, seed)
+        frame = pandas.DataFrame(X, columns=list(SCHEMA.names)).astype({"age": int, "size": float})
+        who = np.repeat(np.arange(n), np.resize([1, 2, 3, 6], n))
+        found.append((frame.assign(who=[f"{seed}.{own}" for own in who]), y))
+    return found
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_depth": 2, "branches": "thresholds"}, {"max_depth": 1}, {"max_depth": 2, "labels": "exponential"}],
+)
+def test_with_persons_a_hidden_tree_is_the_one_in_the_open_for_the_same_coins(options):
+    """The same splits, labels and counts, in units of persons, as a curator in memory that weighs records."""
+    tables = people()
+    X, y = pandas.concat([own for own, _ in tables]), np.concatenate([own for _, own in tables])
+    expected, expected_counts = in_the_open(learner(**options), X, y, PEOPLE, seed=4)
+
+    def program(curator, engine):
+        model = learner(**options).fit_curator(curator)
+        return plain(opened(model.tree_, engine)), curator.counts, model.privacy_
+
+    owners = [Owner(own, labels, PEOPLE) for own, labels in tables]
+    for tree, counts, receipt in on_shares(program, owners, PEOPLE, most_records=80, seed=4):
+        assert tree == plain(expected.tree_)
+        assert same(counts, expected_counts)
+        assert receipt.spent == expected.privacy_.spent
+        assert receipt.unit == "one person, at most 6 records"
+        assert receipt.delta == 12 * add_up_slack(receipt.events) > 0
+        assert receipt.verify()
+
+
+def test_persons_are_in_one_part_or_sample_with_all_their_records_and_weigh_the_same():
+    tables = people()
+    who = np.concatenate([np.pad(own["who"], (0, 80 - len(own))) for own, _ in tables])
+
+    def program(curator, engine):
+        desk = curator.open()
+        desk.grid(public_grid(PEOPLE, 4))
+        root = desk.root()
+        nodes = [*desk.parts(root, [4, 1]), *desk.samples(root, 2, 3)]
+        rows = desk._room._shared()
+        return engine.open(desk._room._members([desk.held(node) for node in nodes])), engine.open(rows.classes.sum(0))
+
+    members, weights = on_shares(program, [Owner(*own, PEOPLE) for own in tables], PEOPLE, most_records=80)[0]
+    parts = np.unique(np.concatenate([members, who.astype(str)[None]])[:, weights > 0].astype(str), axis=1)
+    assert len(np.unique(parts[-1])) == parts.shape[1] == 48  # all records of a person are alike
+    assert (members[:2].sum(axis=0) == (weights > 0)).all()
+    assert {weights[who == own].sum() for own in np.unique(who[weights > 0])} == {12}
 
 
 def test_a_part_of_a_level_is_not_asked_about():
@@ -178,7 +249,6 @@ def test_hidden_questions_have_one_budget_and_known_candidates():
             (lambda: desk.draw_hidden([root], some), "all splits of a list"),
             (lambda: desk.choose({root: options}, score, Fraction(1), mechanism="exact"), "made by one of"),
             (lambda: desk.draw_hidden([root], None), "Candidates"),
-            (lambda: desk.parts(root, [2, 1]), "same size"),
             (lambda: desk.split({root: object()}), "made for"),
         ):
             with pytest.raises(LeakError, match=message):

@@ -24,6 +24,8 @@ from privet.privacy.scores import CorrectCount, Entropy, Gini, Mixed
 from privet.questions.candidates import Candidates
 from privet.questions.grid import public_grid
 from privet.questions.multiway import attributes
+from privet.questions.scorer import Scorer, Summand
+from privet.questions.split import Split
 from privet.questions.tally import Tally
 from privet.shares.comparison import PRIME
 from privet.tree.public_splits import public_splits
@@ -81,6 +83,14 @@ def in_memory(program, tables, seed, fits=False):
     return program(curator if fits else curator.open())
 
 
+def labels_by(grid, number, order):
+    """A released model that says one class of three on each side of a split; ``by`` tells colours apart."""
+    split = public_splits(grid).split(number)
+    values = np.eye(3, dtype=np.int64)[list(order)[: split.n_children]]
+    by = Split(1, bytes(range(grid.features[1].n_cells)))
+    return Scorer(grid, [Summand(split, values)], None, "shares", [0.5], order=(0, 1, 2), by=by)
+
+
 def everything(desk):
     """Tallies and choices of every kind, at the root and below."""
     grid = public_grid(SCHEMA, 8)
@@ -110,6 +120,9 @@ def everything(desk):
     budgets = {child: HALF / (i + 1) for i, child in enumerate(children)}
     chosen += desk.choose(last, CorrectCount(), budgets).values()
     chosen += desk.choose({child: Candidates(splits, 3) for child in children}, Mixed(128), HALF).values()
+    scorers = [labels_by(grid, split, order) for split in (0, 9) for order in ((0, 1, 2), (2, 1, 0))]
+    chosen.append(desk.prefer(children[0], scorers, HALF))
+    answers += desk.evaluate({children[0]: scorers[0], children[1]: scorers[3]}, HALF).values()
     copy = desk.copies(children[0], 2)[1]
     answers += desk.tally({copy: Tally(), children[1]: Tally((table_of,))}, budgets | {copy: HALF}).values()
     return [answer.tolist() for answer in answers], chosen
@@ -156,7 +169,7 @@ def test_questions_are_charged_first_and_a_refused_one_leaves_no_trace():
     def program(desk):
         grid = public_grid(SCHEMA, 8)
         desk.grid(grid)
-        root = desk.root(Fraction(1))
+        root, unlimited = desk.root(Fraction(1)), desk.root()
         told = []
         tell = desk._room._owners.tell
         desk._room._owners.tell = lambda do, **what: told.append(do) or tell(do, **what)
@@ -164,6 +177,7 @@ def test_questions_are_charged_first_and_a_refused_one_leaves_no_trace():
         for error, ask in (
             (BudgetError, lambda: desk.tally({root: Tally()}, Fraction(2))),
             (BudgetError, lambda: desk.tally({root: Tally()}, Fraction(1, 10**16))),
+            (BudgetError, lambda: desk.tally({unlimited: Tally()}, Fraction(90))),  # its delta would be 1
             (CapabilityError, lambda: desk.choose({root: Candidates(splits, 3)}, Entropy(9), HALF)),
             (LeakError, lambda: desk.choose({root: Candidates(splits, 2)}, Gini(), HALF)),
             (MpcError, lambda: desk.choose({root: Candidates(splits, 3)}, Gini(), Fraction(1, 10**12))),
@@ -288,15 +302,52 @@ def test_persons_whose_units_do_not_fit_the_integers_are_refused_before_anything
         jointly(lambda curator: None, [people(0)], schema=PEOPLE, most_records=2**27 // 12 + 1)
 
 
-def test_scores_and_searches_are_refused_before_anything_is_spent():
-    def program(curator):
-        tree = PrivateTreeClassifier(epsilon=1)
-        for fit in (
-            lambda: tree.fit_curator(curator, holdout=0.2),
-            lambda: PrivateSearch(candidates=[tree], epsilon=1).fit_curator(curator),
-        ):
-            with pytest.raises(CapabilityError, match=r"evaluate|prefer"):
-                fit()
-        return curator.ledger.spent
+# -- scores and searches ---------------------------------------------------------------------------------------------
 
-    assert jointly(program, [table(20), table(20, 1)], fits=True) == [0, 0, 0]
+
+@pytest.mark.parametrize("law", ["cut", "dealt"])
+@pytest.mark.parametrize("persons", [False, True], ids=["rows", "persons"])
+def test_a_held_out_score_costs_nothing_more_and_is_that_of_the_model(law, persons):
+    tables = [people(0, 900), people(1, 600)] if persons else [table(900), table(600, 1)]
+
+    def program(curator):
+        model = PrivateTreeClassifier(epsilon=8, max_depth=3, n_records=1500)
+        model.fit_curator(curator, holdout=0.4, by="colour")
+        assert model.verify()
+        assert curator.ledger.spent == model.privacy_.spent == 8
+        return model
+
+    models = jointly(program, tables, schema=PEOPLE if persons else SCHEMA, fits=True, law=law)
+    assert len({str(model.evaluation_) for model in models}) == 1
+    model = models[0]
+    (event,) = [event for event in model.privacy_.events if event.question == "evaluate"]
+    assert event.drawn.startswith(law)
+    assert 0 < event.delta <= model.privacy_.delta
+    X, y = (
+        (pandas.concat if persons else np.concatenate)([X for X, _ in tables]),
+        np.concatenate([y for _, y in tables]),
+    )
+    accuracy = float(np.mean(model.predict(X[list(SCHEMA.names)] if persons else X) == y))
+    assert abs(model.evaluation_.accuracy.value - accuracy) < 0.2  # 600 records: ten deviations
+    assert abs(model.evaluation_.n - (300 if persons else 600)) < 150
+    assert len(model.evaluation_.by_group) == 4
+
+
+def test_a_search_on_shares_is_one_epsilon_and_one_receipt():
+    tables = [table(500), table(400, 1)]
+
+    def program(curator):
+        candidates = [PrivateTreeClassifier(max_depth=depth, n_records=900) for depth in (1, 3)]
+        with pytest.raises(CapabilityError, match="secret_runs"):  # the servers would know how many there are
+            PrivateSearch(candidates=candidates, epsilon=1, method="random_stopping").fit_curator(curator)
+        assert curator.ledger.spent == 0
+        search = PrivateSearch(candidates=candidates, epsilon=20).fit_curator(curator, holdout=0.2)
+        assert search.verify()
+        assert curator.ledger.spent <= 20
+        return search
+
+    searches = jointly(program, tables, fits=True)
+    assert len({search.best_estimator_.export_text() for search in searches}) == 1
+    (event,) = [event for event in searches[0].privacy_.events if event.question == "choose a model"]
+    assert event.delta > 0
+    assert searches[0].evaluation_.accuracy.value > 0.5

@@ -1,5 +1,6 @@
 """Runs whose number is secret: one charge, exact losses on tiny tables, and nothing of the runs that did not win."""
 
+import contextlib
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
@@ -89,6 +90,23 @@ def test_what_is_not_left_is_refused_before_a_run():
     with pytest.raises(BudgetError):
         best_of_secret_runs(desk, F(3), 5, 1, lambda *asked: ran.append(asked))
     assert not ran
+
+
+def test_a_run_that_fails_loses_and_is_told_of_only_if_all_others_do():
+    """An error that ended the others would tell that there was this run."""
+    for bad in range(8):
+        runs = iter(range(1000))
+
+        def run(*_, bad=bad, runs=runs):
+            if (number := next(runs)) == bad:
+                raise ValueError("SECRET")
+            return number, 10 - number
+
+        if bad:
+            assert best_of_secret_runs(desk_of(Ledger(3), 2), F(3), 30, 1, run) == 0
+        else:
+            with contextlib.suppress(ValueError):  # there may be one run alone
+                assert best_of_secret_runs(desk_of(Ledger(3), 2), F(3), 30, 1, run) == 1
 
 
 def test_the_largest_score_wins():

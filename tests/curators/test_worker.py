@@ -44,6 +44,9 @@ def test_a_partition_that_is_not_what_it_was_is_refused():
     assert Ask(0, digest_of(first), "fit", 0, log, question)(first) == 20
     assert "not what was there before" in Ask(0, digest_of(first), "fit", 0, log, question)(other).message
     assert Ask(3, digest_of(other), "fit", 1, [], question)(other).partitions == (3,)
+    close = Load(SCHEMA, None)(DATA.assign(a=DATA["a"] + 1e-9))  # in the same cells of the schema's own grid
+    assert np.array_equal(first.records.own.cells[0], close.records.own.cells[0])
+    assert "not what was there before" in Ask(0, digest_of(first), "fit", 0, log, question)(close).message
 
 
 def test_weights_are_never_put_on_other_persons_records():

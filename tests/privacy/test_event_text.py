@@ -89,3 +89,11 @@ def test_every_charge_is_in_the_text(curator):
     kinds = {(e.question, e.charged, e.scope.count("/")) for e in receipt.events}
     assert len(lines) == 5 + len(kinds)
     assert len(str(replace(receipt, events=())).splitlines()) == 5
+
+
+def test_what_was_asked_of_parts_of_the_records_says_so():
+    X = np.array([[20, "f"], [50, "m"]] * 50, dtype=object)
+    text = str(PrivateTreeClassifier(SCHEMA, epsilon=1, n_records=100).fit(X, ["no", "yes"] * 50, holdout=0.2).privacy_)
+    assert ", part 1 of 2\n" in text
+    assert ", part 2 of 2\n" in text
+    assert text.endswith("Parts have no record in common: of their costs the largest counts, not the sum.")

@@ -49,6 +49,16 @@ def test_every_feature_has_the_same_weight_but_for_unlisted_values(schema, max_c
         assert weight == pytest.approx((listed > 1) + (UNLISTED_WEIGHT if few and cells.special else 0))
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_cut_weighs_by_the_cells_on_both_sides_of_it(missing):
+    splits = public_splits(public_grid(Schema({"n": Numeric(0, 4, integer=True, missing=missing)}, classes=[0, 1])))
+    weights = np.exp(splits.log_prior)
+    cuts = np.array([4, 6, 6, 4]) / 20
+    if missing:  # either way, and alone with an even share
+        cuts = np.concatenate([cuts, cuts, [0]]) / 2 * 8 / 9 + np.append(np.zeros(8), 1 / 9)
+    np.testing.assert_allclose(weights, cuts)
+
+
 @pytest.mark.parametrize("other", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 3, MOST_SUBSETS])
 def test_few_categories_are_parted_in_every_way(n, other):

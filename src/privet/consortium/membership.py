@@ -31,6 +31,7 @@ from privet.consortium.net.certificates import fingerprint, make_certificate
 from privet.consortium.own_file import OwnFile
 from privet.disk import write_whole
 from privet.errors import PrivetError
+from privet.privacy.amounts import exact
 
 HOLDS_RECORDS, HAS_LIMIT = (PARTY, OWNER), (PARTY, OWNER, SERVER)
 
@@ -93,6 +94,10 @@ def _own_text(consortium: Consortium, me: Participant, copy: str, settings: Mapp
     for name, roles in (("data", HOLDS_RECORDS), ("epsilon", HAS_LIMIT), ("listen", LISTENING)):
         if name in given and me.role not in roles:
             raise PrivetError(f"{me.name} is there as {me.role}, which has no {name}.")
+    if "epsilon" in given:
+        exact(given["epsilon"], "your limit")
+    if "listen" in given and address_of(given["listen"]) is None:
+        raise PrivetError(f"{given['listen']!r} is no place to listen: HOST:PORT, such as 0.0.0.0:7100.")
     lines = [f"# The settings of {me.name}, {me.role}. Nobody else needs this file."]
     for name, value in (known | given).items():
         why = WHY.get(name, "").format(kind=consortium.kind)

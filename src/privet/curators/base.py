@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from typing import Any
 
-from privet.curators.desk import Desk
+from privet.curators.desk import Desk, capabilities_of
 from privet.privacy.ledger import Ledger
+from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
+from privet.privacy.unit import ROW
 from privet.schema import Schema
 
 
@@ -22,14 +26,25 @@ class Curator(ABC):
     void: tuple[str, ...] = ()
     capabilities: frozenset[str]
 
+    def _begin(self, schema: Schema, ledger: Ledger | None, mechanisms: Mechanisms | None, room: type) -> None:
+        """All but the records: the ledger is by default that of the surrounding ``with``, or one without a limit."""
+        self.capabilities = capabilities_of(room)
+        self.schema = schema
+        self._mechanisms = mechanisms or SecureMechanisms()
+        self.ledger = ledger or Ledger.current() or Ledger(math.inf)
+        self.void = reasons_void(schema, reproducible=self._mechanisms.reproducible)
+
+    def _desk(self, room: Any) -> Desk:
+        return Desk(self.schema, self.ledger, room, trust=self.trust, void=self.void)
+
     @abstractmethod
     def open(self) -> Desk:
         """A desk for one fit, with structure of its own: fits do not see each other's."""
 
 
-def trust_of_owners(trust: str, schema: Schema) -> str:
-    """Who has to be trusted where several owners hold records, and what that means for persons."""
-    if schema.person is None:
+def trust_of_owners(trust: str, unit: str) -> str:
+    """Who has to be trusted where several owners hold records, and what that means where ``unit`` is a person."""
+    if unit == str(ROW):
         return trust
     return f"{trust} Each owner counts persons by itself: whoever has records at m owners pays m times epsilon."
 

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privet.curators.base import Curator, reasons_void
-from privet.curators.desk import Desk, capabilities_of
+from privet.curators.base import Curator
+from privet.curators.desk import Desk
 from privet.curators.partitions import Entry, PartitionedRoom, entries_for
 from privet.curators.person_weights import person_weights
 from privet.curators.records import check_size, n_persons_of
 from privet.curators.worker import Answer, Ask, Behind, Failed, IdsOf, Load, add, described, digest_of_ids
 from privet.errors import ClusterError, SchemaError
 from privet.privacy.ledger import Ledger
-from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
+from privet.privacy.mechanisms import Mechanisms
 from privet.privacy.unit import Unit
 from privet.schema import Schema
 from privet.tables.files import FilePart, Files, alike, names_files, training_columns
@@ -65,18 +65,13 @@ class DaskCurator(Curator):
         mechanisms: Mechanisms | None = None,
         timeout: float = 600.0,
     ) -> None:
-        self.schema = schema
-        self._mechanisms = mechanisms or SecureMechanisms()
-        self.ledger = ledger or Ledger.current() or Ledger(math.inf)
-        self.void = reasons_void(schema, reproducible=self._mechanisms.reproducible)
-        self.capabilities = capabilities_of(PartitionedRoom)
+        self._begin(schema, ledger, mechanisms, PartitionedRoom)
         cluster = Cluster(client, timeout)
         source = Parquet(where, schema) if names_files(where) else Frame(where, schema)
         self._workers = OnWorkers(cluster, source, schema, self._mechanisms.generator)
 
     def open(self) -> Desk:
-        room = PartitionedRoom(self.schema, self._mechanisms, self._workers)
-        return Desk(self.schema, self.ledger, room, trust=self.trust, void=self.void)
+        return self._desk(PartitionedRoom(self.schema, self._mechanisms, self._workers))
 
 
 class Frame:

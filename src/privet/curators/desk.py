@@ -247,10 +247,7 @@ class Desk:
             self._may_tally(tally)
         prices.check_memory_of_sums([each.word.tables for each in asked], self.schema)
         events = [
-            self._room.priced_tally(
-                self._summed(each, "tally", MEASURES[each.word.measure], max(1, len(each.word.tables))), each.word
-            )
-            for each in asked
+            self._summed(each, "tally", MEASURES[each.word.measure], max(1, len(each.word.tables))) for each in asked
         ]
         return self._answer(asked, events, self._room.tally)
 
@@ -262,11 +259,13 @@ class Desk:
             self._has_scores(tally.output)
 
     def _summed(self, asked: Asked, question: str, lemma: str, tables: int) -> Event:
-        return asked.summed(question, self._room.noises[asked.place.scope.currency], lemma, tables)
+        priced = asked.summed(question, self._room.noises[asked.place.scope.currency], lemma, tables)
+        event: Event = self._room.priced_sum(priced, asked.word)
+        return event
 
     @_answered_in_turn
     def evaluate(self, scorers: Mapping[Node, Scorer], budget: Budget) -> dict[Node, np.ndarray]:
-        asked = self._nodes.paid(scorers, Scorer, budget)
+        asked = self._nodes.paid(scorers, self._room.scorer, budget)
         prices.check_scorers(tuple(each.word for each in asked), self.schema)
         events = [self._summed(each, "evaluate", MEASURES["records"], 1) for each in asked]
         return self._answer(asked, events, self._room.evaluate)
@@ -277,7 +276,7 @@ class Desk:
         score = Worth(own[0].most_worth)
         each = Asked(node, self._nodes.place(node), None, positive(budget))
         mechanism = "permute_and_flip" if each.place.scope.currency == "epsilon" else "exponential"
-        event = each.chosen("choose a model", mechanism, score)
+        event = self._room.priced_preference(each.chosen("choose a model", mechanism, score), own, score)
         self._charge([each], [event])
         winner: int = self._room.prefer(each.place.held, own, score, event)
         return winner
@@ -445,6 +444,6 @@ class Desk:
 
 def capabilities_of(room: type) -> frozenset[str]:
     """What a room can answer and do: what it implements, and noise in rho, if it has any."""
-    can = {name for name in (*QUESTIONS, *STRUCTURE) if hasattr(room, name)}
+    can = {name for name in (*QUESTIONS, *STRUCTURE, "secret_runs") if hasattr(room, name)}
     can |= {"zcdp"} if "rho" in room.noises else set()  # type: ignore[attr-defined]
     return frozenset(can | ({"hidden"} if hasattr(room, "choose_hidden") else set()))

@@ -27,6 +27,7 @@ from privet.privacy.fixed_point import GRADIENT_ONE, ONE, TARGET_ONE
 from privet.privacy.ledger import Ledger
 from privet.privacy.scope import Scope
 from privet.privacy.scores import Score
+from privet.privacy.unit import Unit
 from privet.questions.candidates import Candidates
 from privet.questions.codec import (
     budget_words,
@@ -101,14 +102,14 @@ class FederatedCurator(Curator):
         self.schema = schema
         self.ledger = ledger or Ledger.current() or Ledger(math.inf, delta, whole_orders=True)
         self.coordinator = coordinator
-        self.trust = trust_of_owners(coordinator.terms.trust, schema)
+        self.trust = trust_of_owners(coordinator.terms.trust, str(Unit.of(schema)))
         self.void = reasons_void(schema, reproducible=coordinator.reproducible)
         self.capabilities = capabilities_of(FederatedRoom)
         self._numbers = count()
 
     def open(self) -> Desk:
         room = FederatedRoom(self.schema, self._numbers, self.coordinator)
-        return Desk(self.schema, self.ledger, room, trust=self.trust, void=self.void)
+        return self._desk(room)
 
 
 class FederatedRoom(RemoteRoom):

@@ -13,7 +13,7 @@ from typing import Any
 
 from privet.curators.desk import Desk
 from privet.curators.file_records import FileRecords, Whose
-from privet.curators.memory import MemoryCurator
+from privet.curators.memory import MemoryCurator, MemoryRoom
 from privet.curators.partitions import PartitionedRoom
 from privet.curators.read_again import ReadAgain
 from privet.curators.scratch import DiskFullError, Scratch
@@ -36,7 +36,8 @@ class FileCurator(MemoryCurator):
     """
 
     trust = (
-        "The machine that trained the model read all files and kept cells on its disk meanwhile; nobody else had to."
+        "The machine that trained the model read all files; nobody else had to. While it learned it kept a coarse copy "
+        "of them on its disk, which is gone."
     )
 
     def __init__(
@@ -49,7 +50,7 @@ class FileCurator(MemoryCurator):
         cache: Any = None,
         progress: Any = None,
     ) -> None:
-        self._begin(schema, ledger, mechanisms)
+        self._begin(schema, ledger, mechanisms, MemoryRoom)
         scratch = Scratch(cache)
         files = Files(where, schema, scratch=scratch.folder)
         whose = Whose(files, self._mechanisms.generator)
@@ -62,8 +63,7 @@ class FileCurator(MemoryCurator):
     def open(self) -> Desk:
         if self._again is None:
             return super().open()
-        room = PartitionedRoom(self.schema, self._mechanisms, self._again)
-        return Desk(self.schema, self.ledger, room, trust=self.trust, void=self.void)
+        return self._desk(PartitionedRoom(self.schema, self._mechanisms, self._again))
 
     def tell_if_seen(self, epsilon: Fraction) -> None:
         if self._again is None:

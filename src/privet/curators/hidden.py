@@ -21,7 +21,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from privet.curators.mpc import MpcCurator, MpcRoom
+from privet.curators.hidden_scorer import HiddenScorer
+from privet.curators.mpc import JointRoom, MpcCurator
 from privet.curators.routing import child_of
 from privet.curators.row_owners import RowOwners
 from privet.curators.shared_rows import RowLevel, SharedRows
@@ -30,6 +31,7 @@ from privet.privacy.event import Event
 from privet.privacy.joint_scores import joint_scores
 from privet.privacy.scope import Scope
 from privet.privacy.scores import Score
+from privet.privacy.unit import Unit
 from privet.questions.candidates import Candidates
 from privet.questions.grid import Grid
 from privet.questions.linear_maps import children_of, correct_counts, prior_points
@@ -70,15 +72,20 @@ class Row(NamedTuple):
     number: int
 
 
-class HiddenRoom(MpcRoom):
+class HiddenRoom(JointRoom):
     """Nodes are rows of 0 and 1 on shares, level by level."""
 
     _owners: RowOwners
+    scorer = HiddenScorer
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._rows: SharedRows | None = None
         self._issued: WeakKeyDictionary[HiddenChoice, Issued] = WeakKeyDictionary()
+
+    def _heaviest(self, unit: Unit) -> int:
+        """As much as the digits of a weight can say: that there are so many digits is all that is checked of them."""
+        return (1 << unit.weight_bits) - 1
 
     # -- structure -----------------------------------------------------------------------------------------------------
 
@@ -86,9 +93,14 @@ class HiddenRoom(MpcRoom):
         everyone = self._engine.constant(np.ones((1, self.most_records), dtype=np.int64))
         return self._of(RowLevel(everyone), 1)[0]
 
+    def gathered(self, scope: Scope) -> Row:  # type: ignore[override]
+        return self.everything(scope)
+
+    def anew(self, held: Row, scope: Scope) -> Row:  # type: ignore[override]
+        return self._of(RowLevel(self._members([held])), 1)[0]
+
     def use(self, grid: Grid) -> None:
-        cells, classes = self._owners.rows(grid)
-        self._rows = SharedRows(self._engine, cells, classes)
+        self._rows = SharedRows(self._engine, *self._owners.rows(grid))
         self._grid = grid
 
     def _of(self, level: RowLevel, size: int) -> list[Row]:
@@ -143,14 +155,12 @@ class HiddenRoom(MpcRoom):
         return self._engine.concatenate([chosen, last]).transpose(2, 0, 1).reshape(nodes * width, classes)
 
     def parts(self, held: Row, weights: Sequence[int]) -> list[Row]:  # type: ignore[override]
-        """Each owner draws, for each of its records, the part that it is in, and shares that."""
-        if max(weights) > 1:
-            raise LeakError("On shares of rows all parts have the same size.")
-        drawn = self._owners.parts(len(weights))
+        """Each owner draws, for each of its records (persons), the part that it is in, and shares that."""
+        drawn = self._owners.parts(weights)
         return self._of(RowLevel(self._members([held]) * drawn), len(weights))
 
     def samples(self, held: Row, n: int, inverse_rate: int) -> list[Row]:
-        """Each owner draws, for each of its records and each sample, whether it is there, and shares that.
+        """Each owner draws, for each of its records (persons) and each sample, whether it is there, and shares that.
 
         A record may be in several, so each sample is a level of its own.
         """
@@ -206,6 +216,25 @@ class HiddenRoom(MpcRoom):
         children = self._engine.linear(histograms.reshape(n_cells, classes * nodes), of)
         return children.reshape(n, children.shape[0] // n, classes, nodes)
 
+    # -- scores of hidden models ---------------------------------------------------------------------------------------
+
+    def priced_sum(self, event: Event, asked: Any) -> Event:
+        if isinstance(asked, HiddenScorer):
+            asked.check_shares(self._engine)
+            if asked.grid != self._grid:
+                raise LeakError("A hidden model is scored on the grid that it was grown on.")
+        return super().priced_sum(event, asked)
+
+    def evaluate(self, asked: Sequence[tuple[Row, HiddenScorer]], events: Sequence[Event]) -> list[np.ndarray]:
+        """Noisy counts of (group, predicted class, true class): all that is opened. A prediction is told to nobody."""
+        self._progress("asking the hidden model about the rows that were held out")
+        self._agree("evaluate", [event.scale for event in events], *((row.number, own.shape) for row, own in asked))
+        for _, own in asked:
+            own.check_tables(self._engine)
+        exact = [own.counted(self._engine, self._shared(), self._members([row])) for row, own in asked]
+        tables = [counts.reshape(*own.shape) for counts, (_, own) in zip(exact, asked)]
+        return self._noisy(tables, [event.scale for event in events])
+
     # -- hidden choices ------------------------------------------------------------------------------------------------
 
     def priced_choice(self, event: Event, options: Candidates, score: Score) -> Event:
@@ -256,7 +285,7 @@ class HiddenRoom(MpcRoom):
         n_splits, width, classes, nodes = children.shape
         if not options.labelled:
             flat = children.transpose(3, 0, 1, 2).reshape(nodes * n_splits, width, classes)
-            return joint_scores(self._engine, score, flat, self.most_records).reshape(nodes, n_splits)
+            return joint_scores(self._engine, score, flat, self._most).reshape(nodes, n_splits)
         counts = [own.reshape(-1, nodes) for own in correct_counts(options, children)]
         scores = self._engine.concatenate(counts).transpose(1, 0)
         return self._engine.concatenate([scores, self._totals_of(level)], axis=1) if options.stop else scores

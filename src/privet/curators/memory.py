@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from privet.curators import kernels
-from privet.curators.base import Curator, reasons_void
+from privet.curators.base import Curator
 from privet.curators.boosting_room import BoostingRoom
-from privet.curators.desk import Desk, capabilities_of
+from privet.curators.desk import Desk
 from privet.curators.families import Families
 from privet.curators.records import Binned, HeldRecords, Records
 from privet.curators.seen import tell_if_seen
@@ -27,7 +27,7 @@ from privet.curators.table_sums import EACH_PART, add_step, table_sums
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.gradients import GRADIENT_PAIRS, SCORE_BITS
 from privet.privacy.ledger import Ledger
-from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
+from privet.privacy.mechanisms import Mechanisms
 from privet.privacy.residuals import residual_pairs
 from privet.privacy.samplers import draw_parts
 from privet.privacy.scope import Scope
@@ -71,20 +71,12 @@ class MemoryCurator(Curator):
         """``groups``: the persons' ids, of a schema with a person, if they are no column of ``X``. ``noises``: other
         noise than a trusted curator's, by currency. ``part_bytes``: what ``parts`` draws from, if not the operating
         system: a secret stream, of whoever must draw the same again."""
-        self._begin(schema, ledger, mechanisms)
+        self._begin(schema, ledger, mechanisms, MemoryRoom)
         self.records = Records(X, y, schema, groups, self._mechanisms.generator, part_bytes)
         self._noises, self._part_bytes = noises, part_bytes
 
-    def _begin(self, schema: Schema, ledger: Ledger | None, mechanisms: Mechanisms | None) -> None:
-        """All but the records."""
-        self.schema = schema
-        self._mechanisms = mechanisms or SecureMechanisms()
-        self.ledger = ledger or Ledger.current() or Ledger(math.inf)
-        self.void = reasons_void(schema, reproducible=self._mechanisms.reproducible)
-        self.capabilities = capabilities_of(MemoryRoom)
-
     def open(self) -> Desk:
-        return Desk(self.schema, self.ledger, self.room(), trust=self.trust, void=self.void)
+        return self._desk(self.room())
 
     def tell_if_seen(self, epsilon: Fraction) -> None:
         """Warn whoever holds the records if this process has learned from them before (``seen.py``)."""

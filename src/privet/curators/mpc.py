@@ -15,6 +15,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from hashlib import blake2b
 from itertools import count
@@ -25,19 +26,21 @@ import numpy as np
 
 from privet.curators.base import Curator, reasons_void, trust_of_owners
 from privet.curators.desk import Desk, capabilities_of
-from privet.curators.owners.mpc_owner import Line
+from privet.curators.owners.mpc_owner import MOST_REQUEST, Line
 from privet.curators.records import MOST_RECORDS
 from privet.curators.remote import Numbered, RemoteRoom, numbers_of
-from privet.errors import LeakError, MpcError, SchemaError
+from privet.errors import BudgetError, LeakError, MpcError, SchemaError
 from privet.privacy.event import Event
 from privet.privacy.joint import JointMechanisms, SeededCoins
 from privet.privacy.joint_scores import check_joint, joint_scores, score_bits, score_range
 from privet.privacy.ledger import Ledger
 from privet.privacy.scores import Score
+from privet.privacy.truncated_geometric import Drawn
 from privet.privacy.unit import Unit
 from privet.questions.candidates import Candidates
-from privet.questions.codec import schema_digest
+from privet.questions.codec import schema_digest, scorer_words, words_digest
 from privet.questions.linear_maps import children_of, correct_counts, prior_points, tabled
+from privet.questions.scorer import Scorer
 from privet.questions.split import Choice
 from privet.questions.tally import Tally
 from privet.schema import Schema
@@ -48,6 +51,10 @@ if TYPE_CHECKING:
 
 MOST_SHARED = 4_000_000
 """Numbers drawn for one choice, at least one for each candidate: they take some gigabytes of messages."""
+
+
+LARGEST_DELTA = Fraction(1, 2**30)
+"""Of one answer. At usual epsilons it is below 2^-60."""
 
 
 class Owners:
@@ -94,8 +101,8 @@ class Owners:
         self.tell("done")
 
 
-class MpcRoom(RemoteRoom):
-    """Questions that were checked and charged, answered on shares."""
+class JointRoom(RemoteRoom):
+    """Questions that were checked and charged, answered on shares: of counts (``MpcRoom``), or of rows."""
 
     noises: Mapping[str, str] = MappingProxyType({"epsilon": "geometric"})
 
@@ -110,36 +117,47 @@ class MpcRoom(RemoteRoom):
     ) -> None:
         super().__init__(schema, numbers)
         self._engine, self._joint, self._owners, self._progress = engine, joint, owners, progress
-        # No count is larger: a record weighs at most as much as its person.
-        self.most_records: int = owners.most_records * Unit.of(schema).weight
+        self.most_records: int = owners.most_records
+        self._most = self.most_records * self._heaviest(Unit.of(schema))  # no count is larger
+        self.noise_factor = joint.noise_factor
         self._width = len(schema.classes or ())
+
+    def _heaviest(self, unit: Unit) -> int:
+        """A record weighs at most as much as its person."""
+        return unit.weight
 
     def tell(self, do: str, **what: Any) -> None:
         self._owners.tell(do, **what)
 
     # -- prices: noise that is not drawn exactly has a delta, and the ring must hold all numbers -----------------------
 
-    def priced_tally(self, event: Event, tally: Tally) -> Event:
-        drawn = self._joint.drawn_tally(math.prod(self._shape(tally)), event.scale)
-        self._engine.need(max(drawn.bits + 3, self.most_records.bit_length() + 1) + 1)
-        return replace(event, drawn=str(drawn), delta=drawn.delta(event.mechanism, event.sensitivity, event.scale))
+    def priced_sum(self, event: Event, asked: Any) -> Event:
+        shape = self._shape(asked) if isinstance(asked, Tally) else asked.shape
+        drawn = self._joint.drawn_tally(math.prod(shape), event.scale)
+        self._engine.need(self._joint.sum_bits(event.scale, self._most))
+        return _with_delta(event, drawn)
 
     def priced_choice(self, event: Event, options: Candidates, score: Score) -> Event:
         check_joint(score)
-        drawn = self._joint.drawn_choice(event.mechanism, len(options), event.scale)
+        low, high = self._scale_range(options, score, event.scale)
+        priced = self._priced_selection(event, len(options), high - low)
+        self._engine.need(score_bits(score, self._most))
+        return priced
+
+    def _priced_selection(self, event: Event, n: int, span: int) -> Event:
+        """A choice of one of ``n``, whose scores are within ``span``."""
+        drawn = self._joint.drawn_choice(event.mechanism, n, event.scale)
         if drawn.draws > MOST_SHARED:
             raise LeakError(
                 f"On secret shares a choice draws at most {MOST_SHARED:,} numbers, and {event.mechanism} of "
-                f"{len(options):,} candidates draws {drawn.draws:,}. Offer fewer, or choose by permute_and_flip."
+                f"{n:,} candidates draws {drawn.draws:,}. Offer fewer, or choose by permute_and_flip."
             )
-        low, high = self._scale_range(options, score, event.scale)
-        self._engine.need(score_bits(score, self.most_records))
-        self._engine.need(self._joint.key_bits(event.mechanism, [high - low], [len(options)], [event.scale]))
-        return replace(event, drawn=str(drawn), delta=drawn.delta(event.mechanism, event.sensitivity, event.scale))
+        self._engine.need(self._joint.key_bits(event.mechanism, [span], [n], [event.scale]))
+        return _with_delta(event, drawn)
 
     def _scale_range(self, options: Candidates, score: Score, scale: float) -> tuple[int, int]:
         """Between which public numbers the scores with their priors lie."""
-        low, high = score_range(score, self.most_records)
+        low, high = score_range(score, self._most)
         offsets = prior_points(options.log_prior, scale)
         return low + int(offsets.min()), high + int(offsets.max())
 
@@ -149,7 +167,11 @@ class MpcRoom(RemoteRoom):
         scales = [event.scale for event in events]
         self._progress(f"noisy counts of {_nodes(len(asked))}")
         self._agree("tally", scales, *((node.number, tally) for node, tally in asked))
-        exact, answers = self._shared_tallies(asked), dict[int, np.ndarray]()
+        return self._noisy(self._shared_tallies(asked), scales)
+
+    def _noisy(self, exact: Sequence[Secret], scales: Sequence[float]) -> list[np.ndarray]:
+        """Shares of counts with the noise that was paid for, opened: one opening for all that share a scale."""
+        answers: dict[int, np.ndarray] = {}
         for scale in dict.fromkeys(scales):
             together = [i for i, own in enumerate(scales) if own == scale]
             sizes = [exact[i].shape for i in together]
@@ -157,7 +179,7 @@ class MpcRoom(RemoteRoom):
             (noisy,) = self._joint.geometric([self._engine.concatenate(flat)], [scale])
             ends = np.cumsum([math.prod(shape) for shape in sizes])[:-1]
             answers |= {i: own.reshape(shape) for i, own, shape in zip(together, np.split(noisy, ends), sizes)}
-        return [answers[i] for i in range(len(asked))]
+        return [answers[i] for i in range(len(exact))]
 
     def _shared_tallies(self, asked: Sequence[tuple[Numbered, Tally]]) -> list[Secret]:
         plain = [i for i, (_, tally) in enumerate(asked) if not tally.tables]
@@ -207,7 +229,7 @@ class MpcRoom(RemoteRoom):
         if rest:
             width = max(children[i].shape[1] for i in rest)
             together = self._engine.concatenate([self._filled(children[i], width) for i in rest])
-            scored = joint_scores(self._engine, score, together, self.most_records)
+            scored = joint_scores(self._engine, score, together, self._most)
             sizes = [children[i].shape[0] for i in rest]
             scores |= {i: scored[end - n : end] for i, n, end in zip(rest, sizes, np.cumsum(sizes))}
         return [scores[i] for i in range(len(nodes))]
@@ -252,6 +274,56 @@ class MpcRoom(RemoteRoom):
         self._engine.agree(repr(question).encode())
 
 
+class MpcRoom(JointRoom):
+    """Owners know which of their records are in which node, so they can also say how a released model does there.
+
+    Each sorts its own records into the cells of a scorer's table and shares the counts; these are added up on shares,
+    and only the table with its noise is opened. Nobody sees an exact count, of one owner or of all. A record is in one
+    cell of a table, so one more changes one count by one (with persons, by no more than a person's weight in all): the
+    L1 sensitivity is that of any tally, and so are noise, price and delta.
+    """
+
+    def priced_sum(self, event: Event, asked: Any) -> Event:
+        if isinstance(asked, Scorer):
+            _check_sendable([asked])
+        return super().priced_sum(event, asked)
+
+    def priced_preference(self, event: Event, scorers: Sequence[Scorer], score: Score) -> Event:
+        _check_sendable(scorers)
+        return self._priced_selection(event, len(scorers), self._most_worth(scorers))
+
+    def _most_worth(self, scorers: Sequence[Scorer]) -> int:
+        return self._most * scorers[0].most_worth
+
+    def evaluate(self, asked: Sequence[tuple[Numbered, Scorer]], events: Sequence[Event]) -> list[np.ndarray]:
+        scales = [event.scale for event in events]
+        self._progress(f"noisy scores of {_nodes(len(asked))}")
+        self._agree("evaluate", scales, *((node.number, _said(scorer)) for node, scorer in asked))
+        return self._noisy(self._shared_scored(asked), scales)
+
+    def prefer(self, held: Numbered, scorers: Sequence[Scorer], score: Score, event: Event) -> int:
+        """By permute-and-flip on what the models' predictions are worth (``Worth``), computed on shares: a sum of
+        counts times public whole numbers, which each server takes by itself."""
+        self._progress(f"choosing one of {len(scorers)} models")
+        self._agree("prefer", event.mechanism, event.scale, held.number, *map(_said, scorers))
+        tables = self._shared_scored([(held, scorer) for scorer in scorers])
+        worth = [
+            (table * np.broadcast_to(scorer.gains, scorer.shape)).reshape(-1).sum(0).reshape(1)
+            for table, scorer in zip(tables, scorers)
+        ]
+        scores = [self._engine.concatenate(worth)]
+        (winner,) = self._joint.select(event.mechanism, scores, [0], [self._most_worth(scorers)], [event.scale])
+        return winner
+
+    def _shared_scored(self, asked: Sequence[tuple[Numbered, Scorer]]) -> list[Secret]:
+        """Shares of how many of each node's records are in each cell of its scorer's table."""
+        sizes = [math.prod(scorer.shape) for _, scorer in asked]
+        words = [[node.number, scorer_words(scorer)] for node, scorer in asked]
+        flat = self._owners.ask("scored", (sum(sizes),), asked=words)
+        ends = np.cumsum(sizes)
+        return [flat[end - n : end].reshape(*own.shape) for (_, own), n, end in zip(asked, sizes, ends)]
+
+
 class MpcCurator(Curator):
     """One server's curator. All three ask their curators the same questions, in the same order.
 
@@ -263,7 +335,7 @@ class MpcCurator(Curator):
         "No single machine saw a count: owners shared theirs among three servers, of which no two may collude. "
         "Semi-honest, honest majority, not independently reviewed."
     )
-    room: type[MpcRoom] = MpcRoom
+    room: type[JointRoom] = MpcRoom
 
     def __init__(
         self,
@@ -293,7 +365,19 @@ class MpcCurator(Curator):
 
     def open(self) -> Desk:
         room = self.room(self.schema, self._numbers, self._engine, self._joint, self._owners, self._progress)
-        return Desk(self.schema, self.ledger, room, trust=trust_of_owners(self.trust, self.schema), void=self.void)
+        trust = trust_of_owners(self.trust, str(Unit.of(self.schema)))
+        return Desk(self.schema, self.ledger, room, trust=trust, void=self.void)
+
+
+def _with_delta(event: Event, drawn: Drawn) -> Event:
+    """The event with what its noise adds, which is drawn in so many digits; BudgetError if that is no longer small."""
+    delta = drawn.delta(event.mechanism, event.sensitivity, event.scale)
+    if delta > LARGEST_DELTA:
+        raise BudgetError(
+            f"On secret shares noise is not exact, and at epsilon {float(event.charged):.3g} for one answer that would "
+            f"cost a delta of {float(delta):.1g}. Lower epsilon: so large a one promises nothing anyway."
+        )
+    return replace(event, drawn=str(drawn), delta=delta)
 
 
 def _public(options: Candidates) -> str:
@@ -301,6 +385,16 @@ def _public(options: Candidates) -> str:
     digest = blake2b(options.indices.tobytes() + options.log_prior.tobytes(), digest_size=32)
     digest.update(repr((options.labelled, options.stop, options.n_classes)).encode())
     return digest.hexdigest()
+
+
+def _said(scorer: Scorer) -> str:
+    return words_digest(scorer_words(scorer))
+
+
+def _check_sendable(scorers: Sequence[Scorer]) -> None:
+    """Raise LeakError, before anything is charged, for models that are too long to tell the owners."""
+    if sum(len(json.dumps(scorer_words(scorer))) for scorer in scorers) > MOST_REQUEST - 2**16:
+        raise LeakError("These models are too large to be scored on secret shares. Take fewer or smaller trees.")
 
 
 def _nodes(n: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from privet.errors import SchemaError
 from privet.privacy.unit import Unit
 from privet.questions.grid import Grid, public_grid
 from privet.questions.split import Table, factors_of
-from privet.schema import Schema
+from privet.schema import Numeric, Schema
 from privet.tables.persons import read_persons
 from privet.tables.table import check_lengths, read_labels, read_table, read_targets
 
@@ -154,6 +154,17 @@ class Piece:
         """The cells of some features of a grid of the schema, a column for each."""
         known = self._own if self._kept is None else None
         return self._fill(grid, np.array(features, dtype=np.int64), np.uint16, known).cells
+
+    def values(self) -> Iterator[np.ndarray]:
+        """Everything that questions depend on, some values at a time, always in the same order."""
+        yield self.labels
+        if self.weights is not None:
+            yield self.weights
+        for name, feature in self.schema.features.items():
+            if isinstance(feature, Numeric):
+                yield from (values for _, values in self._table.numeric_pieces(name))
+            else:
+                yield self._table.codes(name)
 
     def _cut(self, grid: Grid, known: Binned | None) -> Binned:
         sizes = np.diff(grid.offsets)

@@ -21,6 +21,8 @@ from privet.curators.statistics import owner_statistics
 from privet.privacy.event import Event
 from privet.privacy.fixed_point import TARGET_BITS
 from privet.privacy.mechanisms import Mechanisms
+from privet.privacy.random_stopping import draw_runs
+from privet.privacy.samplers import draw_below
 from privet.privacy.scope import Scope
 from privet.privacy.scores import GradientNorm, JointQuantiles, Quantile, ResidualNorm, Score
 from privet.questions.candidates import Candidates
@@ -44,17 +46,23 @@ class Room:
     """What every room has. ``noises`` is the noise that a currency pays for."""
 
     noises: Mapping[str, str] = MappingProxyType({"epsilon": "geometric", "rho": "gaussian"})
+    scorer: type = Scorer
+    """What records are scored by: a released model, or a hidden one."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._grid: Grid | None = None
 
-    def priced_tally(self, event: Event, tally: Tally) -> Event:
-        """What is charged for a tally; raises, before anything is, if it cannot be answered."""
+    def priced_sum(self, event: Event, asked: Any) -> Event:
+        """What is charged for noisy numbers; raises, before anything is, if they cannot be told."""
         return event
 
     def priced_choice(self, event: Event, options: Candidates, score: Score) -> Event:
         """The same for a choice."""
+        return event
+
+    def priced_preference(self, event: Event, scorers: Sequence[Scorer], score: Score) -> Event:
+        """The same for a choice between models."""
         return event
 
     def _cells(self) -> Grid:
@@ -235,6 +243,12 @@ class CountingRoom(Room, ABC):
         exact = [int(score.of((self.scored(held, scorer) * scorer.gains).ravel())) for scorer in scorers]
         (winner,) = self._mechanisms.select(event.mechanism, [np.array(exact, dtype=np.int64)], [event.scale])
         return int(winner)
+
+    def secret_runs(self, expected: int, options: int) -> list[int]:
+        """Which of the options each of a secret number of runs takes: nobody but this room may know how many."""
+        generator = self._mechanisms.generator
+        drawn: list[int] = draw_below(np.full(draw_runs(expected, generator), options), generator).tolist()
+        return drawn
 
     # -- quantiles: the exponential mechanism over public points -------------------------------------------------------
 

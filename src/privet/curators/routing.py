@@ -6,8 +6,12 @@ splits. What is computed depends on public sizes alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from privet.privacy.joint import knock_out
 from privet.questions.shape import Shape
 from privet.questions.splits import Splits
 from privet.shares.engine import Engine, Secret
@@ -55,3 +59,47 @@ def members_of_children(engine: Engine, members: Secret, goes: Secret) -> Secret
     first = members.reshape(nodes, 1, rows) * goes.reshape(1, ways, rows)
     last = members - first.sum(1)
     return engine.concatenate([first, last.reshape(nodes, 1, rows)], axis=1).reshape(nodes * (ways + 1), rows)
+
+
+def said_by(engine: Engine, shape: Shape, levels: Sequence[Secret], labels: Secret, cells: Secret) -> Secret:
+    """Shares of the class that a hidden tree says of each row, (rows, classes): Algorithm 4, all rows at once.
+
+    ``levels``: for every level one 1 among the splits for each node, (nodes, splits), all zeros where a node's rows go
+    to the last child. ``labels``: one 1 among the classes for each leaf. ``cells``: one 1 for each feature, (flat
+    cells, rows). Three multiplications for each level but the last, which has four; what they are depends on the shape
+    and the number of rows alone.
+    """
+    rows, classes = cells.shape[1], labels.shape[1]
+    members = engine.constant(np.ones((1, rows), dtype=np.int64))
+    for choices in levels[:-1]:
+        members = members_of_children(engine, members, child_of(engine, shape, choices, members, cells))
+    goes = child_of(engine, shape, levels[-1], members, cells)
+    # The last level's leaves are not built: first what each child of a row's node says, then which child it is.
+    ways = shape.width
+    says = labels.reshape(members.shape[0], ways * classes).transpose(1, 0) @ members
+    says = says.reshape(ways, classes, rows)
+    last = says[ways - 1]
+    first = says[: ways - 1] - last.reshape(1, classes, rows)
+    return (engine.dot(first, goes.reshape(ways - 1, 1, rows), 0) + last).transpose(1, 0)
+
+
+def said_by_most(
+    engine: Engine,
+    shape: Shape,
+    trees: Sequence[tuple[Sequence[Secret], Secret]],
+    classes: Sequence[Any],
+    cells: Secret,
+) -> Secret:
+    """Shares of the class that most trees say of each row, (rows, classes), of several the first by name.
+
+    How many trees said so is told to nobody.
+    """
+    votes, *others = (said_by(engine, shape, levels, labels, cells) for levels, labels in trees)
+    if not others:
+        return votes
+    for other in others:
+        votes = votes + other
+    n_classes = votes.shape[1]
+    first_by_name = np.argsort(np.argsort(np.array(classes)))
+    keys = votes * n_classes + (n_classes - 1 - first_by_name)
+    return knock_out(engine, keys, ((len(trees) + 1) * n_classes).bit_length() + 2)[0]

@@ -9,30 +9,29 @@ for 0 and 1 alone (x and x - 1 are not both even), and differences of sums. One 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privet.curators.mpc import Owners
 from privet.errors import LeakError, SchemaError
+from privet.privacy.unit import Unit
 from privet.questions.codec import grid_words
 from privet.questions.grid import Grid
+from privet.schema import Schema
 from privet.shares.engine import Engine, Secret
 
 if TYPE_CHECKING:
     from privet.shares.replicated import ReplicatedEngine
 
 
-def refuse_persons(schema: Any) -> None:
-    """Raise SchemaError, before anything is shared or spent, for a schema that names a person.
-
-    Rows on shares are counted as they stand; that a record counts for a part of a person would have to be shared, too.
-    """
-    if schema.person is not None:
+def check_persons(schema: Schema, columns: Collection[Any] | None) -> None:
+    """Raise SchemaError, before anything is shared or spent, if there are persons and no owner holds whole ones."""
+    if schema.person is not None and columns:
         raise SchemaError(
-            "Hidden models cover one row: leave person out of the schema and share one row of each person, or train a "
-            "model that is announced, which covers persons."
+            "Owners of different columns cannot cover persons: none of them holds whole ones. Leave person out of the "
+            "schema and share one row of each person, or let each owner hold all columns of persons of its own."
         )
 
 
@@ -48,11 +47,11 @@ class RowOwners(Owners):
         self,
         engine: ReplicatedEngine,
         lines: Sequence[Any],
-        schema: Any,
+        schema: Schema,
         most_records: int,
         columns: Sequence[tuple[Sequence[str], bool]] | None = None,
     ) -> None:
-        refuse_persons(schema)
+        check_persons(schema, columns)
         self._columns = columns
         self._each = most_records
         self._schema = schema
@@ -68,15 +67,18 @@ class RowOwners(Owners):
         if sum(label for _, label in columns) != 1:
             raise LeakError("Exactly one owner holds the labels.")
 
-    def rows(self, grid: Grid) -> tuple[Secret, Secret]:
-        """All rows, (flat cells, rows) and (classes, rows), as this server's shares."""
-        n_classes = len(self._schema.classes)
+    def rows(self, grid: Grid) -> tuple[Secret, Secret, Secret | None]:
+        """All rows, (flat cells, rows), (classes, rows) and, of persons, weights (1, rows), as this server's shares."""
+        n_classes = len(self._schema.classes or ())
         if self._columns is None:
+            digits = 0 if self._schema.person is None else Unit.of(self._schema).weight_bits
+            n_lines = grid.n_cells + n_classes + digits
             self.tell("grid", features=grid_words(grid))
             self.tell("rows", records=self._each)
-            whole = [self._receive(line, (grid.n_cells + n_classes, self._each)) for line in self._lines]
+            whole = [self._receive(line, (n_lines, self._each)) for line in self._lines]
             joined = self.engine.concatenate(whole, axis=1) if len(whole) > 1 else whole[0]
-            return self._checked(joined[: grid.n_cells], joined[grid.n_cells :], grid)
+            weights = joined[grid.n_cells + n_classes :] if digits else None
+            return self._checked(joined[: grid.n_cells], joined[grid.n_cells : grid.n_cells + n_classes], grid, weights)
         cells_of: dict[str, Secret] = {}
         classes = None
         for line, (names, label) in zip(self._lines, self._columns):
@@ -91,13 +93,18 @@ class RowOwners(Owners):
         assert classes is not None
         return self._checked(self.engine.concatenate([cells_of[cells.name] for cells in grid.features]), classes, grid)
 
-    def _checked(self, cells: Secret, classes: Secret, grid: Grid) -> tuple[Secret, Secret]:
-        check_rows(self.engine, cells, classes, grid)
-        return cells, classes
+    def _checked(
+        self, cells: Secret, classes: Secret, grid: Grid, digits: Secret | None = None
+    ) -> tuple[Secret, Secret, Secret | None]:
+        check_rows(self.engine, cells, classes, grid, digits)
+        if digits is None:
+            return cells, classes, None
+        weights = (digits * (1 << np.arange(digits.shape[0])[:, None])).sum(0)
+        return cells, classes, weights.reshape(1, weights.shape[0])
 
-    def parts(self, n: int) -> Secret:
-        """Which of n parts each row is in, (n, rows): drawn by its owner, of vertical parts by the labels' owner."""
-        drawn = self._drawn(n, "draw", parts=n)
+    def parts(self, weights: Sequence[int]) -> Secret:
+        """Which of the parts each row is in, (parts, rows): drawn by its owner, of columns by the labels' owner."""
+        drawn = self._drawn(len(weights), "draw", weights=list(weights))
         check_parts(self.engine, drawn)
         return drawn
 
@@ -113,7 +120,7 @@ class RowOwners(Owners):
         check_samples(self.engine, drawn)
         return drawn
 
-    def _drawn(self, n: int, do: str, **what: int) -> Secret:
+    def _drawn(self, n: int, do: str, **what: int | list[int]) -> Secret:
         if self._columns is None:
             self.tell(do, records=self._each, **what)
             drawn = [self._receive(line, (n, self._each)) for line in self._lines]
@@ -138,10 +145,14 @@ def check_queries(engine: Engine, cells: Secret, grid: Grid) -> None:
     _check(engine, cells, _by_feature(engine, cells, grid) - 1, QUERIES)
 
 
-def check_rows(engine: Engine, cells: Secret, classes: Secret, grid: Grid) -> None:
-    """One 1 among the cells of each feature and one among the classes, or, of rows that fill up, none at all."""
+def check_rows(engine: Engine, cells: Secret, classes: Secret, grid: Grid, digits: Secret | None = None) -> None:
+    """One 1 among the cells of each feature and one among the classes, or, of rows that fill up, none at all.
+
+    ``digits`` are those of the rows' weights: each is 0 or 1.
+    """
     there = classes.sum(0).reshape(1, classes.shape[1])
-    _check(engine, engine.concatenate([cells, classes, there]), _by_feature(engine, cells, grid) - there, ROWS)
+    bits = [cells, classes, there, *([] if digits is None else [digits])]
+    _check(engine, engine.concatenate(bits), _by_feature(engine, cells, grid) - there, ROWS)
 
 
 def check_parts(engine: Engine, drawn: Secret) -> None:

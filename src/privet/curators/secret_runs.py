@@ -6,17 +6,16 @@ handed back (``privacy/random_stopping.py`` has the price and its proof).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
+from operator import itemgetter
 from typing import TypeVar
-
-import numpy as np
 
 from privet.curators.desk import Desk
 from privet.curators.prices import Asked
 from privet.privacy.ledger import Ledger
-from privet.privacy.random_stopping import COST, draw_runs
-from privet.privacy.samplers import draw_below
+from privet.privacy.random_stopping import COST
 from privet.questions.curtain import Node
 
 Found = TypeVar("Found")
@@ -28,19 +27,24 @@ def best_of_secret_runs(
     """What the run with the largest score found, of the records that are there to learn from; costs ``budget``.
 
     ``run`` is given a desk that pays up to ``budget / COST``, the node of all its records, to be parted, and which of
-    so many options to take: by chance, so that all runs have one law.
+    so many options to take: by chance, so that all runs have one law. A run that fails is one with the lowest score:
+    an error that ended the others would tell that there was such a run. It is raised if no run did better.
     """
     room, root = desk._room, desk.root(budget)
     asked = Asked(root, desk._nodes.place(root), None, budget)
     desk._charge([asked], [asked.stopped()])
-    generator, best = room._mechanisms.generator, None
-    for option in draw_below(np.full(draw_runs(expected, generator), options), generator).tolist():
+    came: list[tuple[Found | Exception, float]] = []
+    for option in room.secret_runs(expected, options):
         own = Desk(desk.schema, Ledger(budget / COST), room, trust=desk.trust, void=desk.void)
         scope = own.ledger.gather("fit", own.unit)
-        found, score = run(own, own._nodes.top(scope, room.anew(asked.place.held, scope)), option)
+        try:
+            came.append(run(own, own._nodes.top(scope, room.anew(asked.place.held, scope)), option))
+        except Exception as error:
+            came.append((error, -math.inf))
         own._room = None  # which the next run needs: it stays open
         own.close()
-        if best is None or score > best[1]:
-            best = found, score
-    assert best is not None
-    return best[0]
+        came = [max(came, key=itemgetter(1))]  # the first among equals
+    ((best, _),) = came
+    if isinstance(best, Exception):
+        raise best
+    return best

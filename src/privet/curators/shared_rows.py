@@ -10,13 +10,24 @@ ROWS_AT_ONCE = 2**26
 
 
 class SharedRows:
-    """All rows: ``cells`` (flat cells, rows) and ``classes`` (classes, rows), 0 or 1."""
+    """All rows: ``cells`` (flat cells, rows) and ``classes`` (classes, rows), 0 or 1.
 
-    def __init__(self, engine: Engine, cells: Secret, classes: Secret) -> None:
+    Where persons are counted, ``weights`` (1, rows) is what each row counts for: one multiplication more. A row of
+    weight w counts as w rows, so what is asked of counts of rows is asked of units of persons (docs/theory.md, L5).
+    """
+
+    def __init__(self, engine: Engine, cells: Secret, classes: Secret, weights: Secret | None = None) -> None:
         self.engine = engine
         self.cells = cells
-        self.classes = classes
-        self.by_class = self._by_class()
+        self.classes = classes if weights is None else classes * weights
+        self.by_class = self._by_class() if weights is None else self._weighed_by_class()
+
+    def _weighed_by_class(self) -> Secret:
+        """The same as ``_by_class``, each 1 as heavy as its row."""
+        n_classes, rows = self.classes.shape
+        n_cells = self.cells.shape[0]
+        each = self.classes.reshape(n_classes, 1, rows) * self.cells.reshape(1, n_cells, rows)
+        return each.reshape(n_classes * n_cells, rows)
 
     def _by_class(self) -> Secret:
         """The cells of each class's rows, one class after the other, (classes * cells, rows). One multiplication.

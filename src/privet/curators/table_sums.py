@@ -48,9 +48,11 @@ def add_step(binned: Binned, table: Table, values: Sequence[int], rows: np.ndarr
 
 def parts_of(binned: Binned, table: Table, rows: np.ndarray | None) -> np.ndarray:
     """The part of a table that each record is in, 0 for those that are not among the rows."""
-    factors = factors_of(table)
-    columns = [binned.column(split.feature) for split in factors]
-    return kernels.product_cells(columns, [own.parts for own in factors], [own.n_children for own in factors], rows)
+    parts = np.zeros(len(binned.narrow.cells), dtype=np.uint8)
+    listed = slice(None) if rows is None else rows
+    for feature, own in _factors(table):
+        parts[listed] += own[binned.column(feature)[listed]]
+    return parts
 
 
 def _sources(binned: Binned, tables: Sequence[Table]) -> tuple[list[Table | int], list[tuple[int, np.ndarray]]]:
@@ -103,9 +105,12 @@ def _counted_sums(
 def _narrow_table(binned: Binned, table: Table | int) -> kernels.Factors:
     if isinstance(table, int):
         return [(binned.place[table], kernels.EACH_CELL)]
+    return [(binned.place[feature], own) for feature, own in _factors(table)]
+
+
+def _factors(table: Table) -> kernels.Factors:
+    """The features of a table, with what a record's cell of each adds to the number of its part."""
     factors = factors_of(table)
     return kernels.table_of(
-        [binned.place[own.feature] for own in factors],
-        [own.parts for own in factors],
-        [own.n_children for own in factors],
+        [own.feature for own in factors], [own.parts for own in factors], [own.n_children for own in factors]
     )

@@ -135,12 +135,13 @@ def described(partition: Partition | Failed) -> Any:
 
 @_tells
 def digest_of(partition: Partition) -> bytes:
-    """Tells a partition from another one, in the worker's own memory and for this curator alone."""
+    """Tells a partition from another one by every value that a question could depend on: in the worker's own memory
+    and for this curator alone."""
     found: bytes | None = partition.__dict__.get("digest")
     if found is None:
         records, whole = partition.records, blake2b(digest_size=16)
-        weights = () if records.weights is None else (records.weights,)
-        for own in (*records.own.cells, records.labels, *weights):
+        assert isinstance(records, Piece)
+        for own in records.values():
             whole.update(np.ascontiguousarray(own))
         found = partition.__dict__["digest"] = whole.digest()
     return found

@@ -16,13 +16,28 @@ def event_lines(events: Sequence[Event]) -> list[str]:
     kinds: dict[tuple[Any, ...], list[str]] = {}
     for e in events:
         kinds.setdefault((e.scope.count("/"), e.question, e.mechanism, e.charged, e.lemma), []).append(e.scope)
-    lines = []
+    parts, lines = {part for e in events if (part := _part(e.scope))}, []
     for (_, question, mechanism, charged, lemma), scopes in kinds.items():
         lines.append(
             f"  {_brief(charged):>11}   {question}: {mechanism.replace('_', '-')}, {lemma.replace('_', ' ')}"
-            f"{_times_text(scopes)}"
+            f"{_times_text(scopes)}{_part_text(scopes, parts)}"
         )
+    if len(parts) > 1:
+        lines.append("  Parts have no record in common: of their costs the largest counts, not the sum.")
     return lines
+
+
+def _part(scope: str) -> str:
+    """The part of the records that a path begins in: "parts0:1"; nothing if it is about all of them."""
+    return next((step for step in scope.split("/") if step.startswith("parts")), "")
+
+
+def _part_text(scopes: Sequence[str], parts: set[str]) -> str:
+    """In which of several parts of the records something was asked, if in one alone."""
+    own = {_part(scope) for scope in scopes}
+    if len(parts) < 2 or len(own) > 1 or not own <= parts:
+        return ""
+    return f", part {sorted(parts).index(own.pop()) + 1} of {len(parts)}"
 
 
 def _times_text(scopes: Sequence[str]) -> str:

@@ -43,14 +43,14 @@ _ASKED = {
 }
 
 _COUNTED = {
-    "tally": ("How many records are there, part by part?", "Records are counted."),
-    "target_tally": ("What is the mean target, part by part?", "Targets are added up, each as a part of its range."),
+    "tally": ("How many records are in each part?", "Records are counted."),
+    "target_tally": ("What is the mean target of each part?", "Targets are added up, each as a part of its range."),
     "clipped_gradient_tally": (
-        "By how much are predictions off, part by part?",
+        "By how much are predictions off in each part?",
         "Each record adds how far its predicted chance is off, cut at one half.",
     ),
     "residual_tally": (
-        "By how much are predictions off, part by part?",
+        "By how much are predictions off in each part?",
         "Each record adds its error, cut at a size that was asked for before.",
     ),
     "least_impurity": ("How pure could each attribute make the records?", "Owners add up their least impurities."),
@@ -135,7 +135,7 @@ def spread(event: Event, weight: int = 1) -> float:
 
 
 def reach(event: Event, weight: int = 1) -> float:
-    """By how many records' worth a candidate has to be behind to be chosen about 2.7 times more rarely."""
+    """By how many records a candidate has to be worse to be chosen about 2.7 times less often."""
     return event.scale / (_unit(event) * weight)
 
 
@@ -154,5 +154,5 @@ def _noise_of_sums(event: Event, deviation: float, lemma: Lemma) -> str:
 
 
 def _noise_of_choice(event: Event, weight: int) -> str:
-    behind = f"one that is {short(reach(event, weight))} records' worth behind wins about 2.7 times more rarely"
-    return f"The best is the most likely to win; {behind}."
+    worse = f"One that is worse by {short(reach(event, weight))} records wins about 2.7 times less often"
+    return f"The best is the most likely to win. {worse}."

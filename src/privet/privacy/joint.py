@@ -67,6 +67,11 @@ class JointMechanisms:
         self.law = law
         self._orders: np.random.Generator | None = None
 
+    @property
+    def noise_factor(self) -> float:
+        """The variance of a count's noise, over what was paid for: three dealt shares are half as much again."""
+        return 1.5 if self.law == "dealt" else 1.0
+
     def _bits(self, planes: int, columns: int) -> Bits:
         if self._coins is None:
             return self.engine.random_bits(planes, columns)
@@ -80,6 +85,10 @@ class JointMechanisms:
     def drawn_tally(self, cells: int, scale: float) -> Drawn:
         drawn = cut_tally(cells, scale)
         return _dealt(drawn, scale) if self.law == "dealt" else drawn
+
+    def sum_bits(self, scale: float, most: int) -> int:
+        """How many bits noisy counts need, none of which is above ``most`` without its noise."""
+        return max(self.drawn_tally(1, scale).bits + 3, most.bit_length() + 1) + 1
 
     def key_bits(self, mechanism: str, spans: Sequence[int], sizes: Sequence[int], scales: Sequence[float]) -> int:
         """How many bits the comparisons of a choice need: public, from the sizes and the spans of the scores."""

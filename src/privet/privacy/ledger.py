@@ -303,8 +303,8 @@ class Ledger:
             if currency == ledger.root.currency and limit > ledger._left(held):
                 raise BudgetError(
                     f"This fit may spend epsilon {show(ledger._in_epsilon(limit))}, but {which} has "
-                    f"{show(ledger.remaining)} left of {show(ledger.total)}. Lower the fit's epsilon or open a ledger "
-                    "with a larger total."
+                    f"{show(ledger.remaining)} left of {show(ledger.total)}. Lower the fit's epsilon; a larger "
+                    "limit is a weaker promise to the people in the records."
                 )
 
     def charge(self, charges: Iterable[tuple[Scope, Event]]) -> None:
@@ -347,10 +347,12 @@ class Ledger:
         return entries
 
     def __repr__(self) -> str:
+        return f"<Ledger {self}, of {self.unit or 'no unit yet'}>"
+
+    def __str__(self) -> str:
         where = f"{self.file.records!r} in {self.file.path}: " if self.file is not None else ""
         delta = f", delta {show(self.delta)}" if self.delta else ""
-        left = f"{float(max(self.remaining, Fraction(0))):.6g}"
-        return f"<Ledger {where}epsilon {left} of {show(self.total)} left{delta}, of {self.unit or 'no unit yet'}>"
+        return f"{where}epsilon {float(max(self.remaining, Fraction(0))):.6g} of {show(self.total)} left{delta}"
 
     def _same_process(self) -> None:
         if os.getpid() != self._process:

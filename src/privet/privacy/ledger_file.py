@@ -33,6 +33,7 @@ from privet.disk import NETWORK, filesystem_of, whole_file
 from privet.errors import BudgetError
 from privet.privacy.amounts import Amount, checked_delta, exact, minus, show
 from privet.privacy.zcdp import epsilon_at, rho_within
+from privet.schema_file import nearest
 
 FIRST = "first"
 """The cohort of a ledger that was made without naming one."""
@@ -92,7 +93,9 @@ class LedgerFile:
     def __init__(self, path: str | os.PathLike[str], cohorts: Sequence[str] | None = None) -> None:
         self.path = Path(path)
         if not self.path.exists():
-            raise BudgetError(f"There is no ledger {path}. Make one: privet ledger new {path} --epsilon ...")
+            like = nearest(self.path.name, [own.name for own in self.path.parent.glob("*.ledger")])
+            make = f"privet ledger new {path} --epsilon NUMBER --records TEXT"
+            raise BudgetError(f"There is no ledger {path}{like}. For records that have none yet: {make}")
         if filesystem_of(self.path) in NETWORK:
             warnings.warn(
                 f"{path} is on a network drive, whose locks may not keep two machines from spending the same budget. "

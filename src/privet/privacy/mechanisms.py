@@ -110,7 +110,7 @@ class SecureMechanisms:
         alive = survivors(whole)
         if len(alive) == 1:  # the best itself: nothing is left to toss for
             return int(alive[0])
-        return int(alive[_noisy_max("permute_and_flip", float(unit))(-rest[alive])])
+        return int(alive[_noisy_max("permute_and_flip", float(unit))((-rest[alive]).tolist())])
 
     def _exponential(self, scores: np.ndarray, scale: float) -> int:
         return _noisy_max("exponential", scale)(scores)
@@ -284,7 +284,7 @@ def _in_small_units(scores: np.ndarray, scale: float) -> tuple[np.ndarray, int |
     unit, per_score = scale.as_integer_ratio()
     if max(1, int(gaps.max())) * per_score >= 2**62 or unit >= 2**53:
         return gaps, None
-    return gaps * per_score, unit
+    return gaps if per_score == 1 else gaps * per_score, unit
 
 
 @cache

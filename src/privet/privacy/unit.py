@@ -52,6 +52,11 @@ class Unit:
         return 1 if self.records == 1 else max(LEAST_WEIGHT, self.records)
 
     @property
+    def weight_bits(self) -> int:
+        """How many binary digits a record's weight has where it is shared digit by digit."""
+        return self.weight.bit_length()
+
+    @property
     def name(self) -> str:
         """What a ledger adds up budgets of: the cap may differ from fit to fit, as each covers whole persons."""
         return f"one person (column {self.person!r})" if self.person else str(ROW)

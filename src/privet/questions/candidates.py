@@ -77,18 +77,19 @@ class Candidates(Word):
             if len(own) != n:
                 raise LeakError("``allowed`` must say yes or no to every split.")
             put(self, allowed=own, indices=frozen(np.flatnonzero(own)))
-        n_children = self.indices if splits is None else splits.n_children[self.indices]
-        put(self, n_children=frozen(n_children), _ends=frozen(self._all_ends(n_children)))
+        if type(splits) is Splits:  # as a rule: two children each, of frozen arrays that are there already
+            n_children = splits.n_children[: len(self.indices)]
+        else:
+            n_children = frozen(self.indices if splits is None else splits.n_children[self.indices])
+        put(self, n_children=n_children, _ends=self._all_ends(n, n_children))
         put(self, _n_splits=int(self._ends[-1]) if len(self._ends) else 0)
 
-    def _all_ends(self, n_children: np.ndarray) -> np.ndarray:
-        if not self.labelled:
-            return np.arange(1, len(self.indices) + 1)
-        if type(self.splits) is Splits:
-            return np.arange(1, len(self.indices) + 1) * n_labellings(self.n_classes, 2)
+    def _all_ends(self, n: int, n_children: np.ndarray) -> np.ndarray:
+        if not self.labelled or type(self.splits) is Splits:
+            return _multiples(n, n_labellings(self.n_classes, 2) if self.labelled else 1)[: len(self.indices)]
         sizes, which = np.unique(n_children, return_inverse=True)
         each = np.array([n_labellings(self.n_classes, int(n)) for n in sizes], dtype=np.int64)
-        return np.cumsum(each[which])
+        return frozen(np.cumsum(each[which]))
 
     def labellings(self, n_children: int) -> np.ndarray:
         """The labels that a split of so many children is a candidate with: one row for each child."""
@@ -106,7 +107,8 @@ class Candidates(Word):
         """Each candidate's public log-weight, in their order: split by split, then the stops."""
         of_splits = self.splits.log_prior[self.indices] if self.splits is not None else np.empty(0)
         if self.labelled:
-            of_splits = np.repeat(of_splits, np.diff(self._ends, prepend=0))
+            each = n_labellings(self.n_classes, 2) if type(self.splits) is Splits else np.diff(self._ends, prepend=0)
+            of_splits = np.repeat(of_splits, each)
         return np.concatenate([of_splits, np.full(self._stops, self.stop_log_prior)])
 
     @property
@@ -135,6 +137,11 @@ class Candidates(Word):
 @lru_cache(maxsize=64)
 def _all(n: int) -> np.ndarray:
     return frozen(np.arange(n))
+
+
+@lru_cache(maxsize=64)
+def _multiples(n: int, of: int) -> np.ndarray:
+    return frozen(np.arange(1, n + 1) * of)
 
 
 def n_labellings(n_classes: int, n_children: int) -> int:

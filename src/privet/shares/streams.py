@@ -5,9 +5,12 @@ from __future__ import annotations
 import secrets
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 from privet.errors import MpcError
+from privet.extras import need
+
+need("mpc", "cryptography")
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms  # noqa: E402
 
 KEY_BYTES = 32
 MOST_BYTES = 2**37  # a stream has 2^32 blocks of 64 bytes; half of them is more than any use needs

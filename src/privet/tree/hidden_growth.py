@@ -13,6 +13,7 @@ from privet.privacy.joint import JointMechanisms
 from privet.privacy.joint_scores import score_bits, score_range
 from privet.privacy.mechanisms import selection_scale
 from privet.privacy.scores import CorrectCount, Score
+from privet.privacy.unit import ROW, Unit
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Curtain, Node
 from privet.questions.linear_maps import children_of, prior_points
@@ -169,11 +170,12 @@ class Width:
     That is known before it, because all of its questions are public.
     """
 
-    def __init__(self, joint: JointMechanisms, shape: Shape, n_classes: int, most: int) -> None:
+    def __init__(self, joint: JointMechanisms, shape: Shape, n_classes: int, most: int, unit: Unit = ROW) -> None:
         """``most``: no node has more records."""
         self.shape = shape
         self._joint = joint
-        self._most = most
+        self._weight = unit.weight
+        self._most = most = most * ((1 << unit.weight_bits) - 1)
         self._splits = Candidates(shape.splits, n_classes)
         self._labels = Candidates(None, n_classes, labelled=True, stop=True)
         self._bits = most.bit_length() + 2
@@ -201,7 +203,7 @@ class Width:
         return self._bits
 
     def _need(self, options: Candidates, score: Score, budget: Fraction, mechanism: str) -> None:
-        scale = selection_scale(score.sensitivity, budget)
+        scale = selection_scale(score.sensitivity * self._weight, budget)
         low, high = score_range(score, self._most)
         span = high - low + int(np.ptp(prior_points(options.log_prior, scale)))
         self._at_least(score_bits(score, self._most))

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-import numpy as np
-
-from privet.curators.routing import child_of, members_of_children
+from privet.curators.routing import said_by, said_by_most
 from privet.errors import PrivetError
-from privet.privacy.joint import JointMechanisms
 from privet.questions.shape import Shape
 from privet.schema import Schema
 from privet.shares.engine import Engine, Secret
@@ -31,23 +28,8 @@ class HiddenTree:
         return len(self.levels)
 
     def predict(self, engine: Engine, cells: Secret) -> Secret:
-        """Shares of each query's class, (queries, classes): Algorithm 4, all queries at once.
-
-        ``cells``: one 1 for each feature, (flat cells, queries). Three multiplications for each level but the last,
-        which has four; what they are depends on the shape and the number of queries alone.
-        """
-        queries, classes = cells.shape[1], self.labels.shape[1]
-        members = engine.constant(np.ones((1, queries), dtype=np.int64))
-        for choices in self.levels[:-1]:
-            members = members_of_children(engine, members, child_of(engine, self.shape, choices, members, cells))
-        goes = child_of(engine, self.shape, self.levels[-1], members, cells)
-        # The last level's leaves are not built: first what each child of a query's node says, then which child it is.
-        ways = self.shape.width
-        says = self.labels.reshape(members.shape[0], ways * classes).transpose(1, 0) @ members
-        says = says.reshape(ways, classes, queries)
-        last = says[ways - 1]
-        first = says[: ways - 1] - last.reshape(1, classes, queries)
-        return (engine.dot(first, goes.reshape(ways - 1, 1, queries), 0) + last).transpose(1, 0)
+        """Shares of each query's class, (queries, classes). ``cells``: one 1 for each feature, (cells, queries)."""
+        return said_by(engine, self.shape, self.levels, self.labels, cells)
 
     def apply(self, *args: Any) -> NoReturn:
         raise PrivetError("This tree is hidden: it is asked on the servers that hold it (privet mpc predict).")
@@ -70,18 +52,14 @@ class HiddenForest:
         return self.trees[0].depth
 
     def predict(self, engine: Engine, cells: Secret) -> Secret:
-        """Shares of each query's class, (queries, classes): what most trees say, of several the first by name.
+        """As of one tree: what most trees say, of several classes the first by name."""
+        return said_by_most(engine, self.trees[0].shape, tables_of(self), self.schema.classes or (), cells)
 
-        How many trees said so is told to nobody.
-        """
-        votes = self.trees[0].predict(engine, cells)
-        for tree in self.trees[1:]:
-            votes = votes + tree.predict(engine, cells)
-        n_classes = votes.shape[1]
-        first_by_name = np.argsort(np.argsort(np.array(self.schema.classes)))
-        keys = votes * n_classes + (n_classes - 1 - first_by_name)
-        bits = ((len(self.trees) + 1) * n_classes).bit_length() + 2
-        return JointMechanisms(engine).winners(keys, bits)
+
+def tables_of(model: HiddenTree | HiddenForest) -> list[tuple[tuple[Secret, ...], Secret]]:
+    """The levels and the labels of each tree."""
+    trees = model.trees if isinstance(model, HiddenForest) else (model,)
+    return [(tree.levels, tree.labels) for tree in trees]
 
 
 def trees_of(grown: HiddenTree, n_trees: int) -> list[HiddenTree]:

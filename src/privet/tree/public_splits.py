@@ -1,9 +1,10 @@
 """The splits that a schema suggests, with a public prior.
 
 Rich candidate sets cost only a logarithm, but at a small n * epsilon even that counts, and a feature with a thousand
-splits must not drown one with two. So every feature gets the same weight, shared evenly by its splits (but for the one
-that splits off unlisted values, of which there are rarely any). A split's log-weight is added to its score, which costs
-nothing (docs/theory.md, L1).
+splits must not drown one with two. So every feature gets the same weight. Its subsets share it evenly (but for the one
+that splits off unlisted values, of which there are rarely any). Of its thresholds those weigh more that leave many
+cells on both sides, because a cut next to an end of the range parts off little. A split's log-weight is added to its
+score, which costs nothing (docs/theory.md, L1).
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ def public_splits(grid: Grid) -> Splits:
         else:
             subsets.append((f, _subsets(cells.n_cells - cells.special, cells.special)))
 
-    def log_prior(feature: np.ndarray) -> np.ndarray:
-        of_runs = even_by_feature(feature[: sum(own.shape[1] for own in runs)])
-        return np.concatenate([of_runs, *(_log_prior(masks, grid.features[f].special) for f, masks in subsets)])
+    def log_prior(_: np.ndarray) -> np.ndarray:
+        of_runs = [_run_log_prior(grid, own) for own in runs if own.size]
+        of_subsets = [_log_prior(masks, grid.features[f].special) for f, masks in subsets]
+        return np.concatenate([np.empty(0), *of_runs, *of_subsets])
 
     return Splits.of(grid, runs, subsets, log_prior)
 
@@ -104,6 +106,21 @@ def _subsets(n: int, other: bool) -> np.ndarray:
         return left
     joins_left = left.sum(axis=1) > n - left.sum(axis=1)
     return np.vstack([np.column_stack([left, joins_left]), np.arange(n + 1) == n])
+
+
+def _run_log_prior(grid: Grid, runs: np.ndarray) -> np.ndarray:
+    """The log-weights of one feature's runs: even for categories, for thresholds by the cells on both sides."""
+    feature, _, last, _ = runs
+    cells, start = grid.features[feature[0]], grid.offsets[feature[0]]
+    if cells.cuts is None:
+        return even_by_feature(feature)
+    n_known = cells.n_cells - cells.special
+    left = (last - start + 1) / n_known
+    weight = np.where(left < 1, left * (1 - left), 0.0)
+    # Splitting off missing values alone, the last of them, has an even share, and the thresholds the rest.
+    alone = np.append(np.zeros(len(last) - 1), 1 / len(last)) if cells.special else np.zeros(len(last))
+    total = weight.sum()
+    return np.log(alone + (1 - alone.sum()) * (weight / total if total else 0.0))
 
 
 def _log_prior(masks: np.ndarray, other: bool) -> np.ndarray:

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from consortium.federated.owners import GRID, NO_NOISE, SCHEMA, TABLES, asking, tables, together
-from consortium.federated.wired import both_ways  # noqa: F401
+from consortium.federated.wired import every_way  # noqa: F401
 from privet import Ledger
 from privet.consortium.federated.channel import InProcess, in_process
 from privet.consortium.federated.identity import Identity
@@ -21,7 +21,7 @@ from privet.consortium.federated.wire import numbers_of, pack, unpack
 from privet.errors import FederatedError
 from privet.questions.tally import Tally
 
-pytestmark = pytest.mark.usefixtures("both_ways")
+pytestmark = pytest.mark.usefixtures("every_way")
 
 NAMES = tuple(f"party{i}" for i in range(5))
 TENTH = Fraction(1, 10)

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("flwr")
+pytest.importorskip("flwr")  # `make test-long` installs it
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 
 import federated_loopback as loopback
@@ -24,6 +24,8 @@ from privet.consortium.federated import flower
 from privet.consortium.federated.identity import certified
 from privet.consortium.federated.signed import SignedReceipt
 from privet.errors import FederatedError
+
+pytestmark = pytest.mark.slow
 
 APP = Path(loopback.__file__).parent / "flower_app"
 
@@ -42,7 +44,6 @@ def wait_until_it_listens(port, seconds=120):
             time.sleep(0.2)
 
 
-@pytest.mark.slow
 def test_parties_on_a_real_superlink_train_a_model(tmp_path):
     names = ("east", "north", "south")
     loopback.lay_out(tmp_path, names, rows=1500, port=1)

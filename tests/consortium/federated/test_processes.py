@@ -82,9 +82,10 @@ def wait_for(file, text, seconds=400):
     raise AssertionError(f"{text!r} did not come")
 
 
-def test_six_processes_learn_the_tree_of_the_in_process_channel_and_show_masked_numbers_only(tmp_path, lay_out):
-    lay_out(rows=6000, seed=3, timeout=180).seconds = 0.0
-    parties = [loopback.start_party(tmp_path, name) for name in loopback.HOSPITALS]
+def test_four_processes_learn_the_tree_of_the_in_process_channel_and_show_masked_numbers_only(tmp_path, lay_out):
+    names = loopback.HOSPITALS[:3]
+    lay_out(names, rows=6000, seed=3, timeout=180).seconds = 0.0
+    parties = [loopback.start_party(tmp_path, name) for name in names]
     wire = tmp_path / "wire.jsonl"
     coordinator = start_coordinator(tmp_path, "--wire-log", str(wire))
     try:
@@ -95,18 +96,18 @@ def test_six_processes_learn_the_tree_of_the_in_process_channel_and_show_masked_
     assert coordinator.returncode == 0, said
     model = load(tmp_path / "coordinator" / "model.json")
 
-    assert model.tree_.to_dict() == in_one_process(loopback.HOSPITALS, 6000, 3).tree_.to_dict()
+    assert model.tree_.to_dict() == in_one_process(names, 6000, 3).tree_.to_dict()
     assert model.privacy_.void == ("random_state: the noise can be reproduced",)
 
     signed = SignedReceipt.from_json((tmp_path / "coordinator" / "model.signed.json").read_text())
-    known = {name: certified((tmp_path / name / f"{name}.crt").read_bytes()) for name in loopback.HOSPITALS}
+    known = {name: certified((tmp_path / name / f"{name}.crt").read_bytes()) for name in names}
     assert signed.verify(known).spent == model.privacy_.spent
     with pytest.raises(ReceiptError):
         SignedReceipt(signed.terms, signed.receipt, {}, signed.answered).verify(known)
 
     lines = [json.loads(line) for line in wire.read_text().splitlines()]
     answers = [line["answered"] for line in lines if line["asked"]["words"]["do"] == "ask"]
-    assert len(answers) >= 15
+    assert len(answers) >= 9
     assert all(answer["words"] == {"said": None} for answer in answers)
     numbers = np.frombuffer(b"".join(bytes.fromhex(answer["numbers"]) for answer in answers), dtype="<u8")
     assert len(np.unique(numbers)) == len(numbers) > 1000

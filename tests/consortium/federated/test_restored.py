@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from consortium.federated.owners import GRID, SCHEMA, TABLES, asking, closed, receipt_of, table
-from consortium.federated.wired import both_ways  # noqa: F401
+from consortium.federated.wired import every_way  # noqa: F401
 from privet import Ledger
 from privet.consortium.federated.channel import InProcess
 from privet.consortium.federated.coordinator import Coordinator
@@ -20,7 +20,7 @@ from privet.consortium.federated.wire import pack, unpack
 from privet.errors import FederatedError
 from privet.questions.tally import Tally
 
-pytestmark = pytest.mark.usefixtures("both_ways")
+pytestmark = pytest.mark.usefixtures("every_way")
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
 TENTH = Fraction(1, 10)

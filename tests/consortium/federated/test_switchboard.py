@@ -3,6 +3,7 @@
 import logging
 import socket
 import ssl
+import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -16,8 +17,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from consortium.federated.wired import line, switchboard
 from delayed import Delayed
 from held_ports import HERE
+from privet.consortium.federated import strangers
 from privet.consortium.federated import switchboard as module
-from privet.consortium.federated.line import METHOD, SERVICE, tag
+from privet.consortium.federated.line import METHOD, SERVICE, PartyLine, tag
 from privet.consortium.federated.switchboard import Switchboard
 from privet.consortium.net.certificates import make_certificate
 from privet.errors import FederatedError
@@ -88,6 +90,21 @@ def test_a_line_that_breaks_while_a_party_is_asked_costs_nothing_but_time(tmp_pa
     assert asked == [b"hello", b"hello"]
 
 
+@pytest.mark.slow
+def test_a_party_that_nobody_asks_for_long_keeps_its_line(tmp_path):
+    """It pings as the options say, and the coordinator allows it: gRPC would end it after 100 seconds."""
+    said = []
+    with (
+        switchboard(tmp_path, {"a": None}, wait=0.1) as (town, board),
+        line(town.party("a"), backwards, said),
+    ):
+        board._config.__dict__["wait"] = 20.0
+        board._await_parties()
+        time.sleep(150)
+        assert len(said) == 1, said
+        assert board.ask({"a": b"xyz"}) == {"a": b"zyx"}
+
+
 def test_who_left_and_stays_away_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "AWAY", 0.3)
     with switchboard(tmp_path, {"a": None}, wait=0.1) as (town, board):
@@ -111,11 +128,31 @@ def test_who_shows_no_partys_certificate_does_not_get_in(tmp_path, caplog):
             (None, None),
         ):
             assert calls(town, key, certificate) is grpc.StatusCode.UNAVAILABLE
-        assert "refused" not in caplog.text  # they do not get so far
+        assert "refused" not in caplog.text  # they do not get so far that the certificate is compared
         assert calls(town, *signed_by(town, "a")) is grpc.StatusCode.UNAUTHENTICATED
-        assert "refused" in caplog.text
-        assert "no party's" in caplog.text
+        assert "it shows a certificate that is no party's" in caplog.text
         assert board.ask({"a": b"xyz"}) == {"a": b"zyx"}
+        assert PartyLine(town.party("a"), bytes).check() == ""  # a party's dry run is no stranger's call
+
+
+def test_strangers_are_counted_and_noted_with_their_addresses_and_parties_are_not(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(strangers, "SETTLED", 1.0)
+    monkeypatch.setattr(strangers, "BETWEEN_LOOKS", 0.0)  # all three call within moments
+    with switchboard(tmp_path, {"a": backwards}) as (town, board):
+        make_certificate("eve", tmp_path)
+        assert calls(town, *own(town, "eve")) is grpc.StatusCode.UNAVAILABLE
+        with socket.create_connection((HERE, town.port)) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            plain.recv(100)
+        assert PartyLine(town.party("a"), bytes).check() == ""
+        end = time.monotonic() + 20
+        while board.status()["refused connections"] < 2:
+            assert time.monotonic() < end, caplog.text
+            time.sleep(0.05)
+        assert board.ask({"a": b"xyz"}) == {"a": b"zyx"}
+    said = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
+    where = f" from {HERE}" if sys.platform == "linux" else ""
+    assert f"connections{where}: they have not shown a party's certificate; " in said[0]
 
 
 def signed_by(town, name):

@@ -1,5 +1,6 @@
 """Parties on real lines: gRPC and TLS on this machine, inside one process."""
 
+import multiprocessing
 import threading
 from contextlib import ExitStack, closing, contextmanager, suppress
 from fractions import Fraction
@@ -99,9 +100,45 @@ def switchboard(folder, handles, said=None, **changes):
         yield town, board
 
 
-@pytest.fixture(scope="module", params=["in process", pytest.param("on the wire", marks=pytest.mark.slow)])
-def both_ways(request, tmp_path_factory):
-    """Every test of a module: with messages that are handed over, and with messages over TLS."""
+def hold(folder, names, port, name, pipe):
+    """What a process of its own does: it holds a party's line, and answers as it is told through the pipe."""
+
+    def handle(message):
+        pipe.send_bytes(message)
+        return pipe.recv_bytes()
+
+    PartyLine(Town(folder, names, port).party(name), handle).run(lambda said: None)
+
+
+@contextmanager
+def processes(folder, handles):
+    """A switchboard whose parties' lines are held by processes, one for each; what they answer, ``handles`` say."""
+    spawn = multiprocessing.get_context("spawn")
+    with held_ports(1) as (port,), ExitStack() as stack:
+        town = Town(folder, list(handles), port, wait=300.0)
+        for name, handle in handles.items():
+            here, there = spawn.Pipe()
+            own = spawn.Process(target=hold, args=(folder, list(handles), port, name, there), daemon=True)
+            own.start()
+            there.close()
+            stack.callback(own.join)
+            stack.callback(own.kill)
+            threading.Thread(target=_answer, args=(here, handle), daemon=True).start()
+        yield town, stack.enter_context(closing(Switchboard(town.coordinator)))
+
+
+def _answer(pipe, handle):
+    with suppress(EOFError, OSError):
+        while True:
+            pipe.send_bytes(handle(pipe.recv_bytes()))
+
+
+@pytest.fixture(
+    scope="module",
+    params=["in process", *(pytest.param(way, marks=pytest.mark.slow) for way in ("on the wire", "processes"))],
+)
+def every_way(request, tmp_path_factory):
+    """Every test of a module: with messages that are handed over, with messages over TLS, and between processes."""
     if request.param == "in process":
         yield
         return
@@ -111,7 +148,8 @@ def both_ways(request, tmp_path_factory):
         return lambda message: now[name].handle(message)
 
     names = [*(f"party{i}" for i in range(8)), *"abcdefg"]
-    with switchboard(tmp_path_factory.mktemp("wire"), {name: to(name) for name in names}) as (_, board):
+    way = switchboard if request.param == "on the wire" else processes
+    with way(tmp_path_factory.mktemp("wire"), {name: to(name) for name in names}) as (_, board):
 
         def ask(self, messages):
             now.update(self._parties)

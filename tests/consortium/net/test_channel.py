@@ -82,6 +82,25 @@ def test_two_programs_that_know_each_other_talk_over_tls_1_3(people):
         assert there._socket.version() == "TLSv1.3"
 
 
+def test_one_who_cannot_be_greeted_keeps_nobody_else_out(people, caplog):
+    alice, bob, carol = (people.identity(name) for name in ("alice", "bob", "carol"))
+    known, inbox = {name: people.certificate(name) for name in ("bob", "carol")}, Inbox()
+
+    def tells(name):
+        return {} if name == "carol" else {"says": (people.folder / "no such file").read_text()}
+
+    listener = Listener(("127.0.0.1", 0), alice, known, inbox.welcome, timeout=60, tells=tells)
+    try:
+        with pytest.raises(MpcError):
+            connect(listener.address, bob, people.certificate("alice"), peer="alice", timeout=60)
+        there = connect(listener.address, carol, people.certificate("alice"), peer="alice", timeout=20)
+        there.send(b"hello")
+        assert inbox.get("carol", 60).receive() == b"hello"
+    finally:
+        listener.close()
+    assert "bob cannot be greeted" in caplog.text
+
+
 @pytest.mark.parametrize("how", ["foreign", "expired", "not yet valid", "none"])
 def test_a_client_without_an_agreed_and_valid_certificate_is_refused(people, how, caplog):
     alice = people.identity("alice")

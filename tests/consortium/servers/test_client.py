@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from privet import Numeric, Schema
 from privet.consortium.servers import client
 from privet.consortium.servers.client import next_words, train
 from privet.errors import MpcError, ReceiptError
@@ -42,6 +43,7 @@ def lines(monkeypatch):
 class Known:
     timeout = 1.0
     servers = ()
+    schema = Schema({"age": Numeric(0, 7)}, classes=["no", "yes"])
 
 
 RECEIPT = Receipt(claimed=Fraction(1), spent=Fraction(0), delta=Fraction(0), void=(), trust="", events=())
@@ -54,7 +56,7 @@ def said(receipt=RECEIPT, **words):
 @pytest.fixture
 def believed(monkeypatch):
     """Signatures that are right, and models whose receipt is the signed one."""
-    monkeypatch.setattr(client, "_checked", lambda signed, config: Receipt.from_dict(signed["receipt"]))
+    monkeypatch.setattr(client, "_checked", lambda signed, *asked: Receipt.from_dict(signed["receipt"]))
     monkeypatch.setattr(client, "from_dict", lambda model: SimpleNamespace(privacy_=RECEIPT))
 
 
@@ -102,6 +104,21 @@ def test_a_hidden_model_that_the_servers_have_not_signed_is_not_taken(lines):
     lines([answer], [answer], [answer])
     with pytest.raises(ReceiptError, match="no three commitments"):
         train(Known(), "HiddenTreeClassifier", {}, hidden=True)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_what_is_signed_of_another_run_is_not_taken(monkeypatch, hidden):
+    """Neither by an owner, whose ledger would be settled by it, nor by a trainer."""
+    monkeypatch.setattr(client, "check", lambda signed, certificates: None)
+    monkeypatch.setattr(client, "signed_receipt", lambda signed, certificates: RECEIPT)
+    signed = {"format": "", "id": "a"} if hidden else {"format": client.FORMAT, "run": "a"}
+    assert client._checked(signed, Known(), "a", hidden) is RECEIPT
+    for run, kind in (("b", hidden), ("a", not hidden)):
+        with pytest.raises(MpcError, match="of another run"):
+            client._checked(signed, Known(), run, kind)
+    people = Schema(Known.schema.features, classes=["no", "yes"], person="who", records_per_person=3)
+    with pytest.raises(MpcError, match="covers others than this schema names"):
+        client._checked(signed, SimpleNamespace(servers=(), schema=people), "a", hidden)
 
 
 def test_shares_of_an_answer_that_do_not_fit_together_are_found():

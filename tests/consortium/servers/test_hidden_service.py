@@ -21,6 +21,7 @@ from privet.consortium.servers.commitments import SALT_BYTES, check, commitment
 from privet.consortium.servers.service import store_of
 from privet.consortium.servers.store import public_shape
 from privet.errors import MpcError
+from privet.evaluate.evaluation import Evaluation
 from privet.privacy.receipt import Receipt
 from privet.shares.replicated import ReplicatedEngine
 
@@ -56,6 +57,34 @@ def test_a_hidden_model_is_trained_kept_and_asked_also_after_a_restart(town):
     assert receipt.spent == 2
     assert receipt.verify()
     assert "tree" not in public
+
+
+def test_a_hidden_model_of_persons_comes_with_scores_that_the_servers_have_signed(tmp_path):
+    schema = Schema(
+        SCHEMA.features, classes=SCHEMA.classes, label=SCHEMA.label, person="who", records_per_person=3
+    )  # fmt: skip
+    town = Town(tmp_path, schema=schema)
+    town.tables = [own.assign(who=np.arange(len(own)) // 3) for own in town.tables]
+    town.start()
+    try:
+        public = town.learn({**PARAMS, "max_depth": 1}, holdout=0.4, by="colour")
+        with pytest.raises(MpcError, match="no feature 'size'"):
+            town.learn(holdout=0.4, by="size")
+        assert len(predict(town.config("ann"), public, QUERIES)) == 40  # whose records these are is not asked
+    finally:
+        town.stop()
+        town.held.close()
+    check(public, [peer.certificate for peer in town.config("trainer").servers])
+    receipt, scores = Receipt.from_dict(public["receipt"]), Evaluation.from_dict(public["evaluation"])
+    assert receipt.unit == "one person, at most 3 records"
+    assert receipt.spent == 2
+    assert [event.question for event in receipt.events if event.scope == scores.scope] == ["evaluate"]
+    assert list(scores.by_group) == ["r", "g", "b"]
+    assert abs(scores.n - 20) < 30  # of 50 persons, with noise of scale 1/2 in each of 12 counts
+    (tmp_path / "hidden.json").write_text(json.dumps(public))
+    run = CliRunner().invoke(app, ["report", str(tmp_path / "hidden.json"), "-o", str(tmp_path / "r.html")])
+    assert run.exit_code == 0, run.output
+    assert "accuracy" in (tmp_path / "r.html").read_text()
 
 
 def test_limits_are_kept_and_strangers_are_not_heard(town):
@@ -95,6 +124,8 @@ def test_what_cannot_be_hidden_is_refused_before_anything_is_spent(town):
         train(town.config("trainer"), "PMPCID3Classifier", {"epsilon": 1.0}, hidden=True)
     with pytest.raises(MpcError, match="total refuses"):
         train(town.config("trainer"), "HiddenTreeClassifier", {"epsilon": 1.0, "variant": "published"}, hidden=True)
+    with pytest.raises(MpcError, match="the categories of a feature, not numbers"):  # no owner was waited for
+        train(town.config("trainer"), "HiddenTreeClassifier", PARAMS, hidden=True, holdout=0.2, by={"age": [3.0]})
     assert all(server.ledger.spent == 0 for server in town.running)
 
 

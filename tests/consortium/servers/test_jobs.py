@@ -34,6 +34,9 @@ def test_a_job_arrives_as_it_was_sent():
         {"seed": True},
         {"seed": 1.5},
         {"hidden": 1},
+        {"holdout": "0.2"},
+        {"holdout": 1},
+        {"by": ["sex"]},
     ],
 )
 def test_a_training_with_a_wrong_word_is_refused(changed):

@@ -14,7 +14,7 @@ from consortium.servers.town import OWNERS, QUERIES, Town
 from privet.consortium.servers.client import predict, share, to_servers
 from privet.consortium.servers.config import OWNER
 from privet.consortium.servers.service import Server
-from privet.errors import MpcError
+from privet.errors import MpcError, PrivetError
 from privet.privacy.event import Event
 from privet.privacy.ledger import Ledger
 
@@ -147,6 +147,13 @@ def test_an_owner_that_nobody_asks_does_not_wait_for_ever(town):
     table = town.tables[1]
     with pytest.raises(MpcError, match=r"No trainer has come within 0.2 seconds.*nothing has left.*patience"):
         within(share, config, table[["age", "colour"]], table.bought)
+
+
+def test_wrong_labels_are_found_at_the_start_by_their_owner_and_no_server_hears_of_it(town):
+    table, contacts = town.tables[1], town.running[0].status()["members"]
+    with pytest.raises(PrivetError, match="label"):
+        within(share, town.config("bank"), table[["age", "colour"]], table.bought.replace("yes", "maybe"))
+    assert town.running[0].status()["members"] == contacts
 
 
 def test_what_one_server_fails_at_in_the_middle_the_others_and_the_owners_hear(town, monkeypatch):

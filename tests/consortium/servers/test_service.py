@@ -264,7 +264,7 @@ def test_a_trainer_cannot_make_servers_draw_noise_that_it_knows(square):
 
 
 def test_whatever_goes_wrong_ends_the_run_and_not_the_server_and_does_not_say_why(square, monkeypatch):
-    def fails(self, curator):
+    def fails(self, curator, **options):
         raise RuntimeError("record 17")
 
     monkeypatch.setattr(PrivateTreeClassifier, "fit_curator", fails)
@@ -358,7 +358,10 @@ def test_an_owners_small_limit_costs_nobody_anything_and_it_is_named(square):
 
 def test_owners_pay_what_the_servers_have_signed_and_can_check_it(square):
     owners = square.owners()
-    trained = train(square.config("trainer"), "PrivateTreeClassifier", {"epsilon": 1.0, "max_depth": 2})
+    params = {"epsilon": 1.0, "max_depth": 2}
+    trained = train(square.config("trainer"), "PrivateTreeClassifier", params, holdout=0.25, by="colour")
+    assert from_dict(trained.model).verify()
+    assert len(from_dict(trained.model).evaluation_.by_group) == 3  # by a model's own receipt, which all have signed
     for name, owner in zip(OWNERS, owners):
         assert owner.result(60) == trained.signed
         (line,) = LedgerFile(square.town.folder / f"{name}.ledger").lines()

@@ -1,6 +1,8 @@
 """What operators of servers see, and those who ask them: from files, and whether servers can be reached."""
 
+import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
@@ -17,6 +19,7 @@ from privet.consortium.servers.status import checks, problems, status
 from privet.consortium.servers.users import users_of
 from privet.errors import MpcError
 from privet.privacy.ledger import Ledger
+from privet.privacy.ledger_file import LedgerFile
 from privet.questions.codec import schema_digest
 
 
@@ -51,14 +54,16 @@ def test_a_server_sees_its_limit_its_runs_its_users_and_its_models(town, tmp_pat
 
 def test_who_asks_sees_which_servers_are_there_and_as_what_it_is_known(town, monkeypatch):
     monkeypatch.setattr(module, "TO_CHECK", 0.3)
+    monkeypatch.setattr(module, "TO_COME", 0.0)
     assert all("cannot be reached" in each["problems"][0] for each in checks(town.config("ann")))
     town.start()
     monkeypatch.setattr(module, "TO_CHECK", 20.0)
     assert {each["knows this program as"] for each in checks(town.config("ann"))} == {"user ann"}
     assert {each["knows this program as"] for each in checks(town.config(OWNERS[0]))} == {f"owner {OWNERS[0]}"}
     assert all("does not know eve.crt" in each["problems"][0] for each in checks(town.config("eve")))
+    assert {each["queries left"] for each in checks(town.config("bob"))} == {5}
     assert len(checks(town.config("server0"))) == 2
-    for each in checks(town.config("trainer"), Fraction(100)):
+    for each in checks(town.config("trainer"), Fraction(100))[:3]:
         assert (each["left"], each["problems"], each["owners waiting"]) == ("100", [], [])
     assert all(
         "left, and this model needs 101" in each["problems"][0] for each in checks(town.config("ann"), Fraction(101))
@@ -88,8 +93,46 @@ def test_a_running_server_knows_who_waits_and_how_many_were_refused(town, monkey
         to_servers(town.config("bank"), stack, OWNER)
         names = {each["name"]: each["connected"] for each in server.status()["members"]}
         assert names == {"owner bank": True}
-        (told,) = {tuple(each["owners waiting"]) for each in checks(town.config("trainer"))}
+        (told,) = {tuple(each["owners waiting"]) for each in checks(town.config("ann"))}
         assert told == ("bank",)
     assert all("does not know" in each["problems"][0] for each in checks(town.config("eve")))
     assert server.status()["refused connections"] == 1
     assert not server.status()["members"][0]["connected"]
+
+
+def test_a_trainers_dry_run_shows_what_all_owners_have_left_and_costs_nothing(town, monkeypatch):
+    town.start()
+    trainer = town.config("trainer")
+    monkeypatch.setattr(module, "TO_COME", 0.0)
+    monkeypatch.setattr(module, "TO_CHECK", 60.0)
+    assert [each["problems"] for each in checks(trainer)[3:]] == [
+        ["it does not wait at server 0, server 1, server 2: is it running (privet mpc share)?"]
+    ] * 2
+    bank = with_limit(town, "bank", 0.25)
+    with ThreadPoolExecutor(2) as pool:
+        owners = town.owners(pool)
+        monkeypatch.setattr(module, "TO_COME", 60.0)
+        monkeypatch.setattr(module, "BETWEEN_CHECKS", 0.1)
+        found = checks(trainer, Fraction(1, 2))  # waits for them
+        assert [each["problems"] for each in found[:3]] == [[], [], []]
+        assert {each["owner"]: (each["left"], each["limit"]) for each in found[3:]} == {
+            "hospital": ("100", "100"), "bank": ("0.25", "0.25")
+        }  # fmt: skip
+        told = {each["owner"]: each["problems"] for each in found[3:]}
+        assert told["hospital"] == []
+        assert told["bank"] == ["it has epsilon 0.25 of 0.25 left, and this model needs 0.5"]
+        assert checks(trainer, Fraction(1, 5))[4]["problems"] == []
+        assert [server.ledger.spent for server in town.running] == [0] * 3
+        assert LedgerFile(bank.ledger).lines() == []
+        # Whoever was asked how it stands still waits, and takes part.
+        model = train(trainer, "PrivateTreeClassifier", {"epsilon": 0.25, "max_depth": 1}).model
+        assert model is not None
+        assert all(owner.result() for owner in owners)
+    (line,) = LedgerFile(bank.ledger).lines()
+    assert line.amount <= Fraction(1, 4)
+
+
+def with_limit(town, name, epsilon):
+    path = town.folder / f"{name}.toml"
+    path.write_text(re.sub(r"epsilon = .*", f"epsilon = {epsilon}", path.read_text()))
+    return town.config(name)

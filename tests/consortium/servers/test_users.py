@@ -67,3 +67,9 @@ def test_a_damaged_file_is_an_error_that_advises_no_older_copy(path, kept):
     path.write_bytes(kept.encode("latin-1"))
     with pytest.raises(PrivetError, match=r"is damaged. An older copy would have forgotten some: write a new one"):
         Users({"ann": 9}, path)
+
+
+def test_a_file_that_cannot_be_read_is_an_error_that_servers_know(path):
+    path.mkdir()
+    with pytest.raises(PrivetError, match="how many queries each user has asked, cannot be read: Is a directory"):
+        Users({"ann": 9}, path)

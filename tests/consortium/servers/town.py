@@ -43,7 +43,7 @@ def records(n, seed):
 class Town:
     """Everybody's keys and files; servers as threads of this process or as processes."""
 
-    def __init__(self, folder, timeout=20, columns=None):
+    def __init__(self, folder, timeout=20, columns=None, schema=SCHEMA):
         self.folder = folder
         self.programs = {}
         self.tables = [records(60, 1), records(90, 2)]
@@ -58,7 +58,7 @@ class Town:
             members.append(Participant(name, "owner", features=tuple(features), label=label))
         members += [Participant("trainer", "trainer"), Participant("ann", "user", queries=100)]
         members.append(Participant("bob", "user", queries=5))
-        consortium = Consortium("mpc", SCHEMA, tuple(members), {**TERMS["mpc"], "epsilon": 100.0, "rows": 100})
+        consortium = Consortium("mpc", schema, tuple(members), {**TERMS["mpc"], "epsilon": 100.0, "rows": 100})
         settings = {name: {"timeout": timeout} for name in consortium.names()}
         for name in consortium.names():
             settings[name] |= {"seeds": True} if name.startswith("server") or name in OWNERS else {}
@@ -79,8 +79,10 @@ class Town:
     def config(self, name):
         return Config.read(self.folder / f"{name}.toml")
 
-    def start(self):
-        self.running = [Server(self.config(f"server{i}")) for i in range(3)]
+    def start(self, says=None):
+        """Servers as threads; ``says`` are their progress by name."""
+        quiet = dict.fromkeys((f"server{i}" for i in range(3)), lambda said: None)
+        self.running = [Server(self.config(name), say) for name, say in (says or quiet).items()]
         self.threads = [threading.Thread(target=self._serve, args=(server,)) for server in self.running]
         for thread in self.threads:
             thread.start()
@@ -95,21 +97,22 @@ class Town:
         for thread in self.threads:
             thread.join(timeout=300)
 
-    def owners(self, pool):
-        """Both owners, each on a thread, for one training."""
+    def owners(self, pool, says=None):
+        """Both owners, each on a thread, for one training; ``says`` are their progress by name."""
+        options = {name: {} if says is None else {"progress": says[name]} for name in OWNERS}
         return [
-            pool.submit(share, self.config(name), table[["age", "colour"]], table.bought)
+            pool.submit(share, self.config(name), table.drop(columns="bought"), table.bought, **options[name])
             for name, table in zip(OWNERS, self.tables)
         ]
 
-    def train(self, params=PARAMS, seed=None, model="HiddenTreeClassifier"):
-        return train(self.config("trainer"), model, params, hidden=True, seed=seed).signed
+    def train(self, params=PARAMS, seed=None, model="HiddenTreeClassifier", **scored):
+        return train(self.config("trainer"), model, params, hidden=True, seed=seed, **scored).signed
 
-    def learn(self, params=PARAMS, seed=None, model="HiddenTreeClassifier"):
+    def learn(self, params=PARAMS, seed=None, model="HiddenTreeClassifier", **scored):
         with ThreadPoolExecutor(2) as pool:
             owners = self.owners(pool)
             try:
-                return self.train(params, seed, model)
+                return self.train(params, seed, model, **scored)
             finally:
                 for owner in owners:
                     with contextlib.suppress(PrivetError):

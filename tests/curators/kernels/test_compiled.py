@@ -107,18 +107,11 @@ def test_weighed_counts_may_pass_32_bits():
     assert out[0, 0, 0] == 255 * n > 2**31
 
 
-def test_a_cell_without_part_is_reported():
-    column, table, parts = np.array([0, 2], np.uint8), np.zeros(2, np.uint8), np.zeros(2, np.uint8)
-    no_rows = np.empty(0, np.int32)
-    assert compiled.refine(column, table, 1, no_rows, True, 0, 1, parts)
-    assert not compiled.refine(column, table, 1, no_rows, True, 0, 2, parts)
-
-
 def test_compiling_is_announced_once_per_machine(tmp_path):
     code = """
 from privet.curators.kernels import compiled, numba_engine
 numba_engine.ready(compiled.fill)
-numba_engine.ready(compiled.refine, "uint8")
+numba_engine.ready(compiled.route)
 """
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     told = [

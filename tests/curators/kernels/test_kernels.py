@@ -210,73 +210,6 @@ def test_weights_that_a_byte_would_falsify_are_refused(engine, weights):
             count(cells, np.array([0]), 1, *what, weights=np.array(weights))
 
 
-@st.composite
-def products(draw):
-    """A level, and one to three of its columns with maps to parts."""
-    *level, widths = draw(levels())
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    chosen = draw(st.lists(st.integers(0, len(widths) - 1), min_size=1, max_size=3))
-    n_parts = [draw(st.integers(1, (256, 16, 6)[len(chosen) - 1])) for _ in chosen]
-    maps = [rng.integers(0, n, widths[f]).astype(np.uint8) for f, n in zip(chosen, n_parts)]
-    return level, ([level[0][:, f] for f in chosen], maps, n_parts)
-
-
-@settings(max_examples=100, deadline=None)
-@given(problem=products())
-@pytest.mark.parametrize("name", ENGINES)
-def test_products_of_features_are_counted_and_summed_exactly(use, name, problem):
-    use(name)
-    (cells, _, _, labels, n_classes, rows, starts), product = problem
-    columns, maps, n_parts = product
-    part = np.array([_mixed_radix(maps, n_parts, [column[i] for column in columns]) for i in range(len(cells))], int)
-    place = part.astype(np.uint8)[:, None]
-    np.testing.assert_array_equal(kernels.product_cells(*product), place[:, 0])
-    listed = np.isin(np.arange(len(cells)), np.arange(len(cells)) if rows is None else rows[: len(rows) // 2])
-    some = np.flatnonzero(listed).astype(np.int32)
-    np.testing.assert_array_equal(kernels.product_cells(*product, some), np.where(listed, place[:, 0], 0))
-    size = int(np.prod(n_parts))
-    expected = naive_histograms(place, [0], size, labels, n_classes, rows, starts)
-    cut = kernels.product_cells(*product, rows)[:, None], [0], size
-    np.testing.assert_array_equal(kernels.histograms(*cut, labels, n_classes, rows, starts), expected)
-    weights = np.full(len(cells), 3)
-    counts = kernels.histograms(*cut, labels, n_classes, rows, starts, expected.copy(), weights)
-    np.testing.assert_array_equal(counts, 4 * expected)
-    worth = np.arange(n_classes, dtype=np.int64)[:, None] * [0, 3**30] + [1, -(2**40)]
-    sums = kernels.sums(*cut, worth[labels], rows, starts)
-    np.testing.assert_array_equal(sums, expected @ worth)
-    again = kernels.sums(*cut, worth[labels], rows, starts, sums.copy(), weights)
-    np.testing.assert_array_equal(again, 4 * sums)
-
-
-def _mixed_radix(maps, n_parts, cells):
-    place = 0
-    for table, n, cell in zip(maps, n_parts, cells):
-        place = place * n + int(table[cell])
-    return place
-
-
-def test_a_row_that_two_nodes_list_is_in_the_same_part_of_both(engine):
-    columns = [np.array([0, 1, 2, 3], np.uint8), np.array([1, 0, 1, 0], np.uint16)]
-    maps, n_parts = [np.array([0, 0, 1, 1], np.uint8), np.array([0, 1], np.uint8)], [2, 2]
-    rows = np.array([0, 1, 2, 3, 0, 1, 2, 3], np.int32)
-    cells = kernels.product_cells(columns, maps, n_parts, rows)[:, None]
-    counts = kernels.histograms(cells, [0], 4, np.zeros(4, np.uint8), 1, rows, np.array([0, 4, 8]))
-    assert counts[:, :, 0].tolist() == [[1, 1, 1, 1], [1, 1, 1, 1]]
-
-
-def test_products_of_too_many_parts_or_without_a_part_are_refused(engine):
-    column, table = np.array([0, 1, 2], np.uint8), np.array([0, 1, 2], np.uint8)
-    for n_parts in ([16, 17], [0, 3], [3], []):
-        with pytest.raises(ValueError, match="256 parts in all"):
-            kernels.product_cells([column, column], [table, table], n_parts)
-    with pytest.raises(ValueError, match="256 parts in all"):
-        kernels.product_cells([], [], [])
-    with pytest.raises(ValueError, match="n_parts"):
-        kernels.product_cells([column, column], [table, table], [3, 2])
-    with pytest.raises(IndexError):
-        kernels.product_cells([column, column], [table, table[:2]], [3, 3])
-
-
 @settings(max_examples=100, deadline=None)
 @given(level=levels(), data=st.data())
 @pytest.mark.parametrize("name", ENGINES)
@@ -434,8 +367,7 @@ def tables(draw):
 
 def naive_parts(columns, table):
     own, maps, sizes = table
-    cells = zip(*(columns[f].tolist() for f in own))
-    return np.array([_mixed_radix(maps, sizes, here) for here in cells], dtype=int)
+    return np.ravel_multi_index([part[columns[f]] for f, part in zip(own, maps)], sizes)
 
 
 @settings(max_examples=100, deadline=None)

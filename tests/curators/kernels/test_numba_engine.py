@@ -42,13 +42,7 @@ def whole_story(X, cuts, labels, rows, starts):
     parts, ends = kernels.partition_level(blocks, features, tables, [3] * nodes, rows, starts)
     weights = (np.arange(n) % 64 + 1).astype(np.uint8)
     weighed = kernels.histograms(cells, offsets[:-1], n_cells, labels, 3, rows, starts, weights=weights)
-    maps = [(np.arange(len(cuts[f]) + 2) % 6).astype(np.uint8) for f in (2, 5, 7)]
-    product = [cells[:, 2], cells[:, 5], cells[:, 7]], maps, [6, 6, 6]
-    places = kernels.product_cells(*product)
-    cut = kernels.product_cells(*product, rows)[:, None], [0], 216
-    counts = kernels.histograms(*cut, labels, 3, rows, starts, weights=weights)
-    totals = kernels.sums(*cut, labels.astype(np.int64)[:, None] - [1, 2], rows, starts)
-    answers = (flags, cells, root, level, sums, parts, ends, weighed, places, counts, totals)
+    answers = (flags, cells, root, level, sums, parts, ends, weighed)
     return [each.tobytes() for each in answers]
 
 

@@ -1,5 +1,6 @@
 """An owner lets out shares of what all three servers ask, and nothing that its public bound does not hide."""
 
+import itertools
 import json
 
 import numpy as np
@@ -10,11 +11,14 @@ pytest.importorskip("cryptography")
 
 from hidden_programs import SCHEMA, table
 from in_threads import QueueLine
-from privet import Numeric, Schema
+from privet import Categorical, Numeric, Schema
 from privet.curators.owners.mpc_owner import ColumnOwner, Owner, held_of, query_cells
 from privet.errors import LeakError, MpcError, SchemaError
-from privet.questions.codec import grid_words, schema_digest
+from privet.privacy.unit import Unit
+from privet.questions.codec import grid_words, schema_digest, scorer_words
 from privet.questions.grid import public_grid
+from privet.questions.scorer import Scorer, Summand
+from privet.questions.split import Split
 from privet.tree.hidden_shape import shape_of
 
 GRID = public_grid(SCHEMA, 4)
@@ -106,7 +110,7 @@ def test_rows_are_shared_up_to_the_bound_whatever_there_is():
     assert (rows[: GRID.n_cells, :12] == query_cells(X, SCHEMA, GRID)).all()
     assert not rows[:, 12:].any()
     for drawn in (
-        owner.answer({"do": "draw", "parts": 3, "records": 50}),
+        owner.answer({"do": "draw", "weights": [4, 1, 1], "records": 50}),
         owner.answer({"do": "sample", "samples": 3, "inverse_rate": 2, "records": 50}),
     ):
         assert drawn.shape == (3, 50)
@@ -157,8 +161,10 @@ def test_an_owner_with_more_records_than_the_first_bound_shares_nothing_at_any_o
         {"do": "records"},
         {"do": None},
         {"do": "rows", "records": "50"},
-        {"do": "draw", "parts": 0, "records": 50},
-        {"do": "draw", "parts": 2**17, "records": 50},
+        {"do": "draw", "weights": [], "records": 50},
+        {"do": "draw", "weights": [0, 1], "records": 50},
+        {"do": "draw", "weights": [2**31, 1], "records": 50},
+        {"do": "draw", "weights": [1] * 2**17, "records": 50},
         {"do": "sample", "samples": 1, "inverse_rate": 0, "records": 50},
         {"do": "root", "node": 0},
         {"do": "split", "splits": [[0, 0, "00", [1]]]},
@@ -184,7 +190,7 @@ def test_a_run_begins_with_its_settings_and_cells_with_a_grid():
     "question",
     [
         {"do": "rows", "records": 2**27},
-        {"do": "draw", "parts": 2**16, "records": 2**27},
+        {"do": "draw", "weights": [1] * 2**16, "records": 2**27},
         {"do": "histograms", "nodes": [0] * 2**20},
     ],
 )
@@ -194,6 +200,54 @@ def test_what_would_take_all_memory_is_refused(question, monkeypatch):
     monkeypatch.setattr(owner._room, "histograms", None)  # it must not come to that
     with pytest.raises(LeakError, match="too large to share"):
         owner.answer(question)
+
+
+SMALL = {"a": Categorical([0, 1], other=False), "b": Categorical([0, 1], other=False)}
+
+
+def scored(schema, records, persons=None):
+    """An owner's exact table of a model that says of a record what its first feature is, by the second one."""
+    grid = public_grid(schema)
+    model = [Summand(Split(0, bytes([0, 1])), np.eye(2, dtype=np.int64))]
+    scorer = Scorer(grid, model, None, "shares", [0.5], order=(0, 1), by=Split(1, bytes([0, 1])))
+    X = pd.DataFrame([own[:2] for own in records], columns=["a", "b"], dtype=object)
+    owner = Owner(X if persons is None else X.assign(who=persons), [own[2] for own in records], schema)
+    owner.answer({**start(10), "schema": schema_digest(schema)})
+    owner.answer({"do": "root", "node": 0})
+    return owner.answer({"do": "scored", "asked": [[0, scorer_words(scorer)]]}).reshape(scorer.shape)
+
+
+def test_one_record_more_is_one_count_more_of_what_an_owner_shares_of_a_score():
+    """All tables of up to two records, and every record more: the sensitivity of a table of scores is 1."""
+    schema, every = Schema(SMALL, classes=[0, 1]), list(itertools.product([0, 1], repeat=3))
+    for n in range(3):
+        for records in itertools.combinations_with_replacement(every, n):
+            table_of = scored(schema, records)
+            assert table_of.sum() == n
+            for more in every:
+                moved = scored(schema, [*records, more]) - table_of
+                expected = np.zeros_like(moved)
+                expected[more[1], 2 * more[0] + 1, more[2]] = 1
+                assert (moved == expected).all()
+
+
+def test_one_person_more_moves_a_table_of_scores_by_no_more_than_a_persons_weight():
+    schema, every = Schema(SMALL, classes=[0, 1], person="who", records_per_person=2), [(0, 0, 0), (1, 0, 1), (1, 1, 1)]
+    for records in itertools.combinations_with_replacement(every, 2):
+        for theirs in [more for n in (1, 2, 3) for more in itertools.combinations_with_replacement(every, n)]:
+            before = scored(schema, records, ["p", "p"])
+            after = scored(schema, [*records, *theirs], ["p", "p", *["q"] * len(theirs)])
+            assert np.abs(after - before).sum() == Unit.of(schema).weight == 12
+
+
+def test_scores_are_of_the_nodes_and_the_schema_that_there_are():
+    owner = with_root(Owner(*table(10), SCHEMA))
+    other = Schema(SMALL, classes=[0, 1])
+    model = [Summand(Split(0, bytes([0, 1])), np.eye(2, dtype=np.int64))]
+    words = scorer_words(Scorer(public_grid(other), model, None, "shares", [0.5], order=(0, 1)))
+    for asked in ([[0, words]], [], [[0]], [[7, words]], "all"):
+        with pytest.raises(LeakError):
+            owner.answer({"do": "scored", "asked": asked})
 
 
 def test_after_a_run_its_nodes_are_gone():

@@ -118,3 +118,14 @@ def test_sql_for_engines_that_nobody_has_run_is_written_and_parsed(kind):
     assert sqlglot.parse_one(kept, dialect=database.dialect).find(exp.TemporaryProperty)
     with pytest.raises(PrivetError, match="nobody has run it"):
         database.begin()
+
+
+@pytest.mark.slow
+def test_spark_puts_no_variables_into_names():
+    spark = databases.connect("spark")
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW `privet tests` AS SELECT 1 AS a")
+    database = open_database(spark)
+    assert list(database.columns(table_named("privet tests"))) == ["a"]
+    with pytest.raises(DatabaseError):
+        database.columns(table_named("${spark.app.name}"))  # which is "privet tests"
+    assert spark.conf.get("spark.sql.variable.substitute") == "true"

@@ -7,6 +7,9 @@ import databases
 import privet
 from databases import CLASSES, FEATURES, TARGET, TYPES, some_rows, stored
 from privet import Schema, SqlCurator
+from privet.curators.sql.database import DuckDatabase
+from privet.curators.sql.expressions import column
+from privet.curators.sql.scores import error_bin
 from privet.errors import LeakError
 from privet.evaluate.scorers import Groups, reading_of
 from privet.questions.grid import public_grid
@@ -55,3 +58,15 @@ def test_a_scorer_whose_numbers_an_engine_may_refuse_is_refused_for_all_records(
     with pytest.raises(LeakError, match="unit"):
         desk._room.scored(desk._room.everything(None), scorer)
     desk.close()
+
+
+def test_nothing_can_overflow_that_an_engine_would_call_an_error_of_one_record():
+    wide = Schema(FEATURES, target=(-8e307, 8e307), label=TARGET.label)
+    largest = np.finfo(float).max / 2.0**62
+    for unit, fits in ((largest * 0.4, True), (largest * 0.6, False)):  # with the target itself it would be too far
+        scorer = Scorer(public_grid(wide), (), None, "error", np.zeros(1), unit=unit)
+        if fits:
+            error_bin(scorer, DuckDatabase(None), column("s"), column("t"))
+        else:
+            with pytest.raises(LeakError, match="unit"):
+                error_bin(scorer, DuckDatabase(None), column("s"), column("t"))

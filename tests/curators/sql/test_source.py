@@ -10,6 +10,7 @@ from privet import Categorical, Schema, SqlCurator
 from privet.curators.sql.source import WEIGHT, Cell, Draw
 from privet.errors import SchemaError
 from privet.questions.grid import public_grid
+from privet.tables.persons import BLANKS
 
 TYPES = {"kind": "text", "key": "bigint", "who": "text", "ill": "text"}
 ENGINES = ["duckdb", "postgres", pytest.param("spark", marks=pytest.mark.slow)]
@@ -79,7 +80,10 @@ def test_ids_must_be_there_and_keys_must_tell_a_persons_records_apart():
     with pytest.raises(SchemaError, match="missing or blank ids"):
         answers("duckdb", of_persons(3), [*ROWS, ("a", 99, " \t", "no")], [WEIGHT])
     with pytest.raises(SchemaError, match="missing or blank ids"):
-        answers("postgres", of_persons(3), [*ROWS, ("a", 99, None, "no")], [WEIGHT])
+        answers("duckdb", of_persons(3), [*ROWS, ("a", 99, BLANKS, "no")], [WEIGHT])
+    for nobody in (None, BLANKS):
+        with pytest.raises(SchemaError, match="missing or blank ids"):
+            answers("postgres", of_persons(3), [*ROWS, ("a", 99, nobody, "no")], [WEIGHT])
     with pytest.raises(SchemaError, match="apart"):
         answers("postgres", of_persons(3), [*ROWS, ROWS[0]], [WEIGHT])
     with pytest.raises(SchemaError, match="key has missing"):

@@ -3,3 +3,7 @@
 Nothing here sees a record or an exact count: ``curators/owners`` does, and hands over what carries noise already.
 See docs/federated.md.
 """
+
+from privet.extras import need
+
+need("federated", "cryptography")

@@ -19,7 +19,7 @@ from privet.consortium.federated.config import PartyConfig
 from privet.consortium.federated.wire import MOST_BYTES
 from privet.consortium.net.certificates import names_in
 
-SERVICE, METHOD = "privet.Federated", "Line"
+SERVICE, METHOD, CHECK = "privet.Federated", "Line", "Check"
 
 TAG_BYTES = 16
 
@@ -72,9 +72,9 @@ class PartyLine:
         """Why the coordinator cannot be reached, or nothing. No line is held: another process may hold this party's."""
         with grpc.secure_channel(self._address, self._credentials, self._options) as channel:
             try:
-                channel.unary_unary(f"/{SERVICE}/Nothing")(b"", timeout=seconds)
+                channel.unary_unary(f"/{SERVICE}/{CHECK}")(b"", timeout=seconds)
             except grpc.RpcError as error:
-                return "" if error.code() is grpc.StatusCode.UNIMPLEMENTED else self._why(error)
+                return self._why(error)
         return ""
 
     def _hold(self, progress: Callable[[str], None]) -> str:

@@ -48,7 +48,7 @@ from privet.consortium.federated.terms import (
 from privet.consortium.federated.wire import count, names, nonsense, pack, texts, unpack, word
 from privet.curators.owners.party_records import QUESTIONS, PartyRecords
 from privet.disk import lock_file, still_named
-from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError, PrivetError
+from privet.errors import BudgetError, CapabilityError, FederatedError, LeakError, PrivetError, ReceiptError
 from privet.privacy.amounts import Amount, show
 from privet.privacy.ledger import Ledger
 from privet.privacy.repeatable_noise import TiedBytes
@@ -127,7 +127,7 @@ class Party:
         """
         try:
             return self._answer(message)
-        except (BudgetError, CapabilityError, FederatedError, LeakError) as error:
+        except (BudgetError, CapabilityError, FederatedError, LeakError, ReceiptError) as error:
             reason = str(error)
             _logger.info("refused", exc_info=True)
         except Exception as error:  # about the data, a full disk, or a mistake of ours
@@ -341,7 +341,7 @@ class Party:
             return reply
         check_answered(answered, terms)
         diary.check_answered(answered, self.name)
-        receipt = checked_receipt(text, terms, self._open(terms.run).ledger.events)
+        receipt = checked_receipt(text, terms, self._open(terms.run).ledger.events, Unit.of(self.schema))
         if self._seed is not None and not receipt.void:
             raise FederatedError(f"The noise of {self.name} can be reproduced: a receipt of this run is void.")
         reply = pack({"signature": self._identity.sign(statement).hex()})

@@ -93,9 +93,13 @@ def train(
     *,
     channel: Channel,
     journal: Path | None = None,
+    holdout: float | None = None,
+    by: Any = None,
     progress: Progress = lambda said: None,
 ) -> SignedReceipt:
     """Fit ``model``, an estimator, with the parties of a channel; the receipt with their signatures.
+
+    ``holdout`` and ``by`` are as in ``fit``.
 
     With a journal a run that was broken off is taken up where it stopped: what was answered is not asked again.
     """
@@ -113,6 +117,6 @@ def train(
         progress=progress,
     )
     ledger = Ledger(math.inf, delta, whole_orders=True)
-    model.fit_curator(FederatedCurator(schema, coordinator, ledger=ledger))
+    model.fit_curator(FederatedCurator(schema, coordinator, ledger=ledger), holdout=holdout, by=by)
     progress("asking all parties to sign the receipt")
     return coordinator.sign(model.privacy_.to_json())

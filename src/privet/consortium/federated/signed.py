@@ -14,9 +14,11 @@ from typing import Any
 from privet.consortium.federated.identity import Known, check_signature
 from privet.consortium.federated.terms import Terms, receipt_statement
 from privet.consortium.federated.wire import hex_bytes, names, texts, word
+from privet.curators.base import trust_of_owners
 from privet.errors import FederatedError, ReceiptError
 from privet.privacy.event import Event, spending
 from privet.privacy.receipt import Receipt
+from privet.privacy.unit import Unit
 from privet.strict_json import object_of
 
 FORMAT = "privet-signed-receipt-2"
@@ -38,7 +40,7 @@ class SignedReceipt:
         """The receipt, if it adds up and all parties have signed it but those who may drop out; raises otherwise."""
         receipt = Receipt.from_json(self.receipt)
         receipt.verify()
-        if receipt.trust != self.terms.trust:
+        if receipt.trust != trust_of_owners(self.terms.trust, receipt.unit):
             raise ReceiptError("The receipt says something else about trust than the terms.")
         check_answered(self.answered, self.terms)
         if len(self.missing) > self.terms.dropouts:
@@ -49,11 +51,6 @@ class SignedReceipt:
             signature = hex_bytes(self.signatures[name])
             check_signature(known, name, receipt_statement(self.terms, name, self.receipt, self.answered), signature)
         return receipt
-
-    def check_is_of(self, receipt: Receipt) -> None:
-        """Raise unless this is what was signed: a model's own receipt, which holds the digest of the model."""
-        if Receipt.from_json(self.receipt) != receipt:
-            raise ReceiptError("The parties have signed another receipt than the one that this model holds.")
 
     @property
     def missing(self) -> list[str]:
@@ -93,7 +90,7 @@ def check_answered(answered: Sequence[Sequence[str]], terms: Terms) -> None:
             raise FederatedError("This receipt lists too few of the parties, or others, for one of its questions.")
 
 
-def checked_receipt(text: str, terms: Terms, own: list[Event]) -> Receipt:
+def checked_receipt(text: str, terms: Terms, own: list[Event], unit: Unit) -> Receipt:
     """A receipt that a party may sign whose ``own`` ledger has these events; raises for one that says less."""
     receipt = Receipt.from_json(text)
     receipt.verify()
@@ -101,7 +98,9 @@ def checked_receipt(text: str, terms: Terms, own: list[Event]) -> Receipt:
         raise FederatedError("This receipt does not list all that was asked here.")
     if not receipt.released:
         raise FederatedError("This receipt does not say, by a digest, which model it is of.")
-    if receipt.trust != terms.trust:
+    if receipt.unit != str(unit):
+        raise FederatedError("This receipt covers others than this party's schema names: rows, or persons.")
+    if receipt.trust != trust_of_owners(terms.trust, receipt.unit):
         raise FederatedError("This receipt says something else about trust than the terms.")
     return receipt
 

@@ -20,7 +20,8 @@ import grpc
 
 from privet.consortium.federated.config import CoordinatorConfig
 from privet.consortium.federated.identity import Identity
-from privet.consortium.federated.line import METHOD, OPTIONS, SERVICE, TAG_BYTES, tag
+from privet.consortium.federated.line import CHECK, METHOD, OPTIONS, SERVICE, TAG_BYTES, tag
+from privet.consortium.federated.strangers import HANDSHAKE, Strangers
 from privet.consortium.net.certificates import fingerprint
 from privet.errors import FederatedError
 
@@ -33,12 +34,15 @@ AWAY = 10.0
 
 POLL = 0.05
 
+BETWEEN_LINES = 1.0
+"""Seconds between two lines about refused strangers, who could fill the disk with them."""
+
 SERVER_OPTIONS = (
     *OPTIONS,
     ("grpc.so_reuseport", 0),  # two coordinators would share a port, and the parties
     ("grpc.max_concurrent_streams", 2),
-    ("grpc.server_handshake_timeout_ms", 10_000),  # strangers that say nothing
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
+    ("grpc.server_handshake_timeout_ms", round(1000 * HANDSHAKE)),  # strangers that say nothing
+    ("grpc.http2.min_ping_interval_without_data_ms", 10_000),  # parties ping more often than gRPC's five minutes
 )
 
 
@@ -69,7 +73,7 @@ class Switchboard:
         self._lines: dict[str, _Held] = {}
         self._here = {name: asyncio.Event() for name in self.parties}
         self._left = dict.fromkeys(self.parties, -AWAY)
-        self._refused = 0
+        self._strangers = Strangers(config.address[1])
         self._expected: dict[str, tuple[bytes, asyncio.Future[bytes]]] = {}
         Identity.read("coordinator", config.key, config.certificate)  # raises if they do not fit together
         _check_port(*config.address)
@@ -87,9 +91,9 @@ class Switchboard:
         return self._wait_for(self._ask(messages))
 
     def status(self) -> dict[str, Any]:
-        """Who holds a line now, and how many were refused that had a party's signature and not its certificate."""
+        """Who holds a line now, and how many connections were refused."""
         members = [{"name": name, "connected": name in self._lines} for name in self.parties]
-        return {"members": members, "refused connections": self._refused}
+        return {"members": members, "refused connections": self._strangers.refused}
 
     def close(self) -> None:
         if self._loop.is_running():
@@ -111,20 +115,32 @@ class Switchboard:
 
     async def _serve(self) -> grpc.aio.Server:
         server = grpc.aio.server(options=SERVER_OPTIONS)
-        handler = grpc.stream_stream_rpc_method_handler(self._hold)
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
+        handlers = {
+            METHOD: grpc.stream_stream_rpc_method_handler(self._hold),
+            CHECK: grpc.unary_unary_rpc_method_handler(self._greet),
+        }
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
         own = self._config.key.read_bytes(), self._config.certificate.read_bytes()
         known = b"\n".join(self._config.parties.values())
         host, port = self._config.address
-        server.add_secure_port(f"{host}:{port}", grpc.ssl_server_credentials([own], known, require_client_auth=True))
+        pinned = grpc.ssl_server_certificate_configuration([own], known)
+        credentials = grpc.dynamic_ssl_server_credentials(pinned, self._strangers.began, True)
+        server.add_secure_port(f"{host}:{port}", credentials)
         await server.start()
+        self._looking = asyncio.create_task(self._look())
         return server
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(BETWEEN_LINES)
+            self._strangers.look()
 
     async def _stop(self) -> None:
         for line in self._lines.values():
             line.ended.set()
         if hasattr(self, "_server"):
             await self._server.stop(1.0)
+            self._looking.cancel()
 
     def _await_parties(self) -> None:
         """Wait until all parties are there, or for as long as the file says."""
@@ -139,15 +155,25 @@ class Switchboard:
 
     async def _hold(self, answers: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> None:
         """What gRPC calls when somebody calls: returns when the line has ended."""
+        name = await self._name_of(context)
+        await context.send_initial_metadata(())
+        await self._hold_for(name, answers, context)
+
+    async def _greet(self, said: bytes, context: grpc.aio.ServicerContext) -> bytes:
+        """A party's dry run: it has come through."""
+        await self._name_of(context)
+        return b""
+
+    async def _name_of(self, context: grpc.aio.ServicerContext) -> str:
+        """The party whose very certificate is shown; whoever has one that a party's has signed is sent away."""
         shown = context.auth_context().get("x509_pem_cert", [b""])[0]
         name = self._pinned.get(fingerprint(shown)) if shown else None
         if name is None:
-            self._refused += 1
             _logger.warning("refused %s: it shows a certificate that is no party's", context.peer())
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, "This is not the certificate of a party.")
-        else:
-            await context.send_initial_metadata(())
-            await self._hold_for(name, answers, context)
+            raise FederatedError("This is not the certificate of a party.")
+        self._strangers.recognized(context.peer())
+        return name
 
     async def _hold_for(self, name: str, answers: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> None:
         line = _Held()

@@ -265,9 +265,9 @@ def _most_files() -> int:
 class Listener:
     """Accepts programs that hold one of ``known`` certificates (name: certificate) and hands them to ``welcome``.
 
-    Each is first told the name that it is known by, and what ``tells`` returns. Whoever holds no such certificate is
-    refused in the handshake, which is noted in the log, and nothing else happens. One thread greets all: who says
-    nothing holds none.
+    Each is first told the name that it is known by, and what ``tells`` returns for it. Whoever holds no such
+    certificate is refused in the handshake, which is noted in the log, and nothing else happens. One thread greets all:
+    who says nothing holds none.
     """
 
     def __init__(
@@ -277,7 +277,7 @@ class Listener:
         known: Mapping[str, bytes],
         welcome: Callable[[str, TlsChannel], None],
         timeout: float,
-        tells: Callable[[], Mapping[str, Any]] = dict,
+        tells: Callable[[str], Mapping[str, Any]] = lambda name: {},
     ) -> None:
         self._names = {fingerprint(certificate): name for name, certificate in known.items()}
         self._context = identity.context(ssl.PROTOCOL_TLS_SERVER, known.values())
@@ -345,9 +345,14 @@ class Listener:
             self._refuse(one, "its certificate is signed by one that is known, and is not that one")
             return
         channel = TlsChannel(self._forget(one), self._timeout, name)
-        with contextlib.suppress(MpcError):
-            channel.send(json.dumps({"known_as": name, **self._tells()}).encode())
+        try:
+            channel.send(json.dumps({"known_as": name, **self._tells(name)}).encode())
             self._welcome(name, channel)
+        except MpcError:
+            pass  # it has left
+        except Exception:  # a file that cannot be read, or a mistake of ours: all others are still greeted
+            _logger.exception("%s cannot be greeted", name)
+            channel.close()
 
     def _refuse(self, one: ssl.SSLSocket, why: str) -> None:
         self.refused += 1

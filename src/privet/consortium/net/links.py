@@ -142,8 +142,13 @@ class Inbox:
 
     def has(self, name: str) -> bool:
         """Whether somebody waits under this name, in silence."""
+        return self.silent(name) is not None
+
+    def silent(self, name: str) -> TlsChannel | None:
+        """The newest line on which somebody waits under this name, in silence; it stays here."""
         with self._changed:
-            return any(not line.closed and not line.speaks() for line in self._waiting.get(name, ()))
+            lines = reversed(self._waiting.get(name, ()))
+            return next((line for line in lines if not line.closed and not line.speaks()), None)
 
     def holds(self, name: str) -> bool:
         """Whether a line waits under this name, even one that has ended."""

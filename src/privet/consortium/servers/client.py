@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple
@@ -15,9 +16,10 @@ from privet.consortium.net.links import server_name
 from privet.consortium.servers.commitments import check
 from privet.consortium.servers.config import OWNER, TRAINER, USER, Config
 from privet.consortium.servers.jobs import MOST_JOB, QueryJob, TrainingJob, fresh_run
-from privet.consortium.servers.offers import MOST_OFFER, READY, same_offer
+from privet.consortium.servers.offers import MOST_OFFER, READY, TrainingOffer, same_offer
 from privet.consortium.servers.own_ledger import OwnerLedger
 from privet.consortium.servers.signatures import FORMAT, signed_receipt
+from privet.consortium.servers.standing import DryRun
 from privet.consortium.servers.status import problems
 from privet.consortium.servers.store import public_shape
 from privet.curators.owners.mpc_owner import MOST_REQUEST, ColumnOwner, Owner, query_cells
@@ -52,11 +54,7 @@ def share(
     with ExitStack() as stack:
         lines = to_servers(config, stack, OWNER)
         progress("connected to the three servers; waiting for a trainer")
-        if not wait_any(lines, config.patience):
-            raise MpcError(
-                f"No trainer has come within {config.patience:g} seconds, so this has ended; nothing has left. Start "
-                "again when one will come, or write a longer patience into this file."
-            )
+        offer = _awaited(lines, ledger, config)
         heard: list[bytes] = []
 
         def hear() -> list[bytes]:
@@ -64,10 +62,10 @@ def share(
             return heard
 
         try:
-            _take_part(owner, lines, ledger, config.timeout, progress)
+            _take_part(owner, lines, ledger, offer, progress)
             owner.serve(lines, hear)
             signed = object_of(str(json.loads(heard[0]).get("signed")), MpcError("The servers have signed nothing."))
-            receipt = _checked(signed, config)
+            receipt = _checked(signed, config, offer.run, offer.hidden)
         except BaseException:
             ledger.end(shared=owner.shared)
             raise
@@ -76,11 +74,33 @@ def share(
     return signed
 
 
+def _awaited(lines: Sequence[TlsChannel], ledger: OwnerLedger, config: Config) -> TrainingOffer:
+    """The training that all three servers offer. Whoever of them asks meanwhile how this owner stands is told."""
+    offers: dict[TlsChannel, bytes] = {}
+    end = time.monotonic() + config.patience
+    while silent := [line for line in lines if line not in offers]:
+        if not wait_any(silent, max(0.0, end - time.monotonic())):
+            raise MpcError(
+                f"No trainer has come within {config.patience:g} seconds, so this has ended; nothing has left. Start "
+                "again when one will come, or write a longer patience into this file."
+                if not offers
+                else f"{silent[0].peer} has not offered what the others have in time. Nothing has left."
+            )
+        for line in filter(TlsChannel.speaks, silent):
+            said = line.receive(MOST_OFFER)
+            if (asked := DryRun.from_bytes(said)) is not None:
+                line.send(ledger.standing(asked.needs).to_bytes())
+                continue
+            if not offers:
+                end = time.monotonic() + config.timeout
+            offers[line] = said
+    return same_offer(offers[line] for line in lines)
+
+
 def _take_part(
-    owner: Owner, lines: Sequence[TlsChannel], ledger: OwnerLedger, timeout: float, progress: Progress
+    owner: Owner, lines: Sequence[TlsChannel], ledger: OwnerLedger, offer: TrainingOffer, progress: Progress
 ) -> None:
-    """Hear what training is offered, and say whether this owner takes part in it; raise if not."""
-    offer = same_offer(receive_all(lines, timeout, MOST_OFFER))
+    """Say whether this owner takes part in the training that is offered; raise if not."""
     progress(f"offered {offer}; {ledger.state}")
     try:
         owner.check_bound(offer.most_records)
@@ -115,10 +135,15 @@ def train(
     *,
     seed: int | None = None,
     hidden: bool = False,
+    holdout: float | None = None,
+    by: Any = None,
     progress: Progress = lambda said: None,
 ) -> Trained:
-    """Ask the three servers for a model and its receipt, or what is public of a hidden one; the same from all."""
-    job = TrainingJob(fresh_run(), model, params, seed, hidden)
+    """Ask the three servers for a model and its receipt, or what is public of a hidden one; the same from all.
+
+    ``holdout`` and ``by`` as in ``fit``: the model comes with its scores.
+    """
+    job = TrainingJob(fresh_run(), model, params, seed, hidden, holdout, by)
     with ExitStack() as stack:
         lines = in_turn(config, stack, TRAINER, job.to_bytes())
         answers = _answers(lines, config.timeout, progress)
@@ -128,18 +153,23 @@ def train(
         raise MpcError("The servers' answer makes no sense. Do not use it.")
     if any(other != first for other in answers):
         raise MpcError("The three servers do not agree on the model. Do not use any of them.")
-    receipt = _checked(first["signed"], config)
+    receipt = _checked(first["signed"], config, job.run, hidden)
     if not hidden and from_dict(first["model"]).privacy_ != receipt:
         raise MpcError("The three servers have signed another receipt than the model's. Do not use it.")
     return Trained(first.get("model"), first["signed"])
 
 
-def _checked(signed: dict[str, Any], config: Config) -> Receipt:
-    """The receipt of what the three servers of this file have signed, if it adds up."""
+def _checked(signed: dict[str, Any], config: Config, run: str, hidden: bool) -> Receipt:
+    """The receipt of what the three servers of this file have signed of this run, if it adds up."""
     certificates = [peer.certificate for peer in config.servers]
-    if "commitments" in signed or signed.get("format") != FORMAT:
+    if hidden or "commitments" in signed or signed.get("format") != FORMAT:
         check(signed, certificates)
-    return signed_receipt(signed, certificates)
+    receipt = signed_receipt(signed, certificates)
+    if signed.get("id" if hidden else "run") != run:
+        raise MpcError("What the three servers have signed is of another run. Do not use it.")
+    if receipt.unit != str(Unit.of(config.schema)):
+        raise MpcError("The three servers' receipt covers others than this schema names: rows, or persons.")
+    return receipt
 
 
 def predict(config: Config, public: dict[str, Any], X: Any) -> np.ndarray:

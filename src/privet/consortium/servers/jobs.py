@@ -11,7 +11,7 @@ from typing import Any, Self
 from privet.errors import MpcError
 from privet.strict_json import object_of
 
-PROTOCOL = 6
+PROTOCOL = 8
 """One more whenever programs of two versions would not do the same for the same job."""
 
 MOST_JOB = 2**20
@@ -46,16 +46,23 @@ class Job:
 
 @dataclass(frozen=True)
 class TrainingJob(Job):
-    """A trainer's: an estimator by its name and parameters. ``seed`` is of noise that the trainer wants to know."""
+    """A trainer's: an estimator by its name and parameters. ``seed`` is of noise that the trainer wants to know.
+
+    ``holdout`` is the share of the records that score the model, and ``by`` the groups that are scored apart.
+    """
 
     params: dict[str, Any]
     seed: int | None
     hidden: bool
+    holdout: float | None = None
+    by: str | dict[str, list[float]] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         seeded = self.seed is None or (type(self.seed) is int and self.seed >= 0)
         _insist(type(self.params) is dict and seeded and type(self.hidden) is bool)
+        _insist(self.holdout is None or type(self.holdout) is float)
+        _insist(self.by is None or type(self.by) in (str, dict))
 
 
 @dataclass(frozen=True)

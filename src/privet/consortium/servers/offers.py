@@ -59,8 +59,8 @@ class TrainingOffer:
         if not isinstance(words, dict) or {name: type(word) for name, word in words.items()} != kinds:
             raise nonsense
         try:
-            return cls(**{**words, "epsilon": exact(Fraction(words["epsilon"]))})
-        except (BudgetError, ValueError, ZeroDivisionError) as error:
+            return cls(**{**words, "epsilon": exact(words["epsilon"])})
+        except BudgetError as error:
             raise nonsense from error
 
     def __str__(self) -> str:

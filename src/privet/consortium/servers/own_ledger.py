@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from privet.consortium.servers.offers import TrainingOffer
+from privet.consortium.servers.standing import Standing
 from privet.errors import BudgetError, LeakError, MpcError
 from privet.privacy.amounts import show
 from privet.privacy.ledger import Ledger
@@ -52,6 +53,13 @@ class OwnerLedger:
     def state(self) -> str:
         cohort = self._file.tightest()
         return f"epsilon {show(max(cohort.left, Fraction(0)))} of {show(cohort.limit)} is left"
+
+    def standing(self, needs: Fraction | None) -> Standing:
+        """How this owner stands, and whether a training for ``needs`` has room; nothing is set aside."""
+        cohort = self._file.tightest()
+        left = max(cohort.left, Fraction(0))
+        most = left if self._at_most is None else min(left, self._at_most)
+        return Standing.of(cohort.limit, left, needs is None or needs <= most)
 
     def reserve(self, offer: TrainingOffer) -> None:
         """Set aside what a run may spend; BudgetError if there is not so much, MpcError if the operator declines, and

@@ -16,12 +16,13 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from privet.algorithms.held_out import Holdout
 from privet.algorithms.model_file import to_dict
 from privet.algorithms.registry import grown_of, make
 from privet.consortium.federated.terms import VERSION
@@ -34,14 +35,17 @@ from privet.consortium.servers.jobs import MOST_JOB, PROTOCOL, QueryJob, Trainin
 from privet.consortium.servers.offers import TrainingOffer, offered
 from privet.consortium.servers.own_ledger import kept_ledger
 from privet.consortium.servers.signatures import receipt_words, signed_by_all
+from privet.consortium.servers.standing import DryRun, stands
 from privet.consortium.servers.store import FORMAT, Store, shares_of
 from privet.consortium.servers.users import Users, users_of
 from privet.curators.hidden import HiddenCurator
 from privet.curators.mpc import MpcCurator, Owners
-from privet.curators.row_owners import RowOwners, check_queries, refuse_persons
+from privet.curators.row_owners import RowOwners, check_persons, check_queries
 from privet.errors import BudgetError, MpcError, PrivetError, RunEndedError
 from privet.privacy.amounts import exact, show
 from privet.privacy.joint import JointMechanisms, SeededCoins
+from privet.privacy.mechanisms import scale_for
+from privet.privacy.unit import Unit
 from privet.questions.codec import schema_digest
 from privet.schema import Schema
 from privet.shares.mesh import PARTIES, Mesh
@@ -78,7 +82,7 @@ class Server:
         known |= {_owner(name): certificate for name, certificate in config.owners.items()}
         known[TRAINER] = config.trainer
         known |= {_user(name): certificate for name, (certificate, _) in config.users.items()}
-        self._left = "unknown"
+        self._budget()  # whoever connects is told
         self._digest = schema_digest(self.schema)
         self._lines: dict[str, TlsChannel] = {}  # the last of each
         self._contacts = Contacts(config.ledger)
@@ -101,8 +105,9 @@ class Server:
         while True:
             self._progress(f"waiting for a request; {self._budget()}")
             with self._inbox.first_to_speak(CLIENTS) as client:
+                was_dry = False
                 try:
-                    self._answer(client)
+                    was_dry = self._answer(client)
                 except PrivetError as error:
                     _logger.info("a request has ended", exc_info=True)
                     self._end(client, error)
@@ -113,12 +118,18 @@ class Server:
                     why = self._end(client, error)
                     if once:
                         raise MpcError(why) from error
-            if once:
+            if once and not was_dry:
                 return
 
-    def _tells(self) -> dict[str, Any]:
-        """What everybody who connects is told: whether both would do the same, and how this server stands."""
+    def _tells(self, name: str) -> dict[str, Any]:
+        """What everybody who connects is told: whether both would do the same, and how this server stands; and a user
+        how many queries it has left."""
+        own: dict[str, Any] = {}
+        if (user := name.removeprefix(_user(""))) != name:
+            with suppress(PrivetError):  # a damaged file is told of when somebody asks
+                own["queries"] = self.users.left(user)
         return {
+            **own,
             "version": VERSION,
             "protocol": PROTOCOL,
             "schema": self._digest,
@@ -166,18 +177,32 @@ class Server:
         """Close a line when the run is over; if it has failed, say why."""
         stack.push(lambda kind, error, trace: line.close() if error is None else line.leave(self._why(error)))
 
-    def _answer(self, client: TlsChannel) -> None:
+    def _answer(self, client: TlsChannel) -> bool:
         """A request, once it is its turn: server 0 says so, and only then are the two others asked. So all three
-        answer in the same order, however many ask at once."""
-        job = client.receive(MOST_JOB, within=TO_ASK)
+        answer in the same order, however many ask at once. Returns whether it was no more than a dry run."""
+        try:
+            job = client.receive(MOST_JOB, within=TO_ASK)
+        except RunEndedError:
+            self._progress(f"{client.peer} was here and has asked for nothing")
+            return True
         if client.speaks():  # there is nothing that it should say now, so this is the end
             raise MpcError("Whoever asked has left before it was its turn.")
+        if client.peer == TRAINER and (dry := DryRun.from_bytes(job)) is not None:
+            self._progress("a dry run: asking the owners who wait how they stand")
+            client.send(json.dumps({"owners": self._standings(dry)}).encode())
+            return True
         if self.party == 0:
             client.send(json.dumps({"turn": True}).encode())
         if client.peer != TRAINER:
             self._answer_queries(client, job, client.peer.removeprefix(_user("")))
         else:
             client.send(json.dumps(self._run(client, job)).encode())
+        return False
+
+    def _standings(self, dry: DryRun) -> dict[str, dict[str, Any] | None]:
+        """How each owner stands that waits here, or None of one that does not."""
+        lines = {name: self._inbox.silent(_owner(name)) for name in self.config.owners}
+        return {name: None if line is None else stands(line, dry) for name, line in lines.items()}
 
     def _run(self, trainer: TlsChannel, job: bytes) -> dict[str, Any]:
         """One training: from a job to a model and its signed receipt, or what is public of one that stays hidden."""
@@ -187,7 +212,10 @@ class Server:
                 asked, learner = self._job(job)
                 hidden = asked.hidden
                 if hidden:
-                    refuse_persons(self.schema)
+                    check_persons(self.schema, self.config.columns)
+                held_out = Holdout.of(asked.holdout, asked.by, self.schema)  # raises if it makes no sense
+                if hidden and held_out is not None:
+                    held_out.check(frozenset({"hidden"}), {"hidden"})
                 ring_bits = ring_for(self.config, self.schema, asked.run, learner) if hidden else 64
                 most_records = self.config.rows if hidden else self.config.most_records
                 held = self._held(hidden)
@@ -211,7 +239,7 @@ class Server:
                 self.schema, engine, owners, ledger=self.ledger, coins=coins, law=self.config.noise,
                 progress=lambda said: self._said(trainer, said),
             )  # fmt: skip
-            learner.fit_curator(curator)
+            learner.fit_curator(curator, holdout=asked.holdout, by=asked.by)
             # Before the owners are let go: a model that could not be kept is an error for all.
             if hidden:
                 signed = keep(self.config, self.schema, asked.run, learner, ring_bits, mesh)
@@ -340,8 +368,9 @@ def ring_for(config: Config, schema: Schema, run: str, learner: Any) -> int:
     store_of(config).check_free(run)
     most = config.rows * (1 if config.columns else len(config.owners))
     joint = JointMechanisms(None, law=config.noise)  # type: ignore[arg-type] # widths are computed without an engine
-    bits = learner.hidden_bits(joint, schema, most)
-    return 32 if bits < 32 else 64
+    unit, epsilon = Unit.of(schema), exact(learner.epsilon)
+    of_scores = joint.sum_bits(scale_for(unit.weight, epsilon), most << unit.weight_bits)
+    return 32 if max(learner.hidden_bits(joint, schema, most), of_scores) < 32 else 64
 
 
 def keep(config: Config, schema: Schema, run: str, learner: Any, ring_bits: int, mesh: Mesh) -> dict[str, Any]:
@@ -360,6 +389,7 @@ def keep(config: Config, schema: Schema, run: str, learner: Any, ring_bits: int,
         "ring_bits": ring_bits,
         "schema": schema.to_dict(),
         "receipt": learner.privacy_.to_dict(),
+        **({} if learner.evaluation_ is None else {"evaluation": learner.evaluation_.to_dict()}),
     }
     salt = secrets.token_bytes(SALT_BYTES)
     public = committed_by_all(public, commitment(salt, run, shares_of(grown)), config, mesh)

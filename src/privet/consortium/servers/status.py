@@ -13,18 +13,21 @@ from privet.consortium.federated.terms import VERSION
 from privet.consortium.net.certificates import MOST_DRIFT, standing
 from privet.consortium.net.channel import connect
 from privet.consortium.net.links import server_name
-from privet.consortium.servers.config import Config
+from privet.consortium.servers.config import TRAINER, Config
 from privet.consortium.servers.contacts import Contacts
 from privet.consortium.servers.jobs import PROTOCOL
+from privet.consortium.servers.standing import DryRun, Standing, asked_of, owners_checked
 from privet.consortium.servers.users import users_of
 from privet.errors import MpcError
-from privet.privacy.amounts import show
+from privet.privacy.amounts import as_written, show
 from privet.privacy.ledger import Ledger
 from privet.privacy.unit import Unit
 from privet.questions.codec import schema_digest
 
 TO_CHECK = 5.0
 """Seconds that a server has to answer a check."""
+TO_COME, BETWEEN_CHECKS = 20.0, 1.0
+"""Seconds that owners have to connect, and between two checks meanwhile."""
 
 Status = dict[str, Any]
 
@@ -50,8 +53,22 @@ def status(config: Config) -> Status:
 
 def checks(config: Config, needs: Fraction | None = None) -> list[Status]:
     """A dry run: whether each server, but for this one, can be reached, as what it knows this program, whether both
-    would do the same, and whether it has left what a model needs. Nothing is asked and nothing is spent."""
-    found = []
+    would do the same, and whether it has left what a model needs. Nothing is counted and nothing is spent.
+
+    A trainer also sees how the owners stand who wait for it: they say so by each server, and nothing about records.
+    Those who are not there have some time to come."""
+    end = time.monotonic() + TO_COME
+    while True:
+        found, away = _checks(config, needs)
+        hopeless = any("version" in each and "server" in each and each["problems"] for each in found)
+        if not away or hopeless or time.monotonic() > end:
+            return found
+        time.sleep(BETWEEN_CHECKS)
+
+
+def _checks(config: Config, needs: Fraction | None) -> tuple[list[Status], bool]:
+    """What is found now, and whether an owner is not there that may still come."""
+    found, owners = [], dict[str, dict[str, Standing | None]]()
     for i, peer in enumerate(config.servers):
         if i == config.party:
             continue
@@ -61,17 +78,23 @@ def checks(config: Config, needs: Fraction | None = None) -> list[Status]:
         except MpcError as error:
             found.append({**where, "problems": [str(error)]})
             continue
+        told = line.greeting
+        found_wrong = problems(told, config, needs)
         with line:
-            told = line.greeting
+            if line.known_as == TRAINER and told.get("protocol") == PROTOCOL:
+                try:
+                    owners[line.peer] = asked_of(line, DryRun(needs))
+                except MpcError as error:
+                    found_wrong.append(str(error))
         seen: Status = {
             "knows this program as": line.known_as,
             "version": told.get("version"),
             "left": told.get("left"),
+            **({"queries left": told["queries"]} if "queries" in told else {}),
         }
-        found.append(
-            {**where, **seen, "owners waiting": told.get("owners", []), "problems": problems(told, config, needs)}
-        )
-    return found
+        found.append({**where, **seen, "owners waiting": told.get("owners", []), "problems": found_wrong})
+    away = any(standing is None for told in owners.values() for standing in told.values())
+    return found + owners_checked(owners, needs), away
 
 
 def problems(told: Status, config: Config, needs: Fraction | None = None) -> list[str]:
@@ -83,11 +106,10 @@ def problems(told: Status, config: Config, needs: Fraction | None = None) -> lis
     if isinstance(now, float) and abs(drift := now - time.time()) > MOST_DRIFT:
         found.append(f"its clock and this one differ by {abs(drift):,.0f} seconds")
     try:
-        left = Fraction(str(told.get("left")).replace(",", ""))
-        short = needs is not None and left < needs
-    except ValueError:
-        left, short = Fraction(0), needs is not None
-    if short and needs is not None:
+        left = as_written(str(told.get("left")))
+    except (OverflowError, ValueError, ZeroDivisionError):
+        left = Fraction(0)
+    if needs is not None and left < needs:
         found.append(f"it has epsilon {told.get('left')} left, and this model needs {show(needs)}")
     return found
 

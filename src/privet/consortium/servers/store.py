@@ -86,6 +86,8 @@ def _is_public(public: dict[str, Any]) -> bool:
     kinds = {"format": str, "id": str, "ring_bits": int, "depth": int, "params": dict, "schema": dict, "receipt": dict}
     if any(type(public.get(name)) is not kind for name, kind in kinds.items()):
         return False
+    if type(public.get("evaluation", {})) is not dict:
+        return False
     params = public["params"]
     if params.get("branches") not in BRANCHES or type(params.get("n_values")) is not int or params["n_values"] < 1:
         return False

@@ -61,6 +61,9 @@ def _read(path: Path) -> dict[str, int]:
         return {}
     try:
         asked = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        why = f"{path}, which says how many queries each user has asked, cannot be read: {error.strerror}."
+        raise PrivetError(why) from error
     except (ValueError, RecursionError):
         asked = None
     if not isinstance(asked, dict) or not all(type(queries) is int and queries >= 0 for queries in asked.values()):

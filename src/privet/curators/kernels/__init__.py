@@ -17,7 +17,6 @@ trusted to be in range, because the curator wrote them.
 from __future__ import annotations
 
 import importlib
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -45,7 +44,6 @@ __all__ = [
     "look_up",
     "part_sums",
     "partition_level",
-    "product_cells",
     "sums",
     "table_of",
 ]
@@ -60,6 +58,8 @@ MOST_WEIGHT = 64
 # many: moving now costs at most about twice what the better choice, known in advance, would have.
 PATIENCE = 200_000_000
 CUT, SUM, ROUTE = 10, 4, 4  # what other work on a cell or row costs NumPy, in cells counted
+
+SLOWER = "privet: counting with NumPy, some ten times slower on this many records: pip install 'privet[fast]'"
 
 _engine: ModuleType | None = None
 _done = 0
@@ -212,30 +212,6 @@ def partition_level(
     return _pick(ROUTE * int(starts[-1])).partition_level(blocks, features, tables, n_parts, rows, starts)
 
 
-def product_cells(
-    columns: Sequence[NDArray],
-    part_maps: Sequence[NDArray[np.uint8]],
-    n_parts: Sequence[int],
-    rows: NDArray | None = None,
-) -> NDArray[np.uint8]:
-    """Each record's part of a product of features, uint8 ``(n,)``; 0 for records that are not among ``rows``.
-
-    A record in cell ``c`` of ``columns[j]``, a column of a block, is in part ``part_maps[j][c]``, below
-    ``n_parts[j]``, of that feature. Parts of the product are numbered as ``np.ravel_multi_index`` does, the last
-    feature's first, and there are at most ``MOST_PARTS``. So ``scores += step[product_cells(...)]`` adds a
-    released function of two or three features to everybody's score, and :func:`histograms` and :func:`sums` of
-    ``product_cells(...)[:, None]`` with ``offsets=[0]`` count and sum by part.
-
-    Costs one pass over the rows and one byte per record.
-    """
-    if not 1 <= len(columns) == len(part_maps) == len(n_parts) or not 1 <= math.prod(n_parts) <= MOST_PARTS:
-        raise ValueError(f"give each feature a column, a map and a number of parts, {MOST_PARTS} parts in all")
-    _check_parts(part_maps, n_parts)
-    rows, starts = _level(columns[0], rows, None)
-    work = ROUTE * int(starts[-1]) * len(columns)
-    return _pick(work).product_cells(columns, part_maps, n_parts, rows)
-
-
 def _bytes(weights: NDArray, n: int) -> NDArray[np.uint8]:
     """The weights as bytes, checked: otherwise a large one would lose its upper bits in silence."""
     good = weights.shape == (n,) and weights.dtype.kind in "iu"
@@ -277,7 +253,7 @@ def _pick(work: int) -> ModuleType:
     else:
         try:
             _engine = importlib.import_module(".numba_engine", __name__)
-        except ImportError as error:
-            print(f"privet: counting with NumPy, which is slower ({error})", file=sys.stderr)
+        except ImportError:
+            print(SLOWER, file=sys.stderr)
             _engine = numpy_engine
     return _engine

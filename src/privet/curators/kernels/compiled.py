@@ -282,20 +282,6 @@ def total(cells, values, rows, whole, bounds, offsets, f_start, f_stop, out):
 
 
 @kernel
-def refine(column, table, n_parts, rows, whole, start, stop, parts):
-    """Split the parts of rows ``start`` to ``stop`` of the list by one more column; False on a cell without part."""
-    good = True
-    for k in range(uint64(start), uint64(stop)):
-        c = uint64(column[k if whole else uint64(rows[k])])
-        own = uint64(k - uint64(start))
-        if c < uint64(len(table)):
-            parts[own] = uint64(parts[own]) * uint64(n_parts) + uint64(table[c])
-        else:
-            good = False
-    return good
-
-
-@kernel
 def route(narrow, wide, features, tables, table_starts, children, rows, whole, bounds, parts, counts):
     """Write each row's part to ``parts`` and count the rows of each child; False on a cell without part."""
     columns = narrow.shape[1]
@@ -307,7 +293,7 @@ def route(narrow, wide, features, tables, table_starts, children, rows, whole, b
             continue
         table = tables[table_starts[node] : table_starts[node + 1]]
         mine = counts[children[node] - children[0] :]
-        cells = uint64(len(table))
+        cells, two = uint64(len(table)), children[node + 1] - children[node] == 2
         f = features[node]
         a, b = uint64(bounds[node]), uint64(bounds[node + 1])
         for start in range(a, b, batch):
@@ -321,13 +307,21 @@ def route(narrow, wide, features, tables, table_starts, children, rows, whole, b
                 for k in range(size):
                     i = uint64(start + k) if whole else uint64(rows[uint64(start + k)])
                     found[k] = wide[i, uint64(f - columns)]
+            second = uint64(0)
             for k in range(size):
                 c = uint64(found[k])
                 if c < cells:
                     parts[uint64(start + k)] = table[c]
-                    mine[uint64(table[c])] += 1
+                    second = uint64(second + uint64(table[c]))
                 else:
+                    parts[uint64(start + k)] = 0
                     good = False
+            if two:  # their sum is the number of the second's: no counter has to wait for itself
+                mine[0] += size - second
+                mine[1] += second
+            else:
+                for k in range(size):
+                    mine[uint64(parts[uint64(start + k)])] += 1
     return good
 
 
@@ -338,6 +332,14 @@ def fill(children, rows, whole, bounds, parts, places, out):
         if children[node + 1] == children[node]:
             continue
         mine = places[children[node] - children[0] :]
+        if children[node + 1] - children[node] == 2:  # both places stay in registers
+            first, second = uint64(mine[0]), uint64(mine[1])
+            for k in range(uint64(bounds[node]), uint64(bounds[node + 1])):
+                p = uint64(parts[k])
+                out[second if p else first] = int32(k) if whole else rows[k]
+                first, second = uint64(first + (uint64(1) - p)), uint64(second + p)
+            mine[0], mine[1] = first, second
+            continue
         for k in range(uint64(bounds[node]), uint64(bounds[node + 1])):
             p = uint64(parts[k])
             out[uint64(mine[p])] = int32(k) if whole else rows[k]
@@ -366,7 +368,6 @@ def signatures():
     for c in (u8, uint16):
         yield cut, (c.name,), (read(f8, 2), flag, i8, i8, *known, write(c, 2, "A"), write(u8))
         yield total, (c.name,), (read(c, 2), read(i8, 2), *level, read(i8), i8, i8, write(i8, 3))
-        yield refine, (c.name,), (read(c, 1, "A"), read(u8), i8, *level[:2], i8, i8, write(u8))
         for y, weights, counter in ((u8, types.none, i4), (uint16, types.none, i4), (uint16, read(u8), i8)):
             own = (read(c, 2), read(y), weights, *counted, write(counter), write(i8, 3))
             yield count, (c.name, y.name, counter.name), own

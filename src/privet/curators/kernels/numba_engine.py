@@ -38,8 +38,6 @@ _loading = Lock()
 ALONE = 1 << 18
 # Counts that a feature group may keep: 64 KB of int32, a corner of the second-level cache.
 COUNTS = 1 << 14
-# Rows of a product that take one column after another: their cells stay in the second-level cache.
-STRETCH = 1 << 14
 # Features that are cut at a time: bounds the tables to a few megabytes.
 GROUP = 256
 
@@ -241,28 +239,6 @@ def _accumulate(add: Callable[[NDArray, int, int, NDArray], None], m: int, start
                     out[i:j] += private
 
     _run(work, _ranges(n, n * m))
-
-
-def product_cells(
-    columns: Sequence[NDArray], part_maps: Sequence[NDArray], n_parts: Sequence[int], rows: NDArray | None
-) -> NDArray[np.uint8]:
-    product = np.zeros(len(columns[0]), np.uint8)
-    for kind in {column.dtype.name for column in columns}:
-        ready(compiled.refine, kind)
-
-    def work(a: int, b: int) -> None:
-        for i in range(a, b, STRETCH):
-            j = min(i + STRETCH, b)
-            parts = np.zeros(j - i, np.uint8)
-            for column, table, n in zip(columns, part_maps, n_parts):
-                if not compiled.refine(column, table, n, *_rows(rows), i, j, parts):
-                    raise IndexError("a cell lies beyond its feature's part map: give every cell a part")
-            # A row may be listed twice, by copies of a node: it is then written twice, the same.
-            product[slice(i, j) if rows is None else rows[i:j]] = parts
-
-    n_rows = len(product) if rows is None else len(rows)
-    _run(work, _ranges(n_rows, n_rows * 2 * len(columns)))
-    return product
 
 
 def partition_level(

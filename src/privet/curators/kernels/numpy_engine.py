@@ -101,16 +101,6 @@ def descend(cells: NDArray, features: NDArray, starts: NDArray, children: NDArra
     return leaves
 
 
-def product_cells(
-    columns: Sequence[NDArray], part_maps: Sequence[NDArray], n_parts: Sequence[int], rows: NDArray | None
-) -> NDArray[np.uint8]:
-    product = np.zeros(len(columns[0]), np.uint8)
-    own = slice(None) if rows is None else rows
-    parts = [table[column[own]] for column, table in zip(columns, part_maps)]
-    product[own] = np.ravel_multi_index(parts, n_parts)
-    return product
-
-
 def partition_level(
     blocks: tuple[NDArray, NDArray],
     features: Sequence[int],

@@ -17,13 +17,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from privet.curators.desk import Desk
-from privet.curators.memory import Held, MemoryCurator, MemoryRoom
+from privet.curators.memory import Held, MemoryCurator, MemoryRoom, by_weights
 from privet.curators.owners.records_at_owner import RecordsAtOwner
-from privet.curators.records import MOST_RECORDS, Binned, Records
+from privet.curators.prices import check_scorers
+from privet.curators.records import MOST_RECORDS, Binned, Piece
 from privet.errors import LeakError, MpcError, PrivetError, SchemaError
 from privet.privacy.ledger import Ledger
 from privet.privacy.samplers import draw_parts
-from privet.questions.codec import Words, entries, obeyed, schema_digest, verb_of
+from privet.privacy.unit import Unit
+from privet.questions.codec import Words, entries, obeyed, schema_digest, scorer_of, verb_of
 from privet.questions.grid import Grid
 from privet.questions.word import text, whole
 from privet.schema import Schema
@@ -132,6 +134,7 @@ class Owner:
             "grid": self._grid,
             "histograms": self._histograms,
             "totals": self._totals,
+            "scored": self._scored,
             "rows": self._rows,
             "draw": self._draw,
             "sample": self._sample,
@@ -173,6 +176,14 @@ class Owner:
     def _totals(self, nodes: Words) -> np.ndarray:
         return self._room.totals(self._held(nodes))
 
+    def _scored(self, asked: Words) -> np.ndarray:
+        """How many of each node's records are in each cell of what is asked about a released model there."""
+        pairs = [entries(each, 2) for each in entries(asked)]
+        scorers = check_scorers(tuple(scorer_of(words, self.schema) for _, words in pairs), self.schema)
+        held = self._held([node for node, _ in pairs])
+        self._as_many(8, sum(math.prod(scorer.shape) for scorer in scorers))
+        return np.concatenate([self._room.scored(own, scorer).ravel() for own, scorer in zip(held, scorers)])
+
     def _held(self, nodes: Words) -> list[Held]:
         held = [self._at.desk.held(self._at.node(node)) for node in entries(nodes)]
         if not held:
@@ -181,30 +192,47 @@ class Owner:
         return held
 
     def _rows(self, records: Words) -> np.ndarray:
-        """Every record as a column, one 1 among the cells of each feature and one among the classes; then zeros."""
+        """Every record as a column, one 1 among the cells of each feature and one among the classes; then zeros.
+
+        Where persons are the unit, below it the binary digits of what the record weighs, the lowest first.
+        """
         n, grid, labels = self._columns_for(records), self._at.desk.cells, self._curator.records.labels
-        self._as_many(grid.n_cells + len(self.schema.classes or ()), n)
+        own = self._curator.records.weights
+        digits = 0 if own is None else Unit.of(self.schema).weight_bits
+        self._as_many(grid.n_cells + len(self.schema.classes or ()) + digits, n)
         self._progress(f"sharing the records, filled up to {n:,}")
         cells = one_hot(self._curator.records.binned(grid), grid, len(labels), n)
         classes = np.zeros((len(self.schema.classes or ()), n), dtype=np.uint8)
         classes[labels, np.arange(len(labels))] = 1
-        return np.concatenate([cells, classes])
+        weights = np.zeros((digits, n), dtype=np.uint8)
+        if own is not None:
+            weights[:, : len(labels)] = (own >> np.arange(digits)[:, None]) & 1
+        return np.concatenate([cells, classes, weights])
 
-    def _draw(self, parts: Words, records: Words) -> np.ndarray:
-        """For every record, independently, the one of so many parts that it is in."""
-        n, n_parts = self._columns_for(records), whole(parts, 1, 2**16, "The number of parts")
-        drawn = np.zeros((self._as_many(n_parts, n), n), dtype=np.uint8)
-        own = self._curator.records.n
-        drawn[draw_parts(own, n_parts, None), np.arange(own)] = 1
+    def _draw(self, weights: Words, records: Words) -> np.ndarray:
+        """For every record (person), independently, the part that it is in, drawn with these weights."""
+        n, own = self._columns_for(records), [whole(each, 1, 2**31, "A part's share") for each in entries(weights)]
+        if not 1 <= len(own) <= 2**16 or sum(own) > 2**31:
+            raise LeakError("There are 1 to 65,536 parts, with shares that add up to at most 2^31.")
+        drawn = np.zeros((self._as_many(len(own), n), n), dtype=np.uint8)
+        parts = by_weights(self._by_person(sum(own)), own)
+        drawn[parts, np.arange(len(parts))] = 1
         return drawn
 
+    def _by_person(self, n: int) -> np.ndarray:
+        """A number below ``n`` for every record, drawn for each one or, where persons are the unit, for each person."""
+        records = self._curator.records
+        drawn = draw_parts(records.n if records.persons is None else records.n_persons, n, None)
+        return drawn if records.persons is None else drawn[records.persons]
+
     def _sample(self, samples: Words, inverse_rate: Words, records: Words) -> np.ndarray:
-        """For every record and every sample, independently, whether it is there: one chance in ``inverse_rate``."""
+        """For every record (person) and every sample, independently, whether it is there: one chance in
+        ``inverse_rate``."""
         n, n_samples = self._columns_for(records), whole(samples, 1, 2**16, "The number of samples")
         rate = whole(inverse_rate, 1, 2**31, "One over a sample's rate")
         drawn = np.zeros((self._as_many(n_samples, n), n), dtype=np.uint8)
         own = self._curator.records.n
-        drawn[:, :own] = [draw_parts(own, rate, None) == 0 for _ in range(n_samples)]
+        drawn[:, :own] = [self._by_person(rate) == 0 for _ in range(n_samples)]
         return drawn
 
     def _columns_for(self, records: Words) -> int:
@@ -274,7 +302,8 @@ def in_schema_order(X: Any, schema: Schema, features: Sequence[str], held: Schem
 def query_cells(X: Any, schema: Schema, grid: Grid) -> np.ndarray:
     """A table of queries as an owner's rows are: one 1 among the cells of each feature, (flat cells, queries)."""
     assert schema.classes is not None
-    return one_hot(Records(X, [schema.classes[0]] * len(X), schema).binned(grid), grid, len(X), len(X))
+    queries = Piece(X, [schema.classes[0]] * len(X), schema)  # whose records these are is not asked
+    return one_hot(queries.binned(grid), grid, len(X), len(X))
 
 
 def one_hot(binned: Binned, grid: Grid, rows: int, n: int) -> np.ndarray:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
 
-from privet.curators.base import Curator, reasons_void
-from privet.curators.desk import Desk, capabilities_of
+from privet.curators.base import Curator
+from privet.curators.desk import Desk
 from privet.curators.sql.boosting import room_for
 from privet.curators.sql.database import open_database
 from privet.curators.sql.expressions import quoted
 from privet.curators.sql.source import Source
 from privet.errors import PrivetError
 from privet.privacy.ledger import Ledger
-from privet.privacy.mechanisms import Mechanisms, SecureMechanisms
+from privet.privacy.mechanisms import Mechanisms
 from privet.schema import Schema
 
 
@@ -47,14 +46,10 @@ class SqlCurator(Curator):
         ledger: Ledger | None = None,
         mechanisms: Mechanisms | None = None,
     ) -> None:
-        self.schema = schema
-        self._mechanisms = mechanisms or SecureMechanisms()
         self._database = open_database(connection)
         self._source = Source(self._database, _table(table), schema, key)
-        self.ledger = ledger or Ledger.current() or Ledger(math.inf)
-        self.void = reasons_void(schema, reproducible=self._mechanisms.reproducible)
         self._room = room_for(self._source.can_draw, self._database.in_process)
-        self.capabilities = capabilities_of(self._room)
+        self._begin(schema, ledger, mechanisms, self._room)
 
     def open(self) -> Desk:
         self._database.begin()
@@ -64,7 +59,7 @@ class SqlCurator(Curator):
         except BaseException:
             self._database.end()
             raise
-        return Desk(self.schema, self.ledger, room, trust=self.trust, void=self.void)
+        return self._desk(room)
 
 
 def _table(name: str | Sequence[str]) -> exp.Table:

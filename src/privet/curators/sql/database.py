@@ -30,6 +30,7 @@ from privet.curators.sql.expressions import (
     whole,
 )
 from privet.errors import DatabaseError, PrivetError
+from privet.tables.persons import BLANKS
 
 KINDS: Mapping[str, str] = {
     name: kind
@@ -61,6 +62,7 @@ class Database:
     collation: str | None = None  # the one that compares text byte by byte
     materializes = True  # common table expressions, if told so
     most_columns = 1000
+    knows_ranges = False  # of its columns: so it looks small numbers up, and counts them, without hashing
     in_process = False  # whether records are in this process anyway, and come out as arrays
     row_keys: tuple[tuple[str, ...], ...] = ()  # columns of the engine's own that tell a table's rows apart
 
@@ -169,9 +171,13 @@ class Database:
         return exp.Create(this=table, kind="TABLE", expression=query, properties=temporary)
 
     def drop(self, name: str) -> None:
-        self.run(exp.Drop(tables=[table_named(name)], kind="TABLE", exists=True))
+        self.run(f"DROP TABLE IF EXISTS {self.text(table_named(name))}")  # sqlglot changes how it is built
 
     # -- expressions ---------------------------------------------------------------------------------------------------
+
+    def blanks(self) -> str:
+        """The characters that show nothing, as far as this database can tell them apart."""
+        return BLANKS
 
     def exact_text(self, value: exp.Expr) -> exp.Expr:
         """As text that is equal to another one exactly if all its bytes are."""
@@ -213,6 +219,7 @@ class DuckDatabase(Database):
     dialect = "duckdb"
     collation = "C"
     row_keys = (("rowid",), ("filename", "file_row_number"))
+    knows_ranges = True
     in_process = True
 
     def _execute(self, sql: str) -> Any:
@@ -236,8 +243,9 @@ class DuckDatabase(Database):
             raise _no_fit(error) from None
 
     def number(self, value: float) -> exp.Expr:
-        written = repr(float(value))
-        return exp.Literal.number(written if "e" in written else f"{written}e0")  # without it, it is a decimal
+        written = repr(abs(float(value)))
+        literal = exp.Literal.number(written if "e" in written else f"{written}e0")  # without it, it is a decimal
+        return exp.Neg(this=literal) if value < 0 else literal
 
     def small(self, n: int) -> str:
         return "utinyint" if n <= 256 else super().small(n)
@@ -281,6 +289,10 @@ class PostgresDatabase(Database):
             if not self._autocommits:
                 self._connection.rollback()  # of the transaction that this look began
 
+    def blanks(self) -> str:
+        encoding = self._fetch(self.run("SELECT current_setting('server_encoding')"))[0][0]
+        return BLANKS if encoding == "UTF8" else "".join(filter(str.isascii, BLANKS))
+
     def _described(self, cursor: Any) -> list[tuple[str, str]]:
         named = [(entry[0], entry[1]) for entry in cursor.description]
         return [(name, POSTGRES_TYPES.get(kind, "") if isinstance(kind, int) else str(kind)) for name, kind in named]
@@ -316,10 +328,16 @@ class SparkDatabase(Database):
     def __init__(self, connection: Any) -> None:
         super().__init__(connection)
         self._kept: list[str] = []
-        self._substitutes: str | None = None
 
     def _execute(self, sql: str) -> Any:
-        return self._connection.sql(sql)
+        # Spark would put the values of variables into a name or text that has "${...}" in it.
+        conf, substitute = self._connection.conf, "spark.sql.variable.substitute"
+        before = conf.get(substitute)
+        conf.set(substitute, "false")
+        try:
+            return self._connection.sql(sql)
+        finally:
+            conf.set(substitute, before)
 
     def _fetch(self, cursor: Any) -> Any:
         return cursor.collect()
@@ -328,14 +346,11 @@ class SparkDatabase(Database):
         return [(field.name, field.dataType.simpleString()) for field in cursor.schema.fields]
 
     def _begin(self) -> None:
-        # Spark would put the values of variables into a name or text that has "${...}" in it.
-        self._substitutes = self._connection.conf.get("spark.sql.variable.substitute")
-        self._connection.conf.set("spark.sql.variable.substitute", "false")
+        pass
 
     def _end(self) -> None:
         while self._kept:
             self.drop(self._kept[-1])
-        self._connection.conf.set("spark.sql.variable.substitute", self._substitutes)
 
     def kept(self, name: str, query: exp.Query) -> exp.Expr:
         self._kept.append(name)
@@ -343,7 +358,7 @@ class SparkDatabase(Database):
 
     def drop(self, name: str) -> None:
         self._kept.remove(name)
-        self.run(exp.Drop(tables=[table_named(name)], kind="VIEW", exists=True))
+        self.run(f"DROP VIEW IF EXISTS {self.text(table_named(name))}")
 
 
 class SnowflakeDatabase(Database):

@@ -147,8 +147,8 @@ class SqlRoom(CountingRoom):
             if own is not None:
                 start = int(own.grid.offsets[own.feature])
                 place = place * whole(own.grid.n_cells) + whole(start) + column(self._name(own))
-            sums = [named(place, "place"), *self._sums()]
-            each.append(selected(sums, table_named("routed"), by=[place.copy()]))
+            by = [column("k"), column(self._name(own))] if own and self._database.knows_ranges else [place.copy()]
+            each.append(selected([named(place, "place"), *self._sums()], table_named("routed"), by=by))
         query: exp.Query = each[0]
         for other in each[1:]:
             query = exp.union(query, other, distinct=False, copy=False)
@@ -252,8 +252,13 @@ class SqlRoom(CountingRoom):
             self._database.drop(self._table)
             self._table, self._kept = None, {}
         names = {own: self._name(own) for own in columns}
-        self._table = self._database.keep(self._source.rows(names, self._salt))
+        stretches = self._source.stretches(columns)
+        if stretches is not None:
+            stretches.keep()
+        self._table = self._database.keep(self._source.rows(names, self._salt, stretches))
         self._kept = names
+        if stretches is not None:
+            stretches.drop()
 
     def _name(self, own: Column) -> str:
         """The name of a column, the same in every statement of a fit."""

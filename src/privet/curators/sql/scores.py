@@ -37,9 +37,10 @@ def group(scorer: Scorer, cell: Cells) -> exp.Expr:
 
 def error_bin(scorer: Scorer, database: Database, score: exp.Expr, target: exp.Expr) -> exp.Expr:
     """The bin of how far a prediction is off: the same operations on doubles as in memory, in their order."""
-    if not math.isfinite(scorer.unit * LARGEST_SCORE + abs(scorer.base)) or scorer.unit < 2.0**-500:
-        raise LeakError("A scorer's unit or base is too large or too small for a database's arithmetic.")
     assert scorer.grid.schema.target is not None
+    furthest = scorer.unit * LARGEST_SCORE + abs(scorer.base) + max(map(abs, scorer.grid.schema.target))
+    if not math.isfinite(furthest) or scorer.unit < 2.0**-500:  # some engines call an overflow an error: of a record
+        raise LeakError("A scorer's unit or base is too large or too small for a database's arithmetic.")
     ways = [(score.copy() <= whole(int(level)), whole(int(lift))) for level, lift in zip(scorer.levels, scorer.lifts)]
     lift = as_type(case(ways, whole(int(scorer.lifts[-1]))), "bigint")
     lifted = as_type(exp.Add(this=score, expression=lift), "double")

@@ -23,7 +23,7 @@ import numpy as np
 from sqlglot import exp
 
 from privet.curators.records import MOST_RECORDS
-from privet.curators.sql.database import Database
+from privet.curators.sql.database import MANY, Database
 from privet.curators.sql.expressions import (
     as_type,
     case,
@@ -35,6 +35,7 @@ from privet.curators.sql.expressions import (
     text,
     whole,
 )
+from privet.curators.sql.stretches import Stretches
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.unit import Unit
@@ -147,7 +148,13 @@ class Source:
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
-    def rows(self, columns: Mapping[Column, str], salt: str) -> exp.Select:
+    def stretches(self, columns: Collection[Column]) -> Stretches | None:
+        """What cells can be looked up in, where the engine is faster at that than at comparing."""
+        compared = {own: self._compared(own) for own in columns if isinstance(own, Cell)}
+        cuts = {own: points for own, points in compared.items() if points is not None and len(points) > MANY}
+        return Stretches(self.database, cuts) if cuts and self.database.knows_ranges else None
+
+    def rows(self, columns: Mapping[Column, str], salt: str, stretches: Stretches | None = None) -> exp.Select:
         """The records, with these columns under these names. ``salt`` draws which records of a person weigh more."""
         draws = [own for own in columns if isinstance(own, Draw)]
         weighed = WEIGHT in columns and self.schema.person is not None
@@ -160,8 +167,12 @@ class Source:
             hashed = exp.func("MD5", _joined(text(draw.salt), key.copy()))
             raw.append(named(self.database.exact_text(hashed), f"h{i}"))
         hashes = {draw: column(f"h{i}") for i, draw in enumerate(draws)}
-        each = [named(self._value(own, hashes), name) for own, name in columns.items()]
-        return selected(each, inside(selected(raw, self.table.copy()), "inside"))
+        each = [named(self._value(own, hashes, stretches), name) for own, name in columns.items()]
+        query = selected(each, inside(selected(raw, self.table.copy()), "inside"))
+        if stretches is None:
+            return query
+        looked_up = [own for own in columns if isinstance(own, Cell) and own in stretches]
+        return stretches.joined(query, {own: self._number(self.schema.names[own.feature]) for own in looked_up})
 
     def _raw(self, names: Collection[str]) -> list[exp.Expr]:
         """The table's own columns, under names of ours. One at least: there are statements about no column at all."""
@@ -183,9 +194,9 @@ class Source:
             return self._columns_of(self.schema.names[own.feature])
         return ()
 
-    def _value(self, own: Column, hashes: Mapping[Draw, exp.Expr]) -> exp.Expr:
+    def _value(self, own: Column, hashes: Mapping[Draw, exp.Expr], stretches: Stretches | None) -> exp.Expr:
         if isinstance(own, Cell):
-            return as_type(self.cell(own), self.database.small(own.grid.features[own.feature].n_cells))
+            return as_type(self.cell(own, stretches), self.database.small(own.grid.features[own.feature].n_cells))
         if isinstance(own, Draw):
             return as_type(_part(hashes[own], own.weights), self.database.small(len(own.weights)))
         if own == WEIGHT:
@@ -194,7 +205,15 @@ class Source:
 
     # -- cells ---------------------------------------------------------------------------------------------------------
 
-    def cell(self, own: Cell) -> exp.Expr:
+    def _compared(self, own: Cell) -> np.ndarray | None:
+        """The cuts that numbers are compared with to find their cell; None where it is found otherwise."""
+        feature, cuts = self.schema.features[own.grid.features[own.feature].name], own.grid.features[own.feature].cuts
+        if cuts is None or isinstance(feature, Categorical):
+            return None
+        every = len(cuts) > 1 and feature.integer and (np.diff(cuts) == 1).all() and cuts[0] == np.floor(cuts[0])
+        return None if every else cuts
+
+    def cell(self, own: Cell, stretches: Stretches | None = None) -> exp.Expr:
         """The cell that a record is in."""
         cells = own.grid.features[own.feature]
         feature = self.schema.features[cells.name]
@@ -202,12 +221,14 @@ class Source:
             return self._code(cells.name, feature.values)
         assert cells.cuts is not None
         cuts, value = cells.cuts, self._number(cells.name)
-        if len(cuts) > 1 and feature.integer and (np.diff(cuts) == 1).all() and cuts[0] == np.floor(cuts[0]):
+        if self._compared(own) is None:
             above = exp.Sub(this=exp.Ceil(this=value), expression=self.database.number(cuts[0]))
             zero, most = self.database.number(0), self.database.number(len(cuts))
             found: exp.Expr = case([(above <= zero, zero), (above.copy() >= most, most)], above.copy())
         else:
-            found = self.database.bucket(value, [float(cut) for cut in cuts])
+            found = self.database.bucket(value, cuts.tolist())
+            if stretches is not None and own in stretches:
+                found = stretches.cell(own, value)
         if not cells.special:
             return found
         # NULL and NaN are at most nothing.
@@ -372,7 +393,10 @@ class Source:
             where = f"column {name!r}"
             if isinstance(feature, Numeric):
                 for own in feature.mean_of or (name,):
-                    column_of, instead = f"column {own!r}", "fill them, or set missing = true"
+                    column_of, instead = (
+                        f"column {own!r}",
+                        "fill them, or set missing = true in the schema before you fit",
+                    )
                     yield from self._number_rules(self._double(own), column_of, feature.missing, instead)
                 if feature.mean_of:  # an engine that cannot compute it says so now
                     yield from self._number_rules(self._number(name), where, True, "")
@@ -397,7 +421,7 @@ class Source:
             )
         if self.schema.person is not None:
             ids, words = column(_PERSON), f"the person's column {self.schema.person!r} has missing or blank ids"
-            trimmed = exp.Trim(this=ids.copy(), expression=text(" \t\n\r\f\v"))
+            trimmed = exp.Trim(this=ids.copy(), expression=text(self.database.blanks()))
             missing = exp.or_(exp.Is(this=ids, expression=exp.null()), exp.EQ(this=trimmed, expression=text("")))
             yield missing, f"{words}; leave these records out, or find out whose they are"
         if self.row_key is not None:
