@@ -33,10 +33,10 @@ def run(*args):
 
 
 @pytest.fixture
-def eight_pairs(monkeypatch):
+def few_pairs(monkeypatch):
     """Audits end after so many pairs, however fast the machine is; real fits on the worst of them are left out."""
     whole = auditor.audit
-    monkeypatch.setattr(auditor, "audit", lambda *args, **kwargs: whole(*args, most_pairs=8, n_jobs=1, **kwargs))
+    monkeypatch.setattr(auditor, "audit", lambda *args, **kwargs: whole(*args, most_pairs=2, n_jobs=1, **kwargs))
     monkeypatch.setattr(auditor, "_confirmed", lambda *_: ([], ""))
 
 
@@ -123,7 +123,7 @@ def test_wrong_use_ends_with_2_and_an_explanation(args):
 
 
 @pytest.mark.parametrize("name", ["PrivateTreeClassifier", "PrivateTreeClassifier-counts"])
-@pytest.mark.usefixtures("eight_pairs")
+@pytest.mark.usefixtures("few_pairs")
 def test_a_sound_estimator_survives(name):
     result = run("--estimator", name, "--epsilon", "1", "--delta", "0", "--minutes", "10", "--json")
     assert result.exit_code == 0
@@ -195,7 +195,7 @@ class Careless(PrivateTreeClassifier):
 """
 
 
-@pytest.mark.usefixtures("eight_pairs")
+@pytest.mark.usefixtures("few_pairs")
 def test_a_violation_ends_with_1_and_says_how_to_see_it_again(tmp_path, monkeypatch):
     (tmp_path / "careless.py").write_text(CARELESS)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -220,7 +220,7 @@ def test_every_registered_classifier_is_audited():
     assert all(list(estimators(name, 0.5)) == [name] for name in [*MODELS, *ours])
 
 
-@pytest.mark.usefixtures("eight_pairs")
+@pytest.mark.usefixtures("few_pairs")
 def test_all_of_them_in_one_go(monkeypatch):
     only = {"PrivateTreeClassifier": MODELS["PrivateTreeClassifier"]}
     monkeypatch.setattr("privet.algorithms.registry.MODELS", only)

@@ -132,6 +132,9 @@ def test_from_a_draft_to_predictions(folder, data):
     assert "The receipt adds up: epsilon 5 for one row" in verified.stdout
     n_events = len(privet.load("model.json").privacy_.events)
     assert len(re.findall("(?m)^ok  ", verified.stdout)) == n_events > 0
+    for said in (verified.stdout, run("show", "model.json").stdout):
+        assert "In words" in said
+        assert "Records are counted." in said or "compete by" in said
 
 
 def test_persons_from_a_draft_to_a_verified_model(folder):
@@ -318,7 +321,7 @@ def test_epsilon_must_be_a_positive_number(folder, epsilon):
 def test_epsilon_has_no_default(folder):
     wrong = run("fit", "people.csv", "--schema", "people.toml", "-o", "model.json")
     assert wrong.exit_code == 2
-    assert "Missing option '--epsilon'" in words(wrong.stderr)
+    assert "Missing: --epsilon" in words(wrong.stderr)
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ def test_a_coordinator_is_refused_before_anybody_is_asked(here):
         (["--epsilon", "-1"], "epsilon"),
         (["--epsilon", "1", "--set", "x=1"], "no parameter"),
         (["--epsilon", "1", "--model", "Nothing"], "no model"),
+        (["--epsilon", "1", "--holdout", "0.2", "--by", "weight"], "no feature"),
     ):
         result = run("coordinator", "coordinator.toml", "-o", "m.json", *options)
         assert result.exit_code != 0
@@ -99,8 +100,8 @@ def test_a_signed_receipt_is_checked_with_the_parties_certificates(here):
     assert run("verify", "m.signed.json", "north.consortium.toml").exit_code == 1
 
 
-@pytest.mark.parametrize("delta", [None, 1e-6])
-def test_parties_as_their_files_say_train_a_model_and_keep_a_log(here, delta):
+@pytest.mark.parametrize(("delta", "person"), [(None, "who"), (1e-6, None)], ids=["persons", "delta"])
+def test_parties_as_their_files_say_train_a_model_and_keep_a_log(here, delta, person):
     """The whole of both programs but the wire."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -108,16 +109,19 @@ def test_parties_as_their_files_say_train_a_model_and_keep_a_log(here, delta):
     from privet import HistogramTreeClassifier, Schema
     from privet.consortium.federated.config import CoordinatorConfig
 
-    schema = Schema(SCHEMA.features, classes=SCHEMA.classes, label="answer")
+    several = {} if person is None else {"person": person, "records_per_person": 4}
+    schema = Schema(SCHEMA.features, classes=SCHEMA.classes, label="answer", **several)
     for i, name in enumerate(NAMES):
         X, y = table(200, i)
         columns = {column: X[:, j].tolist() for j, column in enumerate(schema.names)}
+        columns |= {"who": [f"{name} {row // 3}" for row in range(200)]}
         pq.write_table(pa.table({**columns, "answer": y.tolist()}), here / f"{name}.parquet")
     own = lay_out(here, schema=schema, delta=delta)
     parties = [open_party(PartyConfig.read(own[name])) for name in NAMES]
     config = CoordinatorConfig.read(own["coordinator"])
     model = HistogramTreeClassifier(epsilon=1.0, delta=delta, max_depth=2)
-    signed = train(config, model, channel=InProcess(parties), journal=here / "run")
+    signed = train(config, model, channel=InProcess(parties), journal=here / "run", holdout=0.25)
+    assert model.evaluation_.accuracy.value > 0
     assert signed.verify({name: certified(own) for name, own in config.parties.items()}).spent <= 1
     assert model.privacy_.spent > 0.99
     assert not model.privacy_.void
@@ -126,16 +130,19 @@ def test_parties_as_their_files_say_train_a_model_and_keep_a_log(here, delta):
     assert (
         "receipt of m.json" in run("verify", "m.signed.json", "coordinator.consortium.toml", "--model", "m.json").stdout
     )
-    HistogramTreeClassifier(schema, epsilon=1.0, max_depth=2).fit(X, y).save(here / "other.json")
+    assert model.privacy_.unit == ("one row" if person is None else "one person, at most 4 records")
+    rows = Schema(SCHEMA.features, classes=SCHEMA.classes, label="answer")
+    HistogramTreeClassifier(rows, epsilon=1.0, max_depth=2).fit(X, y).save(here / "other.json")
     result = run("verify", "m.signed.json", "coordinator.consortium.toml", "--model", "other.json")
     assert result.exit_code == 1
-    assert "another receipt" in result.stderr
+    assert "nother receipt" in result.stderr
     for name in NAMES:
         log = (here / f"{name}-state" / "questions.log").read_text()
         assert "question 0: tally" in log
         assert "signed the receipt" in log
     again = HistogramTreeClassifier(epsilon=1.0, delta=delta, max_depth=2)
-    train(config, again, channel=InProcess(parties), journal=here / "run")  # from the journal: nothing is asked
+    # From the journal: nothing is asked.
+    train(config, again, channel=InProcess(parties), journal=here / "run", holdout=0.25)
     assert again.tree_.to_dict() == model.tree_.to_dict()
 
 

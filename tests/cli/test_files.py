@@ -79,9 +79,10 @@ def test_csv_has_quotes_only_if_a_text_needs_them(tmp_path, texts, written):
     assert (tmp_path / "out.csv").read_text() == written
 
 
-def test_the_suffix_says_the_format_and_nothing_goes_to_the_screen(tmp_path, capfd):
+def test_the_suffix_says_the_format_and_rows_go_to_the_file_alone(tmp_path, capfd):
     table = pa.table({"label": ["a,b"], "p": [0.25]})
     rows_to(tmp_path / "out.parquet", [table[:1], table[1:]])
     assert pq.read_table(tmp_path / "out.parquet").equals(table)
+    assert capfd.readouterr().out.startswith("Wrote 1 rows to ")
     rows_to(None, [table[:1], table[1:]])
     assert capfd.readouterr().out.splitlines()[0] == '"label","p"'

@@ -46,7 +46,7 @@ def new(*args):
 
 def test_fits_charge_the_ledger_until_nothing_is_left():
     assert "'ward 3' in p.ledger: epsilon 1 of 1 left" in new()
-    assert "epsilon 0.4 of 1 left, of one row" in run(*FIT, "--epsilon", "0.6", "--ledger", "p.ledger", "-o", "a.json")
+    assert "epsilon 0.4 of 1 left." in run(*FIT, "--epsilon", "0.6", "--ledger", "p.ledger", "-o", "a.json")
     refused = run(*FIT, "--epsilon", "0.6", "--ledger", "p.ledger", "-o", "b.json", code=1)
     assert "may spend epsilon 0.6, but the ledger has 0.4 left of 1" in refused
     assert not Path("b.json").exists()
@@ -101,3 +101,16 @@ def test_what_makes_no_sense_is_refused():
     assert "never written over" in run("ledger", "new", "p.ledger", "--epsilon", "1", "--records", "x", code=1)
     assert "must be a positive" in run("ledger", "new", "q.ledger", "--epsilon", "much", "--records", "x", code=1)
     assert "There is no ledger" in run(*FIT, "--epsilon", "1", "--ledger", "q.ledger", "-o", "a.json", code=1)
+
+
+def test_a_ledger_is_not_charged_for_what_has_no_guarantee():
+    new()
+    told = run(*FIT, "--epsilon", "0.6", "--seed", "1", "--ledger", "p.ledger", "-o", "a.json", code=1)
+    assert "--ledger asks for one that is not" in told
+    assert "epsilon 1 left of 1" in run("ledger", "show", "p.ledger")
+
+
+def test_a_misspelt_ledger_is_not_made_anew():
+    new()
+    told = run(*FIT, "--epsilon", "0.6", "--ledger", "p.leger", "-o", "a.json", code=1)
+    assert "did you mean 'p.ledger'?" in told

@@ -64,3 +64,13 @@ def test_public_records_are_a_stand_in():
     Path("d.csv").write_text("age,sex,outcome\n" + "30,f,no\n70,m,yes\n" * 500)
     told = run(*PLAN, 500, "--choose", "--runs", "1", "--public", "d.csv")
     assert "the public records of d.csv" in told
+
+
+def test_records_that_are_held_out_are_not_planned_with():
+    assert "on 4,000 records" in run(*PLAN, 5000, "--epsilon", "1", "--holdout", "0.2")
+    assert "between 0 and 1" in run(*PLAN, 5000, "--epsilon", "1", "--holdout", "1", code=2)
+
+
+def test_a_plan_with_a_draft_says_so():
+    Path("s.toml").write_text(SCHEMA.replace("low = 0", "inferred = true\nlow = 0", 1))
+    assert "the schema is a draft: 1 field is" in run(*PLAN, 500, "--epsilon", "1")

@@ -1,9 +1,12 @@
 """What people see: one line for an error, an exit code for each kind, and no word that may quote a record."""
 
+import re
+
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from privet.cli import app as cli
 from privet.cli.screen import BUG, REFUSED, WRONG_USE, Group, fold, visible
 from privet.errors import (
     BudgetError,
@@ -48,10 +51,10 @@ def failing(error, **env):
         (PrivetError, WRONG_USE),
     ],
 )
-def test_an_error_of_ours_is_one_line_and_its_kind_is_the_exit_code(kind, code):
+def test_an_error_of_ours_keeps_its_lines_and_its_kind_is_the_exit_code(kind, code):
     result = failing(kind("Do this\nnext."))
     assert result.exit_code == code
-    assert result.stderr == "error: Do this next.\n"
+    assert result.stderr == "error: Do this\nnext.\n"
 
 
 def test_of_an_error_that_was_not_foreseen_only_its_place_is_shown(monkeypatch):
@@ -98,3 +101,14 @@ def test_folded_lines_fit_keep_all_words_and_stand_under_their_indent(width):
 
 def test_a_line_that_fits_is_left_alone():
     assert fold("x" * 80, 80) == "x" * 80
+
+
+def test_all_that_is_missing_is_said_at_once():
+    said = " ".join(CliRunner().invoke(cli, ["fit"]).output.split())
+    assert "Missing: DATA..., --epsilon, --output / -o." in said
+
+
+@pytest.mark.parametrize(("option", "value"), [("--epsilon", "0,5"), ("--holdout", "20%")])
+def test_a_number_that_is_none_is_said_in_plain_words(option, value):
+    said = CliRunner().invoke(cli, ["fit", "a.csv", "-o", "m.json", "--epsilon", "1", option, value]).output
+    assert re.search("is not a number. Write a number such as 0.5", " ".join(said.replace("│", " ").split()))

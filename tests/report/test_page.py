@@ -9,11 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import privet
 from privet import Categorical, Numeric, PrivateForestClassifier, PrivateTreeClassifier, Schema
 from privet.algorithms.explained import subject_of
 from privet.algorithms.registry import MODELS, model_class
 from privet.algorithms.stand_in import stand_in
-from privet.errors import ReceiptError
+from privet.errors import PrivetError, ReceiptError
 from privet.explain.subject import Subject
 from privet.report.page import embedded, facts_of, filled, report_page
 from sample_certificate import certificate
@@ -104,3 +105,11 @@ def test_facts_are_of_released_numbers_alone(tree):
     assert {own["a"] for own in facts["model"]["trees"][0]["nodes"] if "a" in own} <= {0, 1}
     assert facts["budget"]["total"] == pytest.approx(2)
     assert np.isclose(sum(amount for _, amount in facts["budget"]["dearest"]), 2)
+
+
+def test_a_page_is_written_from_python_and_not_over_another(tree, tmp_path):
+    privet.write_report(tree, tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text() == report_page(subject_of(tree))
+    with pytest.raises(PrivetError, match="overwrite=True"):
+        privet.write_report(tree, tmp_path / "r.html")
+    privet.write_report(tree, tmp_path / "r.html", overwrite=True)

@@ -7,7 +7,6 @@ help shows, line by line, so they are no wider than a small terminal.
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from contextlib import nullcontext
@@ -16,13 +15,14 @@ from typing import Annotated
 
 import typer
 
+from privet.cli.audit import audit
 from privet.cli.certify import certify
 from privet.cli.databases import KEY, TABLE, fit_table
 from privet.cli.evaluate import By, Holdout, evaluate, groups_by, say_scores
 from privet.cli.export import export
 from privet.cli.federated import federated
-from privet.cli.files import check_output, rows_to
-from privet.cli.ledger import FIT_COHORT, FIT_LEDGER, ledger
+from privet.cli.files import ROWS, check_output, rows_to
+from privet.cli.ledger import FIT_COHORT, FIT_LEDGER, NO_LEDGER, ledger
 from privet.cli.mpc import mpc
 from privet.cli.options import (
     EPSILON_HELP,
@@ -113,18 +113,21 @@ def _version(wanted: bool) -> None:
 def demo(
     epsilon: Annotated[float, typer.Option(callback=checked_epsilon, help=EPSILON_HELP)] = 0.1,
     seed: Seed = None,
+    write: Annotated[Path | None, typer.Option(help="Also write the data as a .csv or .parquet file, to try.")] = None,
+    force: Force = False,
 ) -> None:
     """Learn a private tree on the census data that ships with Privet.
 
     Its accuracy is shown beside that of a tree that is not private.
 
-    Example:
+    Examples:
 
         privet demo --epsilon 0.05
+        privet demo --write people.csv
     """
     from privet.cli.demo import run
 
-    run(epsilon, seed)
+    run(epsilon, seed, None if write is None else check_output(write, force, suffixes=ROWS))
 
 
 @app.command()
@@ -215,8 +218,8 @@ def fit(
     short = {"max_depth": max_depth, "leaves": leaves, "n_records": n_records}
     given = [f"{name}={value}" for name, value in short.items() if value is not None]
     params = parameters([*given, *(settings or ())])
-    if strict:
-        refuse_void(public.unconfirmed, seed, params)
+    if strict or charged is not None:
+        refuse_void(public.unconfirmed, seed, params, "--strict" if strict else "--ledger")
 
     with working("Loading"):
         from privet.privacy.meaning import warnings_about
@@ -237,11 +240,10 @@ def fit(
             with working(f"Learning: {model}"):
                 fit_table(learner, data, table, key, seed, **scored)
     learner.save(target, note, overwrite=True)
-    if charged is not None:
-        say(str(charged))
-    say(summary(learner), style="bold")
+    say(summary(learner), style="bold", model=model, file=output)
     say_scores(learner.evaluation_)
     say_received(learner.privacy_, f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
+    say(NO_LEDGER if charged is None else f"Ledger of {charged}.", ledger=None if charged is None else str(charged))
 
 
 @app.command("models")
@@ -285,7 +287,7 @@ def predict(
 
     files, target = find_files(data), None
     if output is not None:
-        target = check_output(output, force, model, *files, suffixes=(".csv", ".parquet", ".pq"))
+        target = check_output(output, force, model, *files, suffixes=ROWS)
     with working("Loading"):
         from privet.algorithms.model_file import load
         from privet.cli.predictions import predictions
@@ -295,10 +297,7 @@ def predict(
 
 
 @app.command()
-def show(
-    model: Model,
-    as_json: Annotated[bool, typer.Option("--json", help="The whole model as JSON, for other programs.")] = False,
-) -> None:
+def show(model: Model) -> None:
     """Show a model's rules and its receipt, and re-check the receipt.
 
     Example:
@@ -306,20 +305,19 @@ def show(
         privet show model.json
     """
     from privet.algorithms.model_file import load, to_dict
-    from privet.cli.checks import check_model, warn_if_void
+    from privet.cli.checks import check_model, say_meanings, warn_if_void
     from privet.cli.models import summary
 
     tree = load(model)
-    if as_json:
-        print(json.dumps(to_dict(tree), indent=1))
-    else:
-        say(summary(tree), style="bold")
-        say(str(getattr(tree, "provenance_", "")))
-        say(f"\nRules\n{tree.export_text()}\n\nReceipt\n{tree.privacy_}\n")
-        say_scores(tree.evaluation_)
+    say(summary(tree), style="bold", **to_dict(tree))
+    say(str(getattr(tree, "provenance_", "")))
+    if hasattr(tree, "chosen_"):
+        say(str(tree.chosen_))
+    say(f"\nRules\n{tree.export_text()}\n\nReceipt\n{tree.privacy_}\n")
+    say_meanings(tree.privacy_)
+    say_scores(tree.evaluation_)
     check_model(tree)
-    if not as_json:
-        warn_if_void(tree.privacy_)
+    warn_if_void(tree.privacy_)
 
 
 @app.command()
@@ -335,7 +333,7 @@ def verify(model: Model, strict: Strict = False) -> None:
         privet verify model.json --strict
     """
     from privet.algorithms.model_file import read
-    from privet.cli.checks import check_event, check_model
+    from privet.cli.checks import check_event, check_model, receipt_facts, say_meanings
     from privet.errors import ReceiptError
     from privet.privacy.amounts import show as amount
 
@@ -345,8 +343,10 @@ def verify(model: Model, strict: Strict = False) -> None:
         passed, line = check_event(i, event, receipt)
         say(line, style="" if passed else "red")
     check_model(tree)
+    say("\nIt adds up.", verified=True, answers=len(receipt.events), privacy=receipt_facts(receipt))
+    say_meanings(receipt)
     say(
-        f"\n{len(receipt.events)} answers checked; sums along each path, disjoint parts in parallel:"
+        f"{len(receipt.events)} answers checked; sums along each path, disjoint parts in parallel:"
         f"\n{amount(receipt.spent)} spent, {amount(receipt.claimed)} claimed."
     )
     if not receipt.void:
@@ -363,65 +363,7 @@ def verify(model: Model, strict: Strict = False) -> None:
         raise ReceiptError("the receipt is void, and --strict asks for one that is not")
 
 
-@app.command()
-def audit(
-    claims: Annotated[bool, typer.Option("--claims", help="Attack the published claims, and print a table.")] = False,
-    paper: Annotated[str | None, typer.Option(help="With --claims: those of one paper or library only.")] = None,
-    estimator: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Attack a model of Privet, all of them, or package.module:Class."),
-    ] = None,
-    settings: Settings = None,
-    epsilon: Annotated[float | None, typer.Option(help="With --estimator: what it promises.")] = None,
-    delta: Annotated[float | None, typer.Option(help="With --estimator: the delta it promises. Default 0.")] = None,
-    minutes: Annotated[float | None, typer.Option(help="With --estimator: how long the attack lasts.")] = None,
-    confidence: Annotated[
-        float | None, typer.Option(help="How sure a bound must be where runs are counted. Default 0.999999.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw what was found against what is proven, as .png, .svg or .pdf.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For other programs.")] = False,
-    force: Force = False,
-) -> None:
-    """Attack a privacy guarantee: a lower bound on what it really costs.
-
-    Exits with 1 if an estimator costs more than it promises, or if
-    a claim turns out otherwise than is proven. Nothing found is no
-    proof.
-
-    Examples:
-
-        privet audit --claims --plot claims.png
-        privet audit --estimator PrivateTreeClassifier --epsilon 1 --minutes 2
-        privet audit --estimator PrivateTreeClassifier --set max_depth=2 --epsilon 1
-    """
-    from privet.cli.audit import audit_claims, audit_estimators, estimators
-
-    if claims == (estimator is not None):
-        raise typer.BadParameter("say what to audit: either --claims or --estimator NAME.")
-    if claims and (settings or not epsilon is delta is minutes is confidence is None):
-        raise typer.BadParameter("--set, --epsilon, --delta, --minutes and --confidence belong to --estimator.")
-    if estimator is not None and paper is not None:
-        raise typer.BadParameter("--paper belongs to --claims.")
-    target = None
-    if plot is not None:
-        from privet.audit.plot import require_matplotlib
-
-        require_matplotlib()
-        target = check_output(plot, force, suffixes=(".png", ".svg", ".pdf"))
-    if estimator is None:
-        kept = audit_claims(paper, as_json, target)
-    else:
-        if epsilon is None:
-            raise typer.BadParameter("give --epsilon: what the estimator promises, such as 1.")
-        time = 1.0 if minutes is None else minutes
-        subjects = estimators(estimator, checked_epsilon(epsilon), settings or ())
-        kept = audit_estimators(subjects, epsilon, delta, time, confidence, as_json, target)
-    if not kept:
-        raise typer.Exit(1)
-
-
+app.command()(audit)
 app.command()(evaluate)
 app.command()(report)
 app.command()(playground)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from privet.cli import models
+from privet.cli.facts import for_programs
+from privet.cli.files import check_output
+from privet.cli.options import Force, Settings, checked_epsilon
 from privet.cli.screen import say, warn, working
 from privet.disk import whole_file
 from privet.errors import PrivetError
@@ -18,7 +22,62 @@ ALL = "all"
 WIDTH = 132  # of a table where no terminal says how wide it is
 
 
-def audit_claims(paper: str | None, as_json: bool, plot: Path | None) -> bool:
+def audit(
+    claims: Annotated[bool, typer.Option("--claims", help="Attack the published claims, and print a table.")] = False,
+    paper: Annotated[str | None, typer.Option(help="With --claims: those of one paper or library only.")] = None,
+    estimator: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Attack a model of Privet, all of them, or package.module:Class."),
+    ] = None,
+    settings: Settings = None,
+    epsilon: Annotated[float | None, typer.Option(help="With --estimator: what it promises.")] = None,
+    delta: Annotated[float | None, typer.Option(help="With --estimator: the delta it promises. Default 0.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="With --estimator: how long the attack lasts.")] = None,
+    confidence: Annotated[
+        float | None, typer.Option(help="How sure a bound must be where runs are counted. Default 0.999999.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw what was found against what is proven, as .png, .svg or .pdf.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Attack a privacy guarantee: a lower bound on what it really costs.
+
+    Exits with 1 if an estimator costs more than it promises, or if
+    a claim turns out otherwise than is proven. Nothing found is no
+    proof.
+
+    Examples:
+
+        privet audit --claims --plot claims.png
+        privet audit --estimator PrivateTreeClassifier --epsilon 1 --minutes 2
+        privet audit --estimator PrivateTreeClassifier --set max_depth=2 --epsilon 1
+    """
+    if claims == (estimator is not None):
+        raise typer.BadParameter("say what to audit: either --claims or --estimator NAME.")
+    if claims and (settings or not epsilon is delta is minutes is confidence is None):
+        raise typer.BadParameter("--set, --epsilon, --delta, --minutes and --confidence belong to --estimator.")
+    if estimator is not None and paper is not None:
+        raise typer.BadParameter("--paper belongs to --claims.")
+    target = None
+    if plot is not None:
+        from privet.audit.plot import require_matplotlib
+
+        require_matplotlib()
+        target = check_output(plot, force, suffixes=(".png", ".svg", ".pdf"))
+    if estimator is None:
+        kept = audit_claims(paper, target)
+    else:
+        if epsilon is None:
+            raise typer.BadParameter("give --epsilon: what the estimator promises, such as 1.")
+        time = 1.0 if minutes is None else minutes
+        subjects = estimators(estimator, checked_epsilon(epsilon), settings or ())
+        kept = audit_estimators(subjects, epsilon, delta, time, confidence, target)
+    if not kept:
+        raise typer.Exit(1)
+
+
+def audit_claims(paper: str | None, plot: Path | None) -> bool:
     """Attack every published claim; whether all went as the proofs say."""
     with working("Loading"):
         from privet.audit.claims import CLAIMS
@@ -38,9 +97,8 @@ def audit_claims(paper: str | None, as_json: bool, plot: Path | None) -> bool:
                 words = f": {error}" if isinstance(error, PrivetError) else ""
                 failed[entry.key] = f"{type(error).__name__}{words}"
             bar.advance(1)
-    if as_json:
-        _json({"claims": [finding.to_dict() for finding in findings], "failed": failed})
-    else:
+    say(claims=[finding.to_dict() for finding in findings], failed=failed)
+    if not for_programs():
         claims_table(findings)
     for key, why in failed.items():
         warn(f"the attack on {key} failed: {why}")
@@ -56,7 +114,6 @@ def audit_estimators(
     delta: float | None,
     minutes: float,
     confidence: float | None,
-    as_json: bool,
     plot: Path | None,
 ) -> bool:
     """Attack estimators for some minutes each; whether every promise was kept."""
@@ -68,13 +125,11 @@ def audit_estimators(
     for own, estimator in subjects.items():
         sure = CONFIDENCE if confidence is None else confidence
         reports[own] = report = audit(estimator, epsilon=epsilon, delta=delta, minutes=minutes, confidence=sure)
-        if not as_json:
-            say(str(report).replace(report.estimator, own, 1), style="bold red" if report.violated else "")
-            if report.violated:
-                say(f"\nTo see it again:\n\n{report.findings[0].code()}")
+        say(str(report).replace(report.estimator, own, 1), style="bold red" if report.violated else "")
+        if report.violated:
+            say(f"\nTo see it again:\n\n{report.findings[0].code()}")
     violated = any(report.violated for report in reports.values())
-    if as_json:
-        _json({"violated": violated, "estimators": {own: report.to_dict() for own, report in reports.items()}})
+    say(violated=violated, estimators={own: report.to_dict() for own, report in reports.items()})
     if plot is not None:
         _plot([(own, epsilon, epsilon, report.worst) for own, report in reports.items()], plot)
     return not violated
@@ -176,7 +231,3 @@ def _plot(rows: Sequence[tuple[str, float, float, Any]], path: Path) -> None:
 
     with whole_file(path) as part:
         plot([Mark(label, claimed, proven, bound.epsilon) for label, claimed, proven, bound in rows], part, path.suffix)
-
-
-def _json(data: Any) -> None:
-    print(json.dumps(data, indent=1))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privet.cli.facts import for_programs
 from privet.cli.files import check_output
 from privet.cli.options import Force, Settings
 from privet.cli.screen import say, warn, working
@@ -64,7 +66,6 @@ def certify(
     seed: Annotated[int | None, typer.Option(min=0, help="Reproducible noise, for research.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it, as .png, .svg or .pdf.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write it as a section for an HTML page.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For other programs.")] = False,
     force: Force = False,
 ) -> None:
     """Certify a private model against poisoned training records.
@@ -118,15 +119,13 @@ def certify(
         from privet.robustness.section import section
 
         write_whole(page, section(shown).encode())
-    if as_json:
-        print(shown.to_json())
-    else:
-        say(shown.statement)
+    say(shown.statement, **json.loads(shown.to_json()))
+    if not for_programs():
         _table(shown.table())
-        if beside is not None:
-            say("\n" + _score(beside))
+    if beside is not None:
+        say("\n" + _score(beside))
     if stand_in:
-        say("" if as_json else "\nThe census data stand in for yours: other records, so other numbers.")
+        say("\nThe census data stand in for yours: other records, so other numbers.")
     elif not public:
         warn(shown.warning + " Without such records, --stand-in shows the census data's.")
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from privet.cli.screen import say, warn
 from privet.errors import ReceiptError
 from privet.privacy.amounts import exact
 from privet.privacy.event import Event, spending
+from privet.privacy.event_words import in_plain_words
 from privet.privacy.receipt import Receipt
+from privet.schema import Schema
 
 
 def check_event(number: int, event: Event, receipt: Receipt) -> tuple[bool, str]:
@@ -40,6 +43,18 @@ def check_event(number: int, event: Event, receipt: Receipt) -> tuple[bool, str]
     return True, f"ok  {recomputed}  {event.question}: {mechanism}, {lemma}{drawn}  at {event.scope or '/'}"
 
 
+def say_meanings(receipt: Receipt) -> None:
+    """What was asked and how it was answered, in words for those who know no lemma by its name; each kind once."""
+    kinds: dict[tuple[str, str], Event] = {}
+    for event in receipt.events:
+        kinds.setdefault((event.question, event.lemma), event)
+    lines = [
+        f"  {question} ({lemma.replace('_', ' ')}): {words.asked} {words.how}"
+        for (question, lemma), words in ((kind, in_plain_words(own, receipt.weight)) for kind, own in kinds.items())
+    ]
+    say("\n".join(["In words", *lines, ""]))
+
+
 def check_model(model: Any) -> None:
     """Raise if the receipt does not add up or pay for the model, or if the rest of the file contradicts it."""
     receipt: Receipt = model.privacy_
@@ -50,16 +65,50 @@ def check_model(model: Any) -> None:
         raise ReceiptError("The schema has fields that were read off the data, and the receipt does not say so.")
 
 
-def refuse_void(unconfirmed: tuple[str, ...], seed: int | None, params: dict[str, Any]) -> None:
-    """Raise, before anything is learned, if the receipt could not be a guarantee."""
+def say_signed(receipt: Receipt, signers: str, path: Path | None) -> None:
+    """Show a receipt that adds up and was signed; if a model's file is given, check that it is this model's."""
+    from privet.algorithms.model_file import load
+
+    if path is not None:
+        model = load(path)
+        check_model(model)
+        if model.privacy_ != receipt:
+            raise ReceiptError(f"Another receipt than the one that this model holds was signed by {signers}.")
+    say(f"{receipt}\n", privacy=receipt_facts(receipt))
+    say(f"It adds up, and is signed by {signers}.", verified=True, signed_by=signers)
+    if path is not None:
+        say(f"It is the receipt of {path}.", file=path)
+
+
+def receipt_facts(receipt: Receipt) -> dict[str, Any]:
+    """What a program wants to know of a receipt; the whole of it is in the model's file."""
+    names = ("epsilon", "delta", "claimed", "spent", "unit", "neighbours", "trust", "void", "shortfall", "released")
+    return {name: getattr(receipt, name) for name in names}
+
+
+def refuse_void(unconfirmed: tuple[str, ...], seed: int | None, params: dict[str, Any], asks: str) -> None:
+    """Raise, before anything is learned, if the receipt could not be the guarantee that --strict or --ledger asks for.
+
+    A ledger's limit is a promise, and a model without a guarantee would break it at any price.
+    """
     if params.get("variant") == "published":
-        raise ReceiptError("a published variant may cost more than it claims, and --strict asks for a guarantee")
+        raise ReceiptError(f"a published variant may cost more than it claims, and {asks} asks for a guarantee")
     if seed is not None:
-        raise ReceiptError("--seed would make the receipt void, and --strict asks for one that is not")
+        raise ReceiptError(f"--seed would make the receipt void, and {asks} asks for one that is not")
     if unconfirmed:
         raise ReceiptError(
-            f"the receipt would be void, and --strict asks for one that is not: confirm {', '.join(unconfirmed)} "
+            f"the receipt would be void, and {asks} asks for one that is not: confirm {', '.join(unconfirmed)} "
             "in the schema and delete the lines 'inferred = true'"
+        )
+
+
+def warn_of_draft(schema: Schema) -> None:
+    """Say that a schema is still a draft: what is learned with it has no guarantee."""
+    if schema.unconfirmed:
+        n = len(schema.unconfirmed)
+        warn(
+            f"the schema is a draft: {n} {'field is' if n == 1 else 'fields are'} still read off the records, and the "
+            "receipt of a fit would be VOID. Confirm each and delete its line 'inferred = true'"
         )
 
 
@@ -72,6 +121,6 @@ def warn_if_void(receipt: Receipt) -> None:
 
 def say_received(receipt: Receipt, where: str) -> None:
     """Show a new model's receipt, and where the model is."""
-    say(f"\nReceipt\n{receipt}\n")
+    say(f"\nReceipt\n{receipt}\n", privacy=receipt_facts(receipt))
     say(where)
     warn_if_void(receipt)

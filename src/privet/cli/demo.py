@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from privet.cli.checks import warn_if_void
+from privet.cli.checks import receipt_facts, warn_if_void
+from privet.cli.facts import for_programs
+from privet.cli.files import rows_to
 from privet.cli.screen import say, working
 from privet.privacy.amounts import show
 
 DEPTH = 4
 TEST_SHARE = 0.3
+ODD = "A rule that looks odd was picked by noise, where few records are and no other rule was much better."
 SPLIT_SEED = 0  # public: which records are for testing is no secret
 
 
-def run(epsilon: float, seed: int | None) -> None:
+def run(epsilon: float, seed: int | None, target: Path | None) -> None:
     with working("Loading the census data"):
         import narwhals.stable.v1 as nw
 
@@ -43,16 +47,26 @@ def run(epsilon: float, seed: int | None) -> None:
         f"Who earns more than 50,000 dollars? US census data of 1994, {len(schema.names)} features.\n"
         f"{len(train):,} people to learn from, {len(test):,} others to test on.\n"
     )
-    _table(
-        [
-            (f"always {common}", np.mean(labels[test] == common), "learned nothing"),
-            (f"Privet, depth {DEPTH}", private, privacy),
-            (f"scikit-learn, depth {DEPTH}", exact, "none"),
-        ]
+    nothing = float(np.mean(labels[test] == common))
+    if not for_programs():
+        _table(
+            [
+                (f"always {common}", nothing, "learned nothing"),
+                (f"Privet, depth {DEPTH}", private, privacy),
+                (f"scikit-learn, depth {DEPTH}", exact, "none"),
+            ]
+        )
+    rules = model.export_text()
+    say(accuracy={"always the same": nothing, "private": private, "not private": exact}, rules=rules)
+    say(
+        f"\nThe private tree\n{rules}\n\n{ODD}\n\nIts receipt\n{model.privacy_}\n",
+        privacy=receipt_facts(model.privacy_),
     )
-    say(f"\nThe private tree\n{model.export_text()}\n\nIts receipt\n{model.privacy_}\n")
     warn_if_void(model.privacy_)
     command = _command()
+    if target is not None:
+        rows_to(target, [frame.to_arrow().append_column(str(schema.label), [labels.tolist()])])
+        say(f"Wrote {target.name}: the data, to try {command} on.")
     say(f"Next: {command} demo --epsilon 0.01 (more privacy) or --epsilon 1 (more accuracy).")
     say(f"Your data: {command} schema draft DATA.csv --label COLUMN -o schema.toml, then {command} fit --help.")
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from privet.cli.files import check_output
+from privet.cli.ledger import NO_LEDGER
 from privet.cli.options import DataFiles, Force
 from privet.cli.screen import say, working
 
 if TYPE_CHECKING:
     from privet.evaluate.evaluation import Evaluation
+    from privet.schema import Schema
 
 Holdout = Annotated[
     float | None,
@@ -38,9 +40,18 @@ def groups_by(by: str | None) -> str | dict[str, list[float]] | None:
         raise typer.BadParameter("cuts are numbers with commas between them, such as age=30,60.") from None
 
 
+def held_out(holdout: float | None, by: str | None, schema: Schema) -> dict[str, Any]:
+    """What a training is told of both; raises, before anybody is connected, for what makes no sense."""
+    from privet.algorithms.held_out import Holdout
+
+    groups = groups_by(by)
+    Holdout.of(holdout, groups, schema)
+    return {"holdout": holdout, "by": groups}
+
+
 def say_scores(scores: Evaluation | None) -> None:
     if scores is not None:
-        say(f"Scores\n{scores}\n")
+        say(f"Scores\n{scores}\n", scores=scores.to_dict(), summary=scores.summary)
 
 
 def evaluate(
@@ -70,6 +81,7 @@ def evaluate(
     """
     from contextlib import nullcontext
 
+    from privet.cli.checks import receipt_facts
     from privet.tables.files import find_files
 
     if not 0 < epsilon < math.inf:
@@ -86,8 +98,10 @@ def evaluate(
     with charged or nullcontext():
         scores = learned.evaluate(data, epsilon=epsilon, by=groups_by(by))  # says how far it has read
     say_scores(scores)
-    say(f"Receipt\n{scores.privacy_}")
+    assert scores.privacy_ is not None
+    say(f"Receipt\n{scores.privacy_}", privacy=receipt_facts(scores.privacy_))
+    say(NO_LEDGER if charged is None else f"Ledger of {charged}.")
     if target is not None:
         learned.evaluation_ = scores
         learned.save(target, overwrite=True)
-        say(f"Wrote {output}: the model with these scores.")
+        say(f"Wrote {output}: the model with these scores.", file=output)

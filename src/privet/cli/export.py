@@ -22,10 +22,15 @@ class ExportForm(StrEnum):
     PYTHON = "python"
 
 
+ENDINGS = {ExportForm.SQL: ".sql", ExportForm.ONNX: ".onnx", ExportForm.SKLEARN: ".pkl", ExportForm.PYTHON: ".py"}
+
+
 def export(
     model: Annotated[Path, typer.Argument(metavar="MODEL", exists=True, dir_okay=False, help="A model file.")],
     to: Annotated[ExportForm, typer.Option(help="The form: a query, an ONNX file, a pickled pipeline, a Python file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where it goes.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where it goes; by default beside MODEL, as .sql and so on.")
+    ] = None,
     table: Annotated[str, typer.Option(help="SQL: the table that the query reads.")] = "records",
     dialect: Annotated[str, typer.Option(help="SQL: duckdb, postgres, sqlite, spark, snowflake, bigquery.")] = "duckdb",
     keep: Annotated[
@@ -45,6 +50,7 @@ def export(
         privet export model.json --to python -o model.py
         privet export model.json --to onnx -o model.onnx
     """
+    output = output or model.with_suffix(ENDINGS[to])
     target = check_output(output, force, model)
     if to is not ExportForm.SQL and (keep or table != "records" or dialect != "duckdb"):
         raise typer.BadParameter("--table, --dialect and --keep belong to --to sql.")
@@ -72,4 +78,4 @@ def export(
 
         content = to_python(learned).encode()
     write_whole(target, content, mode=0o666)
-    say(f"Wrote {output}.")
+    say(f"Wrote {output}.", file=output, form=to.value)

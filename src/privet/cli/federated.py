@@ -9,14 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from privet.algorithms.registry import make
+from privet.cli.evaluate import By, Holdout, held_out, say_scores
 from privet.cli.files import check_output
 from privet.cli.logs import Log, LogForm, Metrics, speaking
 from privet.cli.members import Limit, NewFile, add_to, made
 from privet.cli.models import settings
-from privet.cli.options import Config, Consortium, Epsilon, Force, Output, SchemaFile, Settings
-from privet.cli.programs import need, stop_when_told
+from privet.cli.options import Config, Consortium, Epsilon, Force, Output, SchemaFile, Settings, SignedModel
+from privet.cli.programs import stop_when_told
 from privet.cli.screen import say
 from privet.disk import owner_only, write_whole
+from privet.extras import need
 
 federated = typer.Typer(
     no_args_is_help=True,
@@ -113,6 +115,8 @@ def coordinator(
     wire: Annotated[
         Path | None, typer.Option("--wire-log", dir_okay=False, help="Write every message here, as JSON lines.")
     ] = None,
+    holdout: Holdout = None,
+    by: By = None,
     force: Force = False,
     log: Log = LogForm.plain,
     metrics: Metrics = None,
@@ -121,6 +125,8 @@ def coordinator(
 
     Stopped, it can be started again with the same command: what was
     answered is in the journal, and is neither asked nor paid for again.
+    --holdout keeps some of every party's records out of learning and
+    scores the model on them, for nothing more.
 
     Example:
 
@@ -138,6 +144,7 @@ def coordinator(
     params: dict[str, Any] = {"epsilon": epsilon, **settings(given or ())}
     learner = make(model, **params)
     known = CoordinatorConfig.read(config)
+    scored = held_out(holdout, by, known.schema)
     journal = journal or output.with_suffix(".run")
     boards: list[Switchboard] = []
     with ExitStack() as stack:
@@ -149,10 +156,11 @@ def coordinator(
             channel = Overheard(
                 channel, wire_log(stack.enter_context(open(wire, "a", encoding="utf-8", opener=owner_only)))
             )
-        signed = train(known, learner, channel=channel, journal=journal, progress=speaker)
+        signed = train(known, learner, **scored, channel=channel, journal=journal, progress=speaker)
     signed.verify({name: certified(certificate) for name, certificate in known.parties.items()})
     learner.save(target, overwrite=True)
     write_whole(signed_target, signed.to_json().encode())
+    say_scores(learner.evaluation_)
     signers = ", ".join(signed.signatures)
     speaker.received(learner.privacy_, f"Wrote {output} and, signed by {signers}, {signed_target.name}.")
 
@@ -176,16 +184,15 @@ def give_up(
     from privet.consortium.federated.config import PartyConfig
     from privet.consortium.federated.status import give_up as ended
 
-    say(f"Gave up run {ended(PartyConfig.read(config), run)}: its secrets are gone, what it has spent stays spent.")
+    name = ended(PartyConfig.read(config), run)
+    say(f"Gave up run {name}: its secrets are gone, what it has spent stays spent.", gave_up=name)
 
 
 @federated.command()
 def verify(
     signed: Annotated[Path, typer.Argument(metavar="SIGNED", exists=True, dir_okay=False, help="A signed receipt.")],
     consortium: Consortium,
-    model: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="The model that the receipt should be of.")
-    ] = None,
+    model: SignedModel = None,
 ) -> None:
     """Check a receipt and every party's signature of it.
 
@@ -196,8 +203,7 @@ def verify(
 
         privet federated verify model.signed.json mercy.consortium.toml --model model.json
     """
-    from privet.algorithms.model_file import load
-    from privet.cli.checks import check_model
+    from privet.cli.checks import say_signed
     from privet.consortium.consortium_file import Consortium as Members
     from privet.consortium.federated.identity import certified
     from privet.consortium.federated.signed import SignedReceipt
@@ -205,15 +211,7 @@ def verify(
     members = Members.read(consortium).members
     known = {member.name: certified(member.certificate) for member in members if member.certificate}
     own = SignedReceipt.from_json(signed.read_text(encoding="utf-8"))
-    receipt = own.verify(known)
-    if model is not None:
-        learned = load(model)
-        check_model(learned)
-        own.check_is_of(learned.privacy_)
-    say(f"{receipt}\n")
-    say(f"It adds up, and is signed by {', '.join(own.signatures)}.")
-    if model is not None:
-        say(f"It is the receipt of {model}.")
+    say_signed(own.verify(known), ", ".join(own.signatures), model)
     for name, numbers in own.left_out().items():
         which = ", ".join(map(str, numbers))
         say(f"{name} is not in the answers to {len(numbers)} of {len(own.answered)} questions: {which}.")

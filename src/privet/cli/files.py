@@ -9,8 +9,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from privet.cli.facts import for_programs
+from privet.cli.screen import say
 from privet.disk import whole_file
 from privet.errors import PrivetError
+
+ROWS = (".csv", ".parquet", ".pq")
+"""What files with rows end in."""
 
 
 def check_output(path: Path, force: bool, *inputs: Path, suffixes: tuple[str, ...] = ()) -> Path:
@@ -34,30 +39,43 @@ def check_output(path: Path, force: bool, *inputs: Path, suffixes: tuple[str, ..
 
 
 def rows_to(path: Path | None, tables: Iterable[Any]) -> None:
-    """Write Arrow tables one below the other: as Parquet or CSV by the file's suffix, or as CSV to stdout."""
+    """Write Arrow tables one below the other: as Parquet or CSV by the file's suffix, or as CSV to stdout.
+
+    Who has them in a file is told how many rows it has.
+    """
+    if path is None and for_programs():
+        say(rows=[row for table in tables for row in table.to_pylist()])
+        return
     if path is None:
         _write_csv(sys.stdout.buffer, tables)
         sys.stdout.flush()
         return
     with whole_file(path) as part, part.open("wb") as file:
-        (_write_csv if path.suffix.lower() == ".csv" else _write_parquet)(file, tables)
+        n = (_write_csv if path.suffix.lower() == ".csv" else _write_parquet)(file, tables)
+    say(f"Wrote {n:,} rows to {path}.", file=path, n_rows=n)
 
 
-def _write_csv(file: Any, tables: Iterable[Any]) -> None:
+def _write_csv(file: Any, tables: Iterable[Any]) -> int:
     import pyarrow.csv as pc
 
+    n = 0
     for i, table in enumerate(tables):
         pc.write_csv(table, file, _quoting(table, header=i == 0))
+        n += len(table)
+    return n
 
 
-def _write_parquet(file: Any, tables: Iterable[Any]) -> None:
+def _write_parquet(file: Any, tables: Iterable[Any]) -> int:
     import pyarrow.parquet as pq
 
     rows = iter(tables)
     first = next(rows)
+    n = 0
     with pq.ParquetWriter(file, first.schema) as writer:
         for table in chain([first], rows):
             writer.write_table(table)
+            n += len(table)
+    return n
 
 
 def _quoting(table: Any, *, header: bool) -> Any:

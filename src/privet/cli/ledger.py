@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from privet.cli.facts import for_programs
 from privet.cli.screen import say, warn
 
 ledger = typer.Typer(no_args_is_help=True, help="Keep count of what is spent on a set of records.")
@@ -18,6 +18,7 @@ ledger = typer.Typer(no_args_is_help=True, help="Keep count of what is spent on 
 File = Annotated[Path, typer.Argument(metavar="LEDGER", dir_okay=False, help="The ledger's file.")]
 Total = Annotated[str, typer.Option(metavar="NUMBER", help="The most that all releases together may cost.")]
 FIT_LEDGER = "Charge this ledger, and refuse what it has not left."
+NO_LEDGER = "No --ledger keeps count of what these records cost: each answer adds its epsilon."
 FIT_COHORT = "With --ledger: DATA has records of this cohort alone, or of those given. By default of all."
 
 
@@ -45,7 +46,7 @@ def new(
     made = Ledger.create(
         file, _number(epsilon), None if delta is None else _number(delta), records=records, cohort=cohort, spent=before
     )
-    say(str(made))
+    say(f"Ledger of {made}.", **_plain(made))
 
 
 @ledger.command()
@@ -54,7 +55,6 @@ def show(
     models: Annotated[
         list[Path] | None, typer.Argument(metavar="[MODEL]...", exists=True, dir_okay=False, help="Is it listed?")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For other programs.")] = False,
 ) -> None:
     """Show what was spent, by whom and for which release, and what is left.
 
@@ -72,8 +72,8 @@ def show(
     kept = opened.file
     assert kept is not None
     lines = kept.lines()
-    if as_json:
-        print(json.dumps(_plain(opened), indent=1))
+    if for_programs():
+        say(**_plain(opened))
     else:
         say(f"{kept.records}: what is spent on {opened.unit or 'them (rows or persons: the first fit decides)'}")
         for own in kept.cohorts():
@@ -110,7 +110,9 @@ def limit(
     opened.file.set_limit(_number(epsilon), cohort)
     if any(own.limit > before[own.name] for own in opened.file.cohorts()):
         warn("a larger limit is a weaker promise to the people in the records: they should know")
-    say(str(opened))
+    if any(own.left < 0 for own in opened.file.cohorts()):
+        warn("more than this limit was spent already: it is no promise that was kept, and nothing more is answered")
+    say(f"Ledger of {opened}.", **_plain(opened))
 
 
 @ledger.command("cohort")
@@ -136,7 +138,7 @@ def add_cohort(
     opened = Ledger.open(file)
     assert opened.file is not None
     opened.file.add_cohort(name, _number(epsilon))
-    say(str(Ledger.open(file, cohorts=[name])))
+    say(f"Ledger of {Ledger.open(file, cohorts=[name])}.", **_plain(opened))
 
 
 def _find(models: Sequence[Path], releases: dict[str, int], file: Path) -> None:

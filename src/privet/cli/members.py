@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privet.cli.options import AsJson, Check, Config, Days
-from privet.cli.programs import refuse_problems, show_status
+from privet.cli.logs import Log, LogForm, speaking
+from privet.cli.options import Check, Config, Days
+from privet.cli.programs import refuse_problems, show_status, stop_when_told
 from privet.cli.screen import say
 from privet.errors import PrivetError
 
@@ -19,12 +21,13 @@ if TYPE_CHECKING:
 
 SentFile = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A consortium's file.")]
 NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The consortium's file, to be made.")]
+Port = Annotated[int, typer.Option(min=0, max=2**16 - 1, help="Of 127.0.0.1; 0 takes any that is free.")]
 Limit = Annotated[float, typer.Option(help="A proposal for every member's own limit: what all runs may spend.")]
 
 
 def add_to(app: typer.Typer) -> None:
     """Register the commands that both have."""
-    for command in (join, gather, accept, invite, remove, renew, fingerprint, status):
+    for command in (join, gather, accept, invite, remove, renew, fingerprint, status, page):
         app.command()(command)
 
 
@@ -36,7 +39,8 @@ def made(path: Path, kind: str, schema: Schema, members: list[Participant], term
     check_names(member.name for member in members)
     given = {name: value for name, value in terms.items() if value is not None}
     found(path, Consortium(kind, schema, tuple(members), {**TERMS[kind], **given}))
-    say(f"Wrote {path}. Send it to {', '.join(member.name for member in members)}.")
+    names = [member.name for member in members]
+    say(f"Wrote {path}. Send it to {', '.join(names)}.", file=path, members=names)
     say(f"Each of them, you too: privet {kind} join {path.name} NAME")
 
 
@@ -59,6 +63,7 @@ def with_queries(text: str) -> tuple[str, int]:
 
 
 def join(
+    ctx: typer.Context,
     file: SentFile,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Who you are in it.")],
     data: Annotated[
@@ -84,20 +89,26 @@ def join(
         privet federated join consortium.toml mercy --data patients.csv --epsilon 1
         privet mpc join consortium.toml alpha --listen 0.0.0.0:7100
     """
+    from privet.consortium.consortium_file import TERMS, Consortium
     from privet.consortium.membership import join as joined
     from privet.consortium.net.certificates import fingerprint
 
+    called, kind = str(getattr(ctx.parent, "info_name", "")), Consortium.read(file).kind
+    if called in TERMS and called != kind:
+        raise PrivetError(f"{file} is for {kind} training: privet {kind} join {file} {name}")
     if data is not None:
         data = Path(os.path.relpath(data, folder))
     settings = {"data": None if data is None else str(data), "epsilon": epsilon, "listen": listen}
     own, copy = joined(file, name, folder, days, settings)
-    say(f"Wrote {own.own_key} (keep it), {own.path} (your settings) and {copy}.")
+    said = f"Wrote {own.own_key} (keep it), {own.path} (your settings) and {copy}."
+    say(said, key=own.own_key, settings=own.path, copy=copy)
     if "epsilon" in own.data:
         say(
             f"Your limit, for all runs together: epsilon {own.data['epsilon']:g}. It is yours to change, in {own.path}."
         )
     say(f"Send {copy} back to whoever made {file}; if that was you, gather the others' copies into it.")
-    say(f"Your fingerprint: {fingerprint(own.me.certificate)}")
+    print_of = fingerprint(own.me.certificate)
+    say(f"Your fingerprint: {print_of}", fingerprint=print_of)
 
 
 def gather(
@@ -125,7 +136,8 @@ def gather(
     own = OwnFile(config)
     new = gathered(own, copies, renewed or ())
     consortium = OwnFile(config).consortium
-    say(f"New in {own.copy}: {', '.join(new) or 'nobody'}.")
+    said = f"New in {own.copy}: {', '.join(new) or 'nobody'}."
+    say(said, new=new, missing=consortium.missing, copy=own.copy, fingerprint=consortium.fingerprint)
     if consortium.missing:
         say(f"Still missing: {', '.join(consortium.missing)}.")
         return
@@ -158,13 +170,16 @@ def accept(
     for each in differences:
         say(f"Changed: {each}.")
     if compared is None:
-        typer.confirm("Have all others read the same fingerprint to you, by telephone or in person?", abort=True)
+        typer.confirm(
+            "Have all others read the same fingerprint to you, by telephone or in person?", abort=True, err=True
+        )
     elif "".join(compared.split()).lower() != new.fingerprint:
         raise PrivetError(
             f"This is not the fingerprint of {file}. Somebody holds another file: do not accept it before you know why."
         )
     own.adopt(new)
-    say(f"Accepted: {own.copy}. See how you stand: privet {new.kind} status {config} --check")
+    said = f"Accepted: {own.copy}. See how you stand: privet {new.kind} status {config} --check"
+    say(said, accepted=own.copy, changes=differences, fingerprint=new.fingerprint)
 
 
 def invite(
@@ -181,14 +196,16 @@ def invite(
 
         privet federated invite coordinator.toml east --role party
     """
-    from privet.consortium.consortium_file import Participant, check_names
+    from privet.consortium.consortium_file import OWNER, PARTY, Participant, check_names
     from privet.consortium.membership import invite as invited
     from privet.consortium.own_file import OwnFile
 
     check_names([name])
     own = OwnFile(config)
     invited(own, Participant(name, role, queries=queries))
-    say(f"Send {own.copy} to {name}: privet {own.consortium.kind} join {own.copy.name} {name}")
+    data = " --data FILE" if role in (PARTY, OWNER) else ""
+    how = f"Send {own.copy} to {name}: privet {own.consortium.kind} join {own.copy.name} {name}{data}"
+    say(how, copy=own.copy, invited=name)
 
 
 def remove(
@@ -209,7 +226,8 @@ def remove(
     own = OwnFile(config)
     removed(own, name)
     kind = own.consortium.kind
-    say(f"{name} is out of {own.copy}. Send it to all others: privet {kind} accept NAME.toml {own.copy.name}")
+    how = f"Send it to all others: privet {kind} accept NAME.toml {own.copy.name}"
+    say(f"{name} is out of {own.copy}. {how}", copy=own.copy, removed=name)
 
 
 def renew(config: Config, days: Days = 365) -> None:
@@ -233,10 +251,10 @@ def renew(config: Config, days: Days = 365) -> None:
 
         refuse_open_runs(own.beside("state", f"{own.me.name}.state"))
     copy, kind = renewed(own, days), own.consortium.kind
-    say(
-        f"Send {copy}: privet {kind} gather THEIR.toml {copy.name} --renewed {own.me.name}. Then all accept their copy."
-    )
-    say(f"Your fingerprint: {fingerprint(OwnFile(config).me.certificate)}")
+    how = f"privet {kind} gather THEIR.toml {copy.name} --renewed {own.me.name}"
+    say(f"Send {copy}: {how}. Then all accept their copy.", copy=copy)
+    print_of = fingerprint(OwnFile(config).me.certificate)
+    say(f"Your fingerprint: {print_of}", fingerprint=print_of)
 
 
 def fingerprint(
@@ -256,14 +274,19 @@ def fingerprint(
     from privet.consortium.consortium_file import Consortium
     from privet.consortium.net.certificates import names_in, standing
 
+    prints: dict[str, str] = {}
     for file in files:
         if file.suffix == ".toml":
-            _show(Consortium.read(file))
+            known = Consortium.read(file)
+            prints[str(file)] = known.fingerprint
+            _show(known)
             continue
         certificate = file.read_bytes()
         own = standing(file.name, certificate)
         say(f"{file}: of {', '.join(names_in(certificate))}; until {own['until']}, {own['days']} days from now")
         say(f"Fingerprint {own['fingerprint']}")
+        prints[str(file)] = str(own["fingerprint"])
+    say(files=prints)
 
 
 def _show(consortium: Consortium) -> None:
@@ -286,7 +309,6 @@ def status(
     check: Check = False,
     epsilon: Annotated[float | None, typer.Option(help="With --check: what the model will need.")] = None,
     delta: Annotated[float | None, typer.Option(help="With --check: the model's delta, if it has one.")] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show how a member stands: limit, spent, left, runs, last contact, certificates.
 
@@ -305,5 +327,24 @@ def status(
     found = status_of(config)
     if check:
         found["check"] = checked(config, epsilon, delta)
-    show_status(found, as_json)
+    show_status(found)
     refuse_problems(found.get("check", ()))
+
+
+def page(config: Config, port: Port = 9101, log: Log = LogForm.plain) -> None:
+    """Show how a member stands as a page of this machine alone, until interrupted.
+
+    The same as status, read anew every five seconds, with health and metrics.
+    Programs that run for long have it themselves (--metrics); this is for who
+    has none that runs, such as a user, or wants it beside one.
+
+    Example:
+
+        privet mpc page analyst.toml
+    """
+    from privet.cli.roles import status_of
+
+    stop_when_told()
+    status_of(config)  # a file that says nothing is refused before anything is made beside it
+    with speaking(config, log, port, config.with_suffix(".errors.log")):
+        Event().wait()

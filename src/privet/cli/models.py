@@ -50,14 +50,14 @@ def show(name: str | None) -> None:
     """Every model with one line about it, or all about one."""
     if name is not None:
         kind = find(name)
-        say(inspect.getdoc(kind) or "")
-        own = [f"{param}={p.default!r}" for param, p in parameters(kind).items() if param not in OPTIONS]
-        say(f"\nFor --set, as they come: {', '.join(own)}")
+        own = {param: repr(p.default) for param, p in parameters(kind).items() if param not in OPTIONS}
+        about = inspect.getdoc(kind) or ""
+        say(about, model=name, about=about, parameters=own)
+        say(f"\nFor --set, as they come: {', '.join(f'{param}={value}' for param, value in own.items())}")
         return
     width = max(map(len, MODELS))
-    for each in MODELS:
-        first = (inspect.getdoc(find(each)) or "").partition("\n")[0]
-        say(f"{each:{width}}  {first}")
+    lines = {each: (inspect.getdoc(find(each)) or "").partition("\n")[0] for each in MODELS}
+    say("\n".join(f"{each:{width}}  {first}" for each, first in lines.items()), models=lines)
 
 
 def summary(model: Any) -> str:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from privet.cli.files import check_output
+from privet.cli.evaluate import By, Holdout, held_out, say_scores
+from privet.cli.files import ROWS, check_output
 from privet.cli.logs import Log, LogForm, Metrics, speaking
 from privet.cli.members import Limit, NewFile, add_to, made, with_address, with_queries
 from privet.cli.models import settings
-from privet.cli.options import Config, Consortium, Data, Epsilon, Force, Output, Rows, SchemaFile, Settings
-from privet.cli.programs import need, stop_when_told
+from privet.cli.options import Config, Consortium, Data, Epsilon, Force, Output, Rows, SchemaFile, Settings, SignedModel
+from privet.cli.programs import stop_when_told
 from privet.cli.screen import say, working
 from privet.disk import write_whole
 from privet.errors import PrivetError
+from privet.extras import need
 
 CLASSIFIER, HIDDEN = "PrivateTreeClassifier", "HiddenTreeClassifier"
 
@@ -183,49 +185,63 @@ def train(
     hidden: Annotated[
         bool, typer.Option("--hidden", help="The model stays on the servers' shares; the file says whom to ask.")
     ] = False,
+    holdout: Holdout = None,
+    by: By = None,
     force: Force = False,
+    log: Log = LogForm.plain,
+    metrics: Metrics = None,
 ) -> None:
     """Ask the three servers for a model, and write it with its receipt.
 
     The model comes from each of them and must be the same. With --hidden
     nobody gets it: the servers keep shares of it and answer queries that
-    they cannot read (privet mpc predict).
+    they cannot read (privet mpc predict). --holdout keeps some of every
+    owner's records out of learning and scores the model on them, for
+    nothing more.
 
     Examples:
 
         privet mpc train trainer.toml --epsilon 0.5 -o model.json --set max_depth=4
+        privet mpc train trainer.toml --epsilon 0.5 -o model.json --holdout 0.2 --by sex
         privet mpc train trainer.toml --epsilon 0.5 -o hidden.json --hidden
     """
     from privet.algorithms.model_file import from_dict
     from privet.algorithms.registry import make
-    from privet.cli.checks import say_received
     from privet.consortium.servers.client import train as run
     from privet.consortium.servers.config import Config as Known
+    from privet.consortium.servers.requests import Requests
+    from privet.evaluate.evaluation import Evaluation
     from privet.privacy.receipt import Receipt
 
+    stop_when_told()
     target = check_output(output, force, config)
     signed_target = None if hidden else check_output(output.with_suffix(".signed.json"), force, config)
     params: dict[str, Any] = {"epsilon": epsilon, **settings(given or ())}
     if hidden and model == CLASSIFIER:
         model = HIDDEN
     make(model, **params)
-
-    def progress(said: str) -> None:
-        say(f"server 0: {said}")
-
-    trained = run(Known.read(config), model, params, seed=seed, hidden=hidden, progress=progress)
+    known = Known.read(config)
+    scored = held_out(holdout, by, known.schema)
+    with ExitStack() as stack:
+        speaker = stack.enter_context(speaking(config, log, metrics, config.with_suffix(".errors.log")))
+        stack.enter_context(Requests(config).noted(f"{model} for epsilon {epsilon:g}"))
+        progress = lambda said: speaker(f"server 0: {said}")  # noqa: E731
+        trained = run(known, model, params, seed=seed, hidden=hidden, **scored, progress=progress)
     words = json.dumps(trained.signed, indent=1).encode()
     if trained.model is None or signed_target is None:
         write_whole(target, words)
         where = (
             f"The model {trained.signed['id']} stays with the servers. {target} says whom to ask: privet mpc predict."
         )
-        say_received(Receipt.from_dict(trained.signed["receipt"]), where)
+        if "evaluation" in trained.signed:
+            say_scores(Evaluation.from_dict(trained.signed["evaluation"]))
+        speaker.received(Receipt.from_dict(trained.signed["receipt"]), where)
         return
     learned = from_dict(trained.model)
     learned.save(target, overwrite=True)
     write_whole(signed_target, words)
-    say_received(learned.privacy_, f"Wrote {output} and, signed by the three servers, {signed_target.name}.")
+    say_scores(learned.evaluation_)
+    speaker.received(learned.privacy_, f"Wrote {output} and, signed by the three servers, {signed_target.name}.")
 
 
 @mpc.command()
@@ -234,9 +250,7 @@ def verify(
         Path, typer.Argument(metavar="SIGNED", exists=True, dir_okay=False, help="A signed receipt, or a hidden model.")
     ],
     consortium: Consortium,
-    model: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="The model that the receipt should be of.")
-    ] = None,
+    model: SignedModel = None,
 ) -> None:
     """Check a receipt and the three servers' signatures of it.
 
@@ -247,8 +261,7 @@ def verify(
 
         privet mpc verify model.signed.json hospital.consortium.toml --model model.json
     """
-    from privet.algorithms.model_file import load
-    from privet.cli.checks import check_model
+    from privet.cli.checks import say_signed
     from privet.consortium.consortium_file import SERVER
     from privet.consortium.consortium_file import Consortium as Members
     from privet.consortium.servers.commitments import check
@@ -260,16 +273,7 @@ def verify(
     certificates = [server.certificate for server in Members.read(consortium).of(SERVER)]
     if words.get("format") != FORMAT:
         check(words, certificates)
-    receipt = signed_receipt(words, certificates)
-    if model is not None:
-        learned = load(model)
-        check_model(learned)
-        if learned.privacy_ != receipt:
-            raise ReceiptError("The servers have signed another receipt than the one that this model holds.")
-    say(f"{receipt}\n")
-    say("It adds up, and is signed by all three servers.")
-    if model is not None:
-        say(f"It is the receipt of {model}.")
+    say_signed(signed_receipt(words, certificates), "all three servers", model)
     if "owners" in words:
         say(f"The records of {', '.join(map(str, words['owners']))} are in all answers.")
 
@@ -285,8 +289,10 @@ def models(config: Config) -> None:
     from privet.consortium.servers.config import Config as Known
     from privet.consortium.servers.service import store_of
 
-    for name, public in store_of(Known.read(config)).listed():
+    found = dict(store_of(Known.read(config)).listed())
+    for name, public in found.items():
         say(f"{name}  {public['model']}, epsilon {public['params'].get('epsilon')}")
+    say(models=found)
 
 
 @mpc.command()
@@ -307,7 +313,7 @@ def delete(
     from privet.consortium.servers.service import store_of
 
     store_of(Known.read(config)).delete(name)
-    say(f"Deleted the shares of {name} here. Ask the two other servers to do the same.")
+    say(f"Deleted the shares of {name} here. Ask the two other servers to do the same.", deleted=name)
 
 
 @mpc.command()
@@ -332,16 +338,19 @@ def predict(
     from privet.cli.files import rows_to
     from privet.consortium.servers.client import predict as run
     from privet.consortium.servers.config import Config as Known
+    from privet.consortium.servers.requests import Requests
     from privet.consortium.servers.store import read_public
     from privet.schema import Schema
     from privet.tables.table import read_file
 
     target = None
     if output is not None:
-        target = check_output(output, force, config, model, data, suffixes=(".csv", ".parquet", ".pq"))
+        target = check_output(output, force, config, model, data, suffixes=ROWS)
     public = read_public(model)
     X, _ = read_file(data, Schema.from_dict(public["schema"]), with_label=False)
-    classes = run(Known.read(config), public, X)
+    known = Known.read(config)
+    with Requests(config).noted(f"{len(X):,} queries of model {public['id'][:8]}"):
+        classes = run(known, public, X)
     rows_to(target, [pa.table({"prediction": pa.array(classes)})])
 
 

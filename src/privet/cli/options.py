@@ -27,7 +27,6 @@ Consortium = Annotated[
 Check = Annotated[
     bool, typer.Option("--check", help="Also a dry run with the others: reach, versions, clocks, budgets; nobody pays.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for other programs.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Where the model goes, as JSON.")]
 Rows = Annotated[
     Path | None, typer.Option("--output", "-o", help="A .csv or .parquet file; by default CSV on the screen.")
@@ -36,6 +35,9 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite the output files
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the model; may be given several times."),
+]
+SignedModel = Annotated[
+    Path | None, typer.Option("--model", exists=True, dir_okay=False, help="The model that the receipt should be of.")
 ]
 Days = Annotated[int, typer.Option(min=1, help="How long the certificate is valid.")]
 SchemaFile = Annotated[
@@ -46,6 +48,6 @@ EPSILON_HELP = "The privacy budget. Smaller is more private; 0.1 to 1 is usual."
 
 
 def checked_epsilon(epsilon: float) -> float:
-    if not 0 < epsilon < math.inf:
+    if epsilon is not None and not 0 < epsilon < math.inf:  # Typer calls this with None where none is needed
         raise typer.BadParameter("epsilon must be a finite number greater than zero, such as 0.1.")
     return epsilon

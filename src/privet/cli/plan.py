@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from privet.cli.evaluate import Holdout
 from privet.cli.files import check_output
 from privet.cli.options import EPSILON_HELP, Force, SchemaFile, Settings, checked_epsilon
 from privet.cli.screen import say, warn, working
@@ -17,9 +18,15 @@ from privet.errors import PrivetError
 def plan(
     schema: SchemaFile,
     n_records: Annotated[int, typer.Option(min=1, help="About how many records there are, if that is public.")],
-    epsilon: Annotated[float, typer.Option(callback=checked_epsilon, help=EPSILON_HELP)] = 1.0,
+    epsilon: Annotated[
+        float | None, typer.Option(callback=checked_epsilon, help=f"{EPSILON_HELP} Not needed with --choose.")
+    ] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="What to learn; privet models lists them.")] = None,
+    max_depth: Annotated[
+        int | None, typer.Option(min=1, help="The largest depth: short for --set max_depth=N.")
+    ] = None,
     settings: Settings = None,
+    holdout: Holdout = None,
     choose: Annotated[bool, typer.Option("--choose", help="Try other epsilons, too, from 0.01 to 10.")] = False,
     public: Annotated[
         Path | None,
@@ -38,31 +45,37 @@ def plan(
 
     Examples:
 
-        privet plan --schema people.toml --n-records 10000 --epsilon 0.5
+        privet plan --schema people.toml --n-records 10000 --epsilon 0.5 --holdout 0.2
         privet plan --schema people.toml --n-records 10000 --choose
     """
     from privet.algorithms.choosing import EPSILONS
     from privet.algorithms.registry import DEFAULTS, make
+    from privet.cli.checks import warn_of_draft
     from privet.cli.models import settings as parameters
     from privet.schema import Schema
 
     if (public is not None or plot is not None) and not choose:
         raise typer.BadParameter("--public and --plot belong to --choose.")
+    if epsilon is None and not choose:
+        raise typer.BadParameter("give --epsilon, such as 0.5; or --choose, which tries several.")
     target = None if plot is None else check_output(plot, force, suffixes=(".png", ".svg", ".pdf"))
     known = Schema.from_toml(schema)
     name = model or DEFAULTS[known.task]
-    learner = make(name, schema=known, epsilon=epsilon, **parameters(settings or ()))
-    show_quote(learner, n_records)
+    warn_of_draft(known)
+    given = parameters([*([] if max_depth is None else [f"max_depth={max_depth}"]), *(settings or ())])
+    if epsilon is not None:
+        show_quote(make(name, schema=known, epsilon=epsilon, **given), n_records, holdout)
     if choose:
-        show_epsilons(learner, n_records, sorted({*EPSILONS, epsilon}), public, runs, target)
+        tried = sorted({*EPSILONS, *([] if epsilon is None else [epsilon])})
+        show_epsilons(make(name, schema=known, epsilon=tried[0], **given), n_records, tried, public, runs, target)
 
 
-def show_quote(model: Any, n_records: int) -> None:
+def show_quote(model: Any, n_records: int, holdout: float | None) -> None:
     """How deep, how often, what each answer costs and how large its noise is."""
     with working("Trying it on records that nobody is in"):
-        quote = model.quote(n_records)
+        quote = model.quote(n_records, holdout)
     head, *rest = str(quote).split("\n")
-    say(head, style="bold")
+    say(head, style="bold", quote=quote)
     for line in rest:
         if line.startswith("WARNING: "):
             warn(line.removeprefix("WARNING: "))
@@ -81,14 +94,14 @@ def show_epsilons(
         points = scores_by_epsilon(model, n_records, epsilons, public=_public(data, model.schema), runs=runs)
     stand_in = "records that nobody is in, drawn from the schema: a guide, since yours differ"
     say(f"\nLearned from {n_records:,} of {stand_in if data is None else f'the public records of {data}'}; {runs} runs")
-    say(as_text(points, score))
+    say(as_text(points, score), score=score, epsilons=points)
     if plot is not None:
         from privet.disk import whole_file
         from privet.report.epsilon_plot import plot_epsilons
 
         with whole_file(plot) as part:
             plot_epsilons(points, part, score, kind=plot.suffix[1:])
-        say(f"Drew {plot}.")
+        say(f"Drew {plot}.", plot=plot)
 
 
 def _public(data: Path | None, schema: Any) -> tuple[Any, Any] | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from privet.cli.facts import for_programs
 from privet.cli.screen import say, working
 from privet.errors import PrivetError
 
@@ -48,6 +50,8 @@ def playground(
     with working("Preparing"):
         room = Playground(_draws(data, schema, public), port)
     say(f"The playground is at\n\n    {room.address}\n\nfor this machine alone. Ctrl-C ends it.")
+    if for_programs():
+        print(json.dumps({"address": room.address}), flush=True)  # now: it runs until it is stopped
     if browser:
         webbrowser.open(room.address)
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import logging
 import os
 import signal
@@ -17,22 +15,14 @@ from privet.disk import owner_only
 from privet.errors import PrivetError
 
 
-def need(extra: str, *packages: str) -> None:
-    """Raise, saying what to install, if one of these packages is not there."""
-    if not all(map(importlib.util.find_spec, packages)):
-        raise PrivetError(f"privet {extra} needs more packages: pip install 'privet[{extra}]'")
-
-
 def stop_when_told() -> None:
     """End on SIGTERM as on Ctrl-C, so that what is open is closed."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
-def show_status(status: Mapping[str, Any], as_json: bool) -> None:
+def show_status(status: Mapping[str, Any]) -> None:
     """Print what there is to see: a line for each thing, or all of it as JSON."""
-    if as_json:
-        print(json.dumps(status, indent=1))
-        return
+    say(**status)
     width = max(map(len, status))
     for name, value in status.items():
         for each in value if isinstance(value, list) else [value]:
@@ -58,7 +48,7 @@ def refuse_problems(checked: Sequence[Mapping[str, Any]]) -> None:
 def errors_in(path: Path) -> Iterator[None]:
     """Tracebacks of errors, and reasons of refusals, go to this file. They may quote records: others cannot read it."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(owner_only(str(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND))
     except OSError as error:
         raise PrivetError(f"Errors cannot be kept in {path}: {error.strerror}.") from error

@@ -21,13 +21,19 @@ LARGEST_CERTIFICATE = 2**24
 
 def report(
     model: Annotated[Path, typer.Argument(metavar="MODEL", exists=True, dir_okay=False, help="A model file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes: a file that ends in .html.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the page goes; by default beside MODEL, as .html.")
+    ] = None,
     ledger_file: Annotated[
         Path | None, typer.Option("--ledger", exists=True, dir_okay=False, help="Say what this ledger has left.")
     ] = None,
     certificate: Annotated[
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="What privet certify --json wrote, to show beside the model."),
+    ] = None,
+    consortium: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="A consortium's file: check a hidden model's signatures."),
     ] = None,
     force: Force = False,
 ) -> None:
@@ -40,24 +46,26 @@ def report(
 
     Examples:
 
-        privet report model.json -o report.html
+        privet report model.json
         privet report model.json -o report.html --ledger people.ledger
     """
+    output = output or model.with_suffix(".html")
     inputs = [path for path in (model, ledger_file, certificate) if path is not None]
     target = check_output(output, force, *inputs, suffixes=(".html", ".htm"))
     with working("Drawing"):
-        from privet.report.page import report_page
+        from privet.report.page import left_in, report_page
         from privet.robustness.certificate import Certificate
 
-        subject = _subject(model)
+        subject = _subject(model, consortium)
         found = None if certificate is None else Certificate.from_json(_text(certificate))
-        left = "" if ledger_file is None else _left(ledger_file, subject)
+        left = "" if ledger_file is None else left_in(ledger_file, subject)
         page = report_page(subject, ledger=left, certificate=found)
     write_whole(target, page.encode(), mode=0o666)
-    say(f"Wrote {output}, {len(page.encode()) / 1024:.0f} KB: open it in a browser.")
+    size = len(page.encode())
+    say(f"Wrote {output}, {size / 1024:.0f} KB: open it in a browser.", file=output, bytes=size)
 
 
-def _subject(path: Path) -> Subject:
+def _subject(path: Path, consortium: Path | None) -> Subject:
     """A model that was checked, or what is public of a hidden one."""
     from privet.algorithms.explained import subject_of
     from privet.algorithms.model_file import load
@@ -67,51 +75,56 @@ def _subject(path: Path) -> Subject:
         hidden = str(loads_strict(path.read_text(encoding="utf-8")).get("format", "")).startswith("privet-hidden")
     except (ValueError, RecursionError, AttributeError):
         hidden = False  # ``load`` says what is wrong with it
-    return _hidden(path) if hidden else subject_of(load(path))
+    if hidden:
+        return _hidden(path, consortium)
+    if consortium is not None:
+        raise PrivetError("--consortium is for hidden models: privet mpc verify checks other signatures")
+    return subject_of(load(path))
 
 
-def _hidden(path: Path) -> Subject:
+def _hidden(path: Path, consortium: Path | None) -> Subject:
     from privet.consortium.servers.store import read_public
+    from privet.evaluate.evaluation import Evaluation
+    from privet.explain.coverage import check_hidden
     from privet.explain.subject import Subject
     from privet.privacy.receipt import Receipt
     from privet.schema import Schema
 
     public = read_public(path)
-    receipt = Receipt.from_dict(public["receipt"])
+    receipt, schema = Receipt.from_dict(public["receipt"]), Schema.from_dict(public["schema"])
     receipt.verify()
+    scored = Evaluation.from_dict(public["evaluation"]) if "evaluation" in public else None
+    check_hidden(schema, receipt, None if scored is None else scored.to_dict())
     params = {name: value for name, value in public["params"].items() if name != "random_state"}
-    source = f"hidden model {public['id']}, depth {public['depth']}, held by three servers"
+    if consortium is None:
+        signed = "their signatures were NOT checked (privet report --consortium)"
+    else:
+        _check_signatures(path, consortium)
+        signed = f"who have signed it, by the certificates in {consortium.name}"
+    source = f"hidden model {public['id']}, depth {public['depth']}, held by three servers; {signed}"
     return Subject(
         str(public.get("model", "a hidden model")),
-        Schema.from_dict(public["schema"]),
+        schema,
         None,
         receipt,
-        None,
+        scored,
         source,
         params,
     )
+
+
+def _check_signatures(path: Path, consortium: Path) -> None:
+    """Raise unless the three servers of a consortium have signed what is public of a hidden model."""
+    from privet.consortium.consortium_file import SERVER, Consortium
+    from privet.consortium.servers.commitments import check
+    from privet.errors import ReceiptError
+    from privet.strict_json import object_of
+
+    words = object_of(path.read_bytes(), ReceiptError(f"{path} is no hidden model."))
+    check(words, [server.certificate for server in Consortium.read(consortium).of(SERVER)])
 
 
 def _text(path: Path) -> str:
     if path.stat().st_size > LARGEST_CERTIFICATE:
         raise PrivetError(f"{path} is larger than any certificate")
     return path.read_text(encoding="utf-8")
-
-
-def _left(path: Path, subject: Subject) -> str:
-    """What a ledger has left, in words, and whether it knows this release."""
-    from privet.privacy.amounts import show
-    from privet.privacy.ledger import Ledger
-
-    kept = Ledger.open(path).file
-    assert kept is not None
-    parts = []
-    for own in kept.cohorts():
-        left = show(max(kept.in_epsilon(own.left), 0)) if own.left > 0 else "0"
-        name = "" if len(kept.cohorts()) == 1 else f" of cohort {own.name}"
-        parts.append(f"epsilon {left} of {show(own.limit)} is left{name}")
-    known = any(line.released and line.released == subject.receipt.released for line in kept.lines())
-    listed = (
-        "lists this release" if known else "does NOT list this release: it was learned without it, or is an older copy"
-    )
-    return f"In the ledger of {kept.records}, {'; '.join(parts)}. That ledger {listed}."

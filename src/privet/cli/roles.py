@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privet.cli.screen import warn
-from privet.consortium.consortium_file import COORDINATOR, PARTY
+from privet.consortium.consortium_file import COORDINATOR, PARTY, TRAINER, USER
 from privet.consortium.own_file import OwnFile
 
 if TYPE_CHECKING:
@@ -31,9 +31,12 @@ def status_of(path: Path) -> Status:
         found = coordinator_status(CoordinatorConfig.read(path), sorted(path.parent.glob("*.run")))
     else:
         from privet.consortium.servers.config import Config
+        from privet.consortium.servers.requests import Requests
         from privet.consortium.servers.status import status
 
         found = status(Config.read(path))
+        if own.me.role in (TRAINER, USER):
+            found["runs"] = Requests(path).listed()
     return {**found, "consortium": own.consortium.fingerprint}
 
 

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from privet.cli.facts import for_programs
 from privet.cli.files import check_output
 from privet.cli.options import Data, Force, SchemaFile, StrictData
-from privet.cli.screen import say, warn, working
+from privet.cli.screen import REFUSED, say, warn, working
 from privet.disk import write_whole
 from privet.errors import SchemaError
 
@@ -42,7 +43,9 @@ def without_schema(data: Path | None, label: str | None, force: bool) -> SchemaE
         return SchemaError(f"{PUBLIC}\n\nBegin with a draft:\n  {begin}")
     from privet.tables.draft import draft_toml
 
-    path = data.with_name(f"{data.name.partition('.')[0]}.schema.toml")
+    path = Path(f"{data.name.partition('.')[0]}.schema.toml")  # not beside the data: that folder may be shared
+    if path.exists() and not force:
+        return SchemaError(f"{path} is there already: confirm its fields, and say --schema {path}. Nothing was spent.")
     target = check_output(path, force, data)
     write_whole(target, draft_toml(data, label).encode())
     return SchemaError(
@@ -69,13 +72,17 @@ def draft(
 
         privet schema draft people.csv --label income -o people.toml
     """
+    from privet.schema import Schema
     from privet.tables.draft import draft_toml
 
     target = None if output is None else check_output(output, force, data, suffixes=(".toml",))
     with working("Reading the data"):
         text = draft_toml(data, label)
+    known = Schema.from_toml(text)
+    say(schema=known.to_dict(), unconfirmed=known.unconfirmed, file=output)
     if target is None:
-        sys.stdout.write(text)
+        if not for_programs():
+            sys.stdout.write(text)
         return
     write_whole(target, text.encode())
     warn(f"{output} is as confidential as the data: confirm each field and delete its line 'inferred = true'")
@@ -88,20 +95,26 @@ def check(data: Data, schema: SchemaFile, strict: StrictData = False) -> None:
     It names columns with many values that are not listed or outside their
     range: "F" for "f", spaces, another unit. What it says depends on the
     records, so it is for whoever holds them. fit says the same before it
-    spends anything, if somebody sits at the terminal.
+    spends anything, if somebody sits at the terminal. Exits with 1 if a
+    column does not fit.
 
     Example:
 
         privet schema check people.csv --schema people.toml
     """
+    from privet.cli.checks import warn_of_draft
     from privet.schema import Schema
     from privet.tables.misfit import check_data, refuse_misfits
     from privet.tables.table import read_file
 
     public = Schema.from_toml(schema)
+    warn_of_draft(public)
     with working("Reading the data"):
         X, y = read_file(data, public, with_label=public.label is not None)
     if strict:
         refuse_misfits(X, y, public)
     found = check_data(X, y, public)
-    say("\n".join(map(str, found)) or f"{data} fits {schema}: no column has many values that it does not allow.")
+    fine = f"{data} fits {schema}: no column has many values that it does not allow."
+    say("\n".join(map(str, found)) or fine, fits=not found, misfits=found)
+    if found:
+        raise typer.Exit(REFUSED)

@@ -13,28 +13,37 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from privet.cli import facts
 from privet.errors import BudgetError, FederatedError, LeakError, MpcError, PrivetError, ReceiptError
 
 # Typer's base of everything wrong with a command line; older versions have it from click, newer ones bring their own.
-UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+UsageError: Any = typer.BadParameter.__bases__[0]
 
 REFUSED, WRONG_USE, BUG = 1, 2, 3
 
 # Text from a stranger's model must not move the cursor, colour the screen or turn the reading direction.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_NO_NUMBER = re.compile("is not a valid (float|int).*|Input should be a valid (number|integer).*")
 _ADVANCE = re.compile(r"[| ]*")
 
 
 class Group(TyperGroup):
     """Turns errors into one line on stderr and an exit code. No message that may quote a record gets out."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        facts.add_options(self)
+
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with facts.told():
+                return super().invoke(ctx)
         except PrivetError as error:
             refusal = isinstance(error, BudgetError | FederatedError | LeakError | MpcError | ReceiptError)
             raise fail(str(error), REFUSED if refusal else WRONG_USE) from None
-        except (typer.Exit, typer.Abort, UsageError, BrokenPipeError):
+        except UsageError as error:
+            raise _plainer(error) from None
+        except (typer.Exit, typer.Abort, BrokenPipeError):
             raise  # Typer has its own way with these
         except OSError as error:
             if error.strerror is None:
@@ -48,9 +57,26 @@ class Group(TyperGroup):
 
 
 def fail(message: str, code: int) -> typer.Exit:
-    """Print an error as one red line; returns what to raise."""
-    _print(f"error: {' '.join(message.split())}", "bold red", stderr=True)
+    """Print an error in red, its lines as they are; returns what to raise."""
+    _print(f"error: {message}", "bold red", stderr=True)
     return typer.Exit(code)
+
+
+def _plainer(error: Any) -> Any:
+    """Wrong use in plain words: all that is missing at once, and how a number is written."""
+    if type(error).__name__ == "MissingParameter" and error.ctx is not None:
+        # What was given is read first, so whatever has no value yet is missing.
+        unset = [own for own in error.ctx.command.params if own.required and own.name not in error.ctx.params]
+        return UsageError(f"Missing: {', '.join(map(_named, unset))}.", ctx=error.ctx)
+    if isinstance(error, typer.BadParameter) and error.param and (found := _NO_NUMBER.search(error.message)):
+        like = "a whole number such as 3" if "int" in found[0] else "a number such as 0.5, with a point and without a %"
+        value, where = error.message[: found.start()] or "this ", _named(error.param)
+        return UsageError(f"Invalid value for {where}: {value}is not a number. Write {like}.", ctx=error.ctx)
+    return error
+
+
+def _named(own: Any) -> str:
+    return " / ".join(own.opts) if own.opts[0].startswith("-") else str(own.metavar or own.name)
 
 
 def _bug(error: Exception) -> typer.Exit:
@@ -64,9 +90,14 @@ def _bug(error: Exception) -> typer.Exit:
     )
 
 
-def say(text: str, style: str = "") -> None:
-    """Print for people. On a terminal long lines are folded under their own indent; elsewhere they stay whole."""
-    _print(text, style, stderr=False)
+def say(text: str = "", style: str = "", **found: Any) -> None:
+    """Print for people, or with ``--json`` keep the facts for a program.
+
+    On a terminal long lines are folded under their own indent; elsewhere they stay whole.
+    """
+    facts.gather(found)
+    if text and not facts.for_programs():
+        _print(text, style, stderr=False)
 
 
 def warn(text: str) -> None:

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from privet.algorithms.choosing import Point
-from privet.errors import PrivetError
+from privet.extras import need
 
 SCORE, GUESS = "#1b6e3c", "#b3261e"
 
 
 def plot_epsilons(points: Sequence[Point], path: Path | str, score: str, kind: str | None = None) -> None:
     """Draw the points into a file; ``kind``, by default its suffix, is png, svg or pdf."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise PrivetError("A plot needs Matplotlib; install it with: pip install 'privet[report]'") from None
+    need("report", "matplotlib")
+    from matplotlib.figure import Figure
 
     epsilons = [point.epsilon for point in points]
     figure = Figure(figsize=(7, 4.2), layout="constrained")

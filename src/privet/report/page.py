@@ -10,17 +10,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 from collections.abc import Sequence
 from html import escape
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
+from privet.algorithms.explained import subject_of
+from privet.disk import write_whole
+from privet.errors import PrivetError
 from privet.explain.meter import meter
 from privet.explain.subject import Subject
 from privet.explain.text import rules_text
 from privet.explain.words import Answer, answers
 from privet.privacy.amounts import show
+from privet.privacy.ledger import Ledger
 from privet.report.budget_facts import BudgetFacts
 from privet.report.model_facts import model_facts, schema_facts
 from privet.report.score_facts import score_facts
@@ -63,6 +69,44 @@ def report_page(subject: Subject, *, ledger: str = "", certificate: Certificate 
         style=style,
         script=script,
     )
+
+
+def write_report(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    ledger: str | os.PathLike[str] | None = None,
+    certificate: Certificate | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write the page of a fitted model as one HTML file, as ``privet report`` does. It costs nothing.
+
+    ``ledger`` is the file of the records' ledger, ``certificate`` what ``privet.robustness.certify`` found. A file of
+    that name is an error, unless ``overwrite``.
+    """
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise PrivetError(f"{target} exists. Choose another name, or say overwrite=True.")
+    model.verify()
+    subject = subject_of(model)
+    left = "" if ledger is None else left_in(ledger, subject)
+    write_whole(target, report_page(subject, ledger=left, certificate=certificate).encode(), mode=0o666)
+
+
+def left_in(path: str | os.PathLike[str], subject: Subject) -> str:
+    """What a ledger's file has left, in words, and whether it knows this release."""
+    kept = Ledger.open(path).file
+    assert kept is not None
+    parts = []
+    for own in kept.cohorts():
+        left = show(max(kept.in_epsilon(own.left), 0)) if own.left > 0 else "0"
+        name = "" if len(kept.cohorts()) == 1 else f" of cohort {own.name}"
+        parts.append(f"epsilon {left} of {show(own.limit)} is left{name}")
+    known = any(line.released and line.released == subject.receipt.released for line in kept.lines())
+    listed = (
+        "lists this release" if known else "does NOT list this release: it was learned without it, or is an older copy"
+    )
+    return f"In the ledger of {kept.records}, {'; '.join(parts)}. That ledger {listed}."
 
 
 def facts_of(subject: Subject) -> dict[str, Any]:
@@ -128,12 +172,22 @@ def _notice(subject: Subject) -> str:
     if receipt.void or receipt.shortfall:
         why = "; ".join([*receipt.void, *([receipt.shortfall] if receipt.shortfall else [])])
         what = "No guarantee holds" if receipt.void else "It cost more than it claims"
-        return f'<div class="notice alarm" role="note"><p><strong>{what}.</strong> {escape(why.rstrip("."))}.</p></div>'
+        mend = f" {VOID_MEANS}" if receipt.void else ""
+        text = f"<strong>{what}.</strong> {escape(why.rstrip('.'))}.{mend}"
+        return f'<div class="notice alarm" role="note"><p>{text}</p></div>'
     return (
         '<div class="notice" role="note"><p>The receipt was re-checked when this page was made: every answer\'s cost '
-        "was computed again from its noise, and they add up to what is said below. What no check of a file can see is "
-        "whether the machine that trained the model did what the receipt says.</p></div>"
+        "was computed again from its noise, and they add up to what is said below. No check of a file can see whether "
+        "the machine that trained the model did what the receipt says, nor whether the schema's ranges and values are "
+        "really public.</p></div>"
     )
+
+
+VOID_MEANS = (
+    "Treat the model as you treat the records: do not pass it on. A schema that was read off the data is mended by "
+    "looking each field up in public documentation and deleting its line 'inferred = true'; a seed by leaving it out. "
+    "Then the model has to be learned again."
+)
 
 
 def _section(name: str, title: str, lead: str) -> str:
@@ -145,7 +199,8 @@ def _section(name: str, title: str, lead: str) -> str:
 
 TREE_LEAD = (
     "Each card is a node: the condition that leads to it and, at a leaf, what it says. Rules were chosen by private "
-    "answers, and counts are noisy. Click a card or use the arrow keys; Enter folds."
+    "answers, and counts are noisy: a rule that looks odd, such as one that parts off hardly any records, was probably "
+    "picked by noise where no other rule was much better. Click a card or use the arrow keys; Enter folds."
 )
 TERMS_LEAD = (
     "Each picture is what a feature, or several together, adds to the score, beside its average. Bands and whiskers "

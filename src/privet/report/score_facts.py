@@ -9,7 +9,6 @@ import numpy as np
 
 from privet.evaluate.evaluation import Evaluation
 from privet.evaluate.intervals import Estimate, Z
-from privet.explain.words import commonest
 
 
 def score_facts(found: Evaluation) -> dict[str, Any]:
@@ -26,7 +25,7 @@ def score_facts(found: Evaluation) -> dict[str, Any]:
         return facts | {"errors": _errors(found)}
     says_chances = len(found.classes) != 2 or "AUC" in found.summary
     return facts | {
-        "common": list(commonest(found)),
+        "common": list(found.commonest),
         "recall": [[str(label), *_estimate(found.recall(label))] for label in found.classes],
         "precision": [[str(label), *_estimate(found.precision(label))] for label in found.classes],
         "calibration": _calibration(found) if says_chances else [],

@@ -82,7 +82,7 @@ class Budget {
         : `${plural(group.times, "time")}${group.parallel ? ", on disjoint records: counted once" : ""}`;
     const elsewhere =
       this.facts.dearest.length && !this.facts.dearest.some(([own]) => own === i)
-        ? " These are other records than those of the dearest path."
+        ? " Asked about other records than those of the path above: each record is in one part, and pays for that part alone."
         : "";
     const fine = `${group.mechanism}, lemma ${group.lemma}, sensitivity ${group.sensitivity}, noise scale ${group.scale}`;
     return html(
