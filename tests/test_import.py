@@ -45,7 +45,7 @@ def test_predicting_loads_neither_opendp_nor_numba(tmp_path):
     from privet import Numeric, PrivateTreeClassifier, Schema
 
     schema = Schema({"a": Numeric(0, 1)}, classes=[0, 1])
-    PrivateTreeClassifier(schema).fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "model.json")
+    PrivateTreeClassifier(schema, epsilon=1).fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "model.json")
     loaded = loaded_after(f"import privet; privet.load({str(tmp_path / 'model.json')!r}).predict([[0.5]])")
     assert not loaded & {"opendp", "numba"}
 
@@ -53,7 +53,8 @@ def test_predicting_loads_neither_opendp_nor_numba(tmp_path):
 def test_a_seeded_fit_loads_no_opendp():
     code = """
 from privet import Numeric, PrivateTreeClassifier, Schema
-PrivateTreeClassifier(Schema({"a": Numeric(0, 1)}, classes=[0, 1]), random_state=0).fit([[0.0], [1.0]], [0, 1])
+schema = Schema({"a": Numeric(0, 1)}, classes=[0, 1])
+PrivateTreeClassifier(schema, epsilon=1, random_state=0).fit([[0.0], [1.0]], [0, 1])
 """
     assert "opendp" not in loaded_after(code)
 

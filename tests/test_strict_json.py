@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet.strict_json import as_list, as_number, as_text, as_whole, loads_strict
+from privet.strict_json import as_list, as_number, as_text, as_whole, loads_strict, object_of
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -26,6 +26,8 @@ def test_what_was_written_is_read(value):
 def test_a_key_that_is_there_twice_is_refused(text):
     with pytest.raises(ValueError, match="twice"):
         loads_strict(text)
+    with pytest.raises(KeyError, match="no object"):
+        object_of(text, KeyError("no object"))
 
 
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a": -Infinity}', "1e999", "[-1e400]"])

@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from privet.algorithms.registry import MODELS
+from privet.errors import MissingExtraError
+from privet.extras import stand_in
 
 if TYPE_CHECKING:  # for type checkers and editors: a test holds it equal to the table below
     from privet.algorithms.diprime import DiPriMeForestClassifier as DiPriMeForestClassifier
@@ -44,6 +46,7 @@ if TYPE_CHECKING:  # for type checkers and editors: a test holds it equal to the
     from privet.errors import SchemaError as SchemaError
     from privet.privacy.ledger import Ledger as Ledger
     from privet.privacy.receipt import Receipt as Receipt
+    from privet.report.page import write_report as write_report
     from privet.schema import Categorical as Categorical
     from privet.schema import Numeric as Numeric
     from privet.schema import Schema as Schema
@@ -68,6 +71,7 @@ _NAMES = {
     "privet.curators.sql.curator": ("SqlCurator",),
     "privet.curators.hidden": ("HiddenCurator",),
     "privet.algorithms.model_file": ("load",),
+    "privet.report.page": ("write_report",),
     "privet.errors": (
         "PrivetError",
         "SchemaError",
@@ -94,10 +98,13 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'privet' has no attribute {name!r}")
     module, _, own_name = _HOMES[name].partition(":")
-    value = getattr(import_module(module), own_name or name)
+    try:
+        value = getattr(import_module(module), own_name or name)
+    except MissingExtraError as missing:
+        return stand_in(name, missing)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted(__all__)

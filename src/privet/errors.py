@@ -17,6 +17,10 @@ class BudgetWarning(UserWarning):
     """A budget is so small that nothing can be learned, or so large that it promises nothing."""
 
 
+class MissingExtraError(PrivetError, ImportError):
+    """A package that an extra brings is not installed; the message names the extra."""
+
+
 class LeakError(PrivetError):
     """A question was asked in a way that could reveal more than its price says."""
 

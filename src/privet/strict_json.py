@@ -21,9 +21,9 @@ def loads_strict(text: str | bytes) -> Any:
 
 
 def object_of(text: str | bytes, otherwise: Exception) -> dict[str, Any]:
-    """The object that a stranger's JSON holds; raises ``otherwise`` for anything else."""
+    """The object that a stranger's JSON holds, which means one thing; raises ``otherwise`` for anything else."""
     try:
-        words = json.loads(text)
+        words = loads_strict(text)
     except (ValueError, RecursionError) as error:
         raise otherwise from error
     if not isinstance(words, dict):

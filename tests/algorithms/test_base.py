@@ -27,6 +27,7 @@ from sklearn.preprocessing import FunctionTransformer
 from listening import Recording
 from privet import (
     BudgetError,
+    BudgetWarning,
     CapabilityError,
     Categorical,
     HistogramTreeClassifier,
@@ -148,8 +149,21 @@ def test_no_model_spends_anything_on_columns_that_it_refuses(name):
     with Ledger(math.inf) as ledger:
         for table in (BAD_DATA["NaN"][0], unlisted):
             with pytest.raises(SchemaError):
-                kind(Schema(features, **ends)).fit(table, Y if "classes" in ends else X["age"])
+                kind(Schema(features, **ends), epsilon=1).fit(table, Y if "classes" in ends else X["age"])
     assert (ledger.spent, ledger.events) == (0, [])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_epsilon_has_no_default_and_a_fit_without_one_says_how_to_choose(name):
+    kind = model_class(name)
+    ends = {"classes": SCHEMA.classes} if kind._task == "classification" else {"target": (0, 90)}
+    model, labels = kind(Schema(SCHEMA.features, **ends)), Y if "classes" in ends else X["age"]
+    curator = MemoryCurator(X, labels, model.schema, ledger=Ledger(math.inf))
+    tries = [lambda: model.fit(X, labels), lambda: model.fit_curator(curator), lambda: model.quote(100)]
+    for attempt in tries:
+        with pytest.raises(BudgetError, match=r"no default.*Usual are 0.1 to 1.*privet plan --choose"):
+            attempt()
+    assert curator.ledger.spent == 0
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -172,9 +186,9 @@ def test_no_model_spends_anything_with_a_curator_that_cannot_answer_all(name):
     ledger = Ledger(math.inf)
     owners = capabilities_of(FederatedRoom)
     curator = Recording(X, Y if schema.classes else X["age"], schema, ledger=ledger, able=owners)
-    for model in [kind(), kind(method="boosting")] if name == "PrivateForestClassifier" else [kind()]:
+    for options in [{}, {"method": "boosting"}] if name == "PrivateForestClassifier" else [{}]:
         try:
-            model.fit_curator(curator)
+            kind(epsilon=1, **options).fit_curator(curator)
         except CapabilityError:
             assert (ledger.spent, ledger.events) == (0, [])
         else:
@@ -209,7 +223,7 @@ def test_worker_processes_are_refused_while_a_ledger_is_open():
         from privet import BudgetError, Ledger, Numeric, PrivateTreeClassifier, Schema
 
         X, y = np.arange(40.0)[:, None], np.arange(40) % 2
-        model = PrivateTreeClassifier(Schema({"x": Numeric(0, 40)}, classes=[0, 1]), random_state=0)
+        model = PrivateTreeClassifier(Schema({"x": Numeric(0, 40)}, classes=[0, 1]), epsilon=1, random_state=0)
         cross_val_score(model, X, y, cv=2, n_jobs=2, error_score="raise")
         with Ledger(100) as ledger:
             try:
@@ -242,13 +256,13 @@ def test_fit_curator_says_what_does_not_fit():
     curator = MemoryCurator(X, Y, SCHEMA)
     other = Schema({"age": Numeric(0, 90)}, classes=["no", "yes"])
     with pytest.raises(SchemaError, match="not the curator's"):
-        PrivateTreeClassifier(other).fit_curator(curator)
+        PrivateTreeClassifier(other, epsilon=1).fit_curator(curator)
     with pytest.raises(PrivetError, match="random_state has no effect"):
-        PrivateTreeClassifier(random_state=0).fit_curator(curator)
+        PrivateTreeClassifier(epsilon=1, random_state=0).fit_curator(curator)
     with pytest.raises(PrivetError, match="takes a curator"):
-        PrivateTreeClassifier(SCHEMA).fit_curator(X)
+        PrivateTreeClassifier(SCHEMA, epsilon=1).fit_curator(X)
     assert curator.ledger.spent == 0
-    assert PrivateTreeClassifier(SCHEMA).fit_curator(curator).schema_ == SCHEMA
+    assert PrivateTreeClassifier(SCHEMA, epsilon=1).fit_curator(curator).schema_ == SCHEMA
 
 
 def test_a_receipt_is_void_if_exact_values_were_read():
@@ -265,8 +279,8 @@ def test_a_receipt_is_void_if_exact_values_were_read():
             return math.inf
 
     with pytest.raises(BudgetError):
-        Peeking(SCHEMA).fit(X, Y)
-    receipt = Generous().fit_curator(MemoryCurator(X, Y, SCHEMA)).privacy_
+        Peeking(SCHEMA, epsilon=1).fit(X, Y)
+    receipt = Generous(epsilon=1).fit_curator(MemoryCurator(X, Y, SCHEMA)).privacy_
     assert receipt.epsilon == receipt.spent == math.inf
     assert receipt.void == ("exact values were read",)
     assert receipt.verify()
@@ -408,7 +422,7 @@ def test_columns_match_by_name_and_arrays_by_position():
 
 def test_an_inferred_schema_is_strict_about_names_only_for_tables_that_had_them():
     with pytest.warns(UserWarning, match="the receipt is void"):
-        model = PrivateTreeClassifier("infer", random_state=0).fit(X, Y)
+        model = PrivateTreeClassifier("infer", epsilon=1, random_state=0).fit(X, Y)
     with pytest.raises(SchemaError, match="must be in the same order"):
         model.predict(X[["sex", "age", "pay"]])
     model.set_params(schema=SCHEMA).fit(X, Y)
@@ -465,7 +479,7 @@ def test_the_order_of_classes_in_a_schema_changes_no_score(classes):
 
 @pytest.mark.parametrize("seed", [0, 2**32, np.int64(5), np.random.default_rng(1), np.random.RandomState(1)])
 def test_a_seed_voids_the_receipt(seed):
-    receipt = PrivateTreeClassifier(SCHEMA, random_state=seed).fit(X, Y).privacy_
+    receipt = PrivateTreeClassifier(SCHEMA, epsilon=1, random_state=seed).fit(X, Y).privacy_
     assert receipt.epsilon == math.inf
     assert receipt.spent <= 1
     assert len(receipt.void) == 1
@@ -480,7 +494,7 @@ def test_the_same_seed_gives_the_same_model_and_no_seed_another_one():
 @pytest.mark.parametrize("seed", ["abc", -1, 1.5, object()])
 def test_a_random_state_that_is_none_is_refused(seed):
     with pytest.raises(PrivetError, match="random_state must be"):
-        PrivateTreeClassifier(SCHEMA, random_state=seed).fit(X, Y)
+        PrivateTreeClassifier(SCHEMA, epsilon=1, random_state=seed).fit(X, Y)
 
 
 def test_an_inferred_schema_warns_and_voids_the_receipt():
@@ -493,21 +507,21 @@ def test_an_inferred_schema_warns_and_voids_the_receipt():
 
 def test_an_inferred_schema_voids_until_every_field_is_confirmed():
     half = Schema({**SCHEMA.features, "pay": Numeric(0, 1000, inferred=True)}, classes=SCHEMA.classes)
-    assert PrivateTreeClassifier(half).fit(X, Y).privacy_.void == ("schema inferred from the data: pay",)
-    assert PrivateTreeClassifier(SCHEMA).fit(X, Y).privacy_.void == ()
+    assert PrivateTreeClassifier(half, epsilon=1).fit(X, Y).privacy_.void == ("schema inferred from the data: pay",)
+    assert PrivateTreeClassifier(SCHEMA, epsilon=1).fit(X, Y).privacy_.void == ()
 
 
 @pytest.mark.parametrize("schema", [None, "inferred", "adult.toml", 3, {"age": Numeric(0, 1)}, X, np.arange(3), []])
 def test_without_a_schema_the_error_says_how_to_write_one(schema):
     with Ledger(1) as ledger, pytest.raises(SchemaError, match="privet schema draft"):
-        PrivateTreeClassifier(schema).fit(X, Y)
+        PrivateTreeClassifier(schema, epsilon=1).fit(X, Y)
     assert ledger.spent == 0
 
 
 def test_a_schema_for_regression_is_refused():
     schema = Schema({"age": Numeric(0, 90)}, target=(0, 1))
     with pytest.raises(SchemaError, match="classes"):
-        PrivateTreeClassifier(schema).fit(X[["age"]], Y)
+        PrivateTreeClassifier(schema, epsilon=1).fit(X[["age"]], Y)
 
 
 def test_a_receipt_prints_and_survives_json():
@@ -560,4 +574,10 @@ def test_an_algorithm_that_returns_no_tree_is_refused(wrong, kind):
             return wrong
 
     with pytest.raises(TypeError, match=f"Wrong._grow must return a Tree or a Forest, not a {kind}"):
-        Wrong(SCHEMA).fit(X, Y)
+        Wrong(SCHEMA, epsilon=1).fit(X, Y)
+
+
+def test_a_draft_of_a_schema_is_warned_about():
+    draft = Schema({"a": Numeric(0, 1, inferred=True)}, classes=["no", "yes"])
+    with pytest.warns(BudgetWarning, match="The schema is a draft"):
+        PrivateTreeClassifier(draft, epsilon=1).fit([[0.1], [0.9]], ["no", "yes"])

@@ -57,8 +57,8 @@ LABELS = np.where(Y > 7, "yes", "no")
 
 def models(**params):
     return (
-        (DiPriMeForestClassifier(CLASSES, **params), LABELS),
-        (DiPriMeForestRegressor(TARGET, **params), Y),
+        (DiPriMeForestClassifier(CLASSES, **{"epsilon": 1, **params}), LABELS),
+        (DiPriMeForestRegressor(TARGET, **{"epsilon": 1, **params}), Y),
     )
 
 
@@ -243,7 +243,7 @@ def test_printed_means_have_noise_of_the_printed_scale():
 
 
 def test_trees_vote_with_their_probabilities():
-    model = DiPriMeForestClassifier(CLASSES, n_trees=1, max_depth=0).fit(X, LABELS)
+    model = DiPriMeForestClassifier(CLASSES, epsilon=1, n_trees=1, max_depth=0).fit(X, LABELS)
     leaves = [TreeNode(counts=counts) for counts in ((49, 51), (49, 51), (100, -3))]
     model.forest_ = Forest(CLASSES, tuple(Tree(CLASSES, (leaf,)) for leaf in leaves))
     assert model.predict_proba(X[:1])[0].tolist() == pytest.approx([0.66, 0.34])

@@ -102,16 +102,16 @@ def test_with_a_delta_counts_of_many_features_have_less_noise():
 
 def test_a_delta_is_refused_where_it_means_nothing():
     with pytest.raises(PrivetError, match="knows no delta"):
-        TopDownClassifier(SCHEMA, delta=1e-6, split="noisy_counts", variant="published").fit(*OWNERS[0])
+        TopDownClassifier(SCHEMA, epsilon=1, delta=1e-6, split="noisy_counts", variant="published").fit(*OWNERS[0])
     with pytest.raises(PrivetError, match="delta"):
-        TopDownClassifier(SCHEMA, delta=2).fit(*OWNERS[0])
+        TopDownClassifier(SCHEMA, epsilon=1, delta=2).fit(*OWNERS[0])
     with pytest.raises(PrivetError, match="adds up pure epsilons"):
-        TopDownClassifier(delta=1e-6, split="noisy_counts").fit_curator(federated())
+        TopDownClassifier(epsilon=1, delta=1e-6, split="noisy_counts").fit_curator(federated())
 
 
 def test_few_or_no_records_train_without_error():
     for split in SPLITS:
-        empty = TopDownClassifier(SCHEMA, split=split).fit(np.empty((0, 2), dtype=object), [])
+        empty = TopDownClassifier(SCHEMA, epsilon=1, split=split).fit(np.empty((0, 2), dtype=object), [])
         assert set(empty.predict(OWNERS[0][0])) <= {"n", "y"}
         assert empty.privacy_.verify()
 
@@ -119,12 +119,12 @@ def test_few_or_no_records_train_without_error():
 def test_questions_that_a_curator_cannot_answer_are_refused_before_anything_is_spent():
     curator = federated()
     with pytest.raises(CapabilityError, match="cannot be asked for 'choose'"):
-        TopDownClassifier(split="rnm").fit_curator(curator)
+        TopDownClassifier(epsilon=1, split="rnm").fit_curator(curator)
     assert curator.ledger.spent == 0
 
     modest = Able(*OWNERS[0], SCHEMA, able={"tally"})
     with pytest.raises(CapabilityError, match="cannot be asked for 'choose_each'"):
-        TopDownClassifier(split="local_rnm").fit_curator(modest)
+        TopDownClassifier(epsilon=1, split="local_rnm").fit_curator(modest)
     assert modest.ledger.spent == 0
 
 
@@ -187,6 +187,8 @@ def test_gains_come_from_all_three_kinds_of_counts():
 
 def test_the_published_variant_has_the_papers_splits_alone():
     with pytest.raises(PrivetError, match="'rnm' or 'noisy_counts' or 'local_rnm'"):
-        TopDownClassifier(SCHEMA, split="exponential", variant="published").fit(*OWNERS[0])
+        TopDownClassifier(SCHEMA, epsilon=1, split="exponential", variant="published").fit(*OWNERS[0])
     with pytest.raises(PrivetError, match="criterion='gini'"):
-        TopDownClassifier(SCHEMA, split="local_rnm", criterion="entropy", variant="published").fit(*OWNERS[0])
+        TopDownClassifier(SCHEMA, epsilon=1, split="local_rnm", criterion="entropy", variant="published").fit(
+            *OWNERS[0]
+        )

@@ -47,9 +47,9 @@ def test_labels_alone_have_no_importances_no_dependence_and_no_probabilities(mod
 
 
 def test_before_a_fit_the_parameters_tell_whether_there_will_be_probabilities():
-    assert not hasattr(PrivateTreeClassifier(SCHEMA), "predict_proba")
-    assert hasattr(PrivateTreeClassifier(SCHEMA, leaves="counts"), "predict_proba")
-    assert hasattr(PrivateForestClassifier(SCHEMA), "predict_proba")
+    assert not hasattr(PrivateTreeClassifier(SCHEMA, epsilon=1), "predict_proba")
+    assert hasattr(PrivateTreeClassifier(SCHEMA, epsilon=1, leaves="counts"), "predict_proba")
+    assert hasattr(PrivateForestClassifier(SCHEMA, epsilon=1), "predict_proba")
 
 
 def test_counts_give_all_three():

@@ -230,6 +230,7 @@ def test_scores_travel_in_the_model_file_and_are_covered_by_its_receipt(tmp_path
         ({"holdout": 0.2, "by": {"x": [2]}}, SchemaError),
         ({"holdout": 0.2, "by": {"x": []}}, SchemaError),
         ({"holdout": 0.2, "by": {"x": ["a"]}}, SchemaError),
+        ({"holdout": 0.2, "by": {"x": [10**400]}}, SchemaError),
         ({"holdout": 0.2, "by": {"s": [1]}}, SchemaError),
         ({"holdout": 0.2, "by": ["s"]}, SchemaError),
         ({"holdout": 0.2, "by": {"x": [0.5], "s": [1]}}, SchemaError),

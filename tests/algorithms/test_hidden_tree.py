@@ -99,7 +99,11 @@ def test_the_published_variant_says_what_it_costs():
 
 
 def test_trees_have_thresholds_unless_their_structure_is_the_papers():
-    assert HiddenTreeClassifier().branches_used() == HiddenForestClassifier().branches_used() == "thresholds"
+    assert (
+        HiddenTreeClassifier(epsilon=1).branches_used()
+        == HiddenForestClassifier(epsilon=1).branches_used()
+        == "thresholds"
+    )
     for paper in ({"variant": "published"}, {"structure": "random"}):
         assert (
             HiddenTreeClassifier(**paper).branches_used() == HiddenForestClassifier(**paper).branches_used() == "values"
@@ -112,7 +116,7 @@ def test_trees_have_thresholds_unless_their_structure_is_the_papers():
 
 def test_a_random_structure_has_no_published_variant():
     with pytest.raises(PrivetError, match="private as it is"):
-        HiddenTreeClassifier(SCHEMA, structure="random", variant="published").fit(*table(10))
+        HiddenTreeClassifier(SCHEMA, epsilon=1, structure="random", variant="published").fit(*table(10))
 
 
 AB = Categorical(["a", "b"], other=False)

@@ -86,7 +86,7 @@ def test_few_records_and_one_class_train_without_error():
     for variant in ("sound", "published"):
         for rows in (slice(0, 0), slice(0, 1), slice(0, 5)):
             for save_budget in (False, True):
-                model = HistogramTreeClassifier(SCHEMA, variant=variant, save_budget=save_budget)
+                model = HistogramTreeClassifier(SCHEMA, epsilon=1, variant=variant, save_budget=save_budget)
                 assert set(model.fit(X[rows], ["n"] * len(X[rows])).predict(X)) <= {"n", "y"}
 
 
@@ -149,13 +149,15 @@ def test_a_regression_tree_with_a_delta():
 def test_a_delta_is_refused_where_it_means_nothing():
     X, y = table(30)
     with pytest.raises(PrivetError, match="knows no delta"):
-        HistogramTreeClassifier(SCHEMA, delta=1e-6, variant="published").fit(X, y)
+        HistogramTreeClassifier(SCHEMA, epsilon=1, delta=1e-6, variant="published").fit(X, y)
     with pytest.raises(PrivetError, match="delta"):
-        HistogramTreeClassifier(SCHEMA, delta=2).fit(X, y)
+        HistogramTreeClassifier(SCHEMA, epsilon=1, delta=2).fit(X, y)
     with Ledger(1), pytest.raises(PrivetError, match="adds up pure epsilons"):
-        HistogramTreeClassifier(SCHEMA, delta=1e-6).fit(X, y)
+        HistogramTreeClassifier(SCHEMA, epsilon=1, delta=1e-6).fit(X, y)
     with pytest.raises(PrivetError, match="adds up pure epsilons"):
-        HistogramTreeClassifier(delta=1e-6).fit_curator(FederatedCurator(SCHEMA, in_process([(X, y)] * 3, SCHEMA)))
+        HistogramTreeClassifier(epsilon=1, delta=1e-6).fit_curator(
+            FederatedCurator(SCHEMA, in_process([(X, y)] * 3, SCHEMA))
+        )
 
 
 # -- what it asks for and pays ---------------------------------------------------------------------------------------
@@ -315,19 +317,19 @@ def test_parameters_that_make_no_sense_are_refused_before_anything_is_spent(para
 def test_a_curator_that_could_not_answer_all_is_refused_before_anything_is_spent(params, question):
     curator = Able(*table(20), SCHEMA, able={"tally"})
     with pytest.raises(CapabilityError, match=f"cannot be asked for '{question}'"):
-        HistogramTreeClassifier(**params).fit_curator(curator)
+        HistogramTreeClassifier(epsilon=1, **params).fit_curator(curator)
     assert curator.ledger.spent == 0
-    assert HistogramTreeClassifier().fit_curator(curator).privacy_.verify()
+    assert HistogramTreeClassifier(epsilon=1).fit_curator(curator).privacy_.verify()
 
 
 def test_a_published_variant_is_refused_by_a_ledger_with_a_total():
     with Ledger(1), pytest.raises(PrivetError, match="published variant"):
-        HistogramTreeClassifier(SCHEMA, variant="published").fit(*table(20))
+        HistogramTreeClassifier(SCHEMA, epsilon=1, variant="published").fit(*table(20))
 
 
 def test_models_can_be_saved(tmp_path):
     X, y = table(200)
-    model = HistogramTreeClassifier(SCHEMA, save_budget=True, random_state=0).fit(X, y)
+    model = HistogramTreeClassifier(SCHEMA, epsilon=1, save_budget=True, random_state=0).fit(X, y)
     model.save(tmp_path / "model.json")
     assert (load(tmp_path / "model.json").predict(X) == model.predict(X)).all()
 

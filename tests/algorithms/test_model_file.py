@@ -114,7 +114,7 @@ def test_every_epsilon_can_be_saved(tmp_path, epsilon):
 
 def test_an_unfitted_model_cannot_be_saved(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
-        PrivateTreeClassifier(SCHEMA).save(tmp_path / "model.json")
+        PrivateTreeClassifier(SCHEMA, epsilon=1).save(tmp_path / "model.json")
     assert os.listdir(tmp_path) == []
 
 

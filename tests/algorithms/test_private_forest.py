@@ -311,12 +311,12 @@ def test_an_epsilon_may_be_large_or_a_fraction_with_a_delta_too():
 
 def test_a_model_is_saved_without_the_function_that_showed_its_progress(tmp_path):
     shares = []
-    model = PrivateForestClassifier(SCHEMA, progress=lambda share, note: shares.append(share)).fit(X, Y)
+    model = PrivateForestClassifier(SCHEMA, epsilon=1, progress=lambda share, note: shares.append(share)).fit(X, Y)
     model.save(tmp_path / "model.json")
     np.testing.assert_array_equal(privet.load(tmp_path / "model.json").predict(X), model.predict(X))
     assert shares[-1] == 1
     with pytest.raises(PrivetError, match="progress"):
-        PrivateForestClassifier(SCHEMA, progress=5).fit(X, Y)
+        PrivateForestClassifier(SCHEMA, epsilon=1, progress=5).fit(X, Y)
 
 
 def test_owners_who_keep_their_records_grow_trees_on_parts_and_boosting_is_refused_before_anything_is_asked():

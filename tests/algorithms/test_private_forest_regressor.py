@@ -93,18 +93,18 @@ def test_predictions_stay_in_the_range_whatever_the_noise():
 @pytest.mark.parametrize("n", [0, 1])
 def test_almost_no_records_are_no_error(n):
     for method in ("boosting", "auto"):
-        assert PrivateForestRegressor(SCHEMA, method=method).fit(X[:n], Y[:n]).verify()
+        assert PrivateForestRegressor(SCHEMA, epsilon=1, method=method).fit(X[:n], Y[:n]).verify()
 
 
 def test_few_records_are_a_tree_and_many_are_boosted():
-    few = PrivateForestRegressor(SCHEMA, n_records=20).fit(X, Y)
-    many = PrivateForestRegressor(SCHEMA, n_records=10**5).fit(X, Y)
+    few = PrivateForestRegressor(SCHEMA, epsilon=1, n_records=20).fit(X, Y)
+    many = PrivateForestRegressor(SCHEMA, epsilon=1, n_records=10**5).fit(X, Y)
     assert [isinstance(model.forest_, Additive) for model in (few, many)] == [False, True]
 
 
 def test_a_target_of_one_value_can_be_boosted():
     schema = Schema({"x": Numeric(0, 1)}, target=(2.0, 2.0))
-    model = PrivateForestRegressor(schema, method="boosting").fit(X[:, :1], np.full(len(X), 2.0))
+    model = PrivateForestRegressor(schema, epsilon=1, method="boosting").fit(X[:, :1], np.full(len(X), 2.0))
     assert (model.predict(X[:, :1]) == 2).all()
 
 

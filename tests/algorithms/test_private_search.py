@@ -186,7 +186,13 @@ def test_the_winner_is_saved_with_the_receipt_of_the_search(tmp_path):
     again = privet.load(tmp_path / "winner.json")
     assert again.privacy_ == search.privacy_
     assert str(again.evaluation_) == str(search.evaluation_)
+    said = str(search.best_estimator_.chosen_)
+    assert str(again.chosen_) == said
+    assert said.count("PrivateTreeClassifier(") + said.count("TopDownClassifier(") == 2
+    assert "A private choice took" in search._repr_html_()
+    assert "A private choice took" in again._repr_html_()
     assert (again.predict(X) == search.predict(X)).all()
+    assert not hasattr(again.fit(X, Y), "chosen_")  # another fit draws other noise, and nothing was chosen for it
 
 
 def test_hints_are_scaled_to_the_part_that_tries():
@@ -234,7 +240,8 @@ def test_random_stopping_is_for_pure_epsilon_and_records_in_one_place():
     with Ledger(1, delta=1e-6) as ledger, pytest.raises(PrivetError, match="pure epsilon"):
         PrivateSearch(SCHEMA, candidates=[GOOD], epsilon=1, delta=1e-6, method="random_stopping").fit(X, Y)
     assert ledger.spent == 0
-    assert "prefer" in PrivateSearch(candidates=[GOOD], method="random_stopping")._needs(frozenset({"evaluate"}))
+    needs = PrivateSearch(candidates=[GOOD], method="random_stopping")._needs(frozenset({"evaluate", "prefer"}))
+    assert "secret_runs" in needs
 
 
 # -- refusals, before anything is spent --------------------------------------------------------------------------------
@@ -280,6 +287,6 @@ def test_too_little_budget_or_a_curator_that_cannot_is_refused_first(monkeypatch
         return desk
 
     monkeypatch.setattr(MemoryCurator, "open", open_without)
-    with pytest.raises(CapabilityError, match="prefer"):
+    with pytest.raises(CapabilityError, match="evaluate"):
         PrivateSearch(candidates=[GOOD], epsilon=1).fit_curator(curator)
     assert curator.ledger.spent == 0

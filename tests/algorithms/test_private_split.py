@@ -38,7 +38,7 @@ def test_scores_are_capped_by_a_public_number():
 
 
 def test_a_leaf_that_weighs_too_little_or_has_no_budget_is_not_asked_about():
-    model = TopDownClassifier(SCHEMA, max_nodes=10, error=0.5, n_records=1000, max_depth=2)
+    model = TopDownClassifier(SCHEMA, epsilon=1, max_nodes=10, error=0.5, n_records=1000, max_depth=2)
     functions = SplittingClass(3).functions(SCHEMA)
     desk = MemoryCurator(np.arange(8.0)[:, None], ["no", "yes"] * 4, SCHEMA).open()
     split = SoundSplit(model, desk.curtain, functions, desk.curtain.root(), Fraction(1))

@@ -224,7 +224,7 @@ LABELS = np.array(["no", "yes"], dtype=object)[(np.arange(20) > 9).astype(int)]
 def test_no_record_and_one_record_train_and_predict(n, leaves):
     for schema in (SCHEMA, Schema(SCHEMA.features, classes=["no"])):
         for table in (TABLE[:n], TABLE[:n].to_numpy(dtype=object)):
-            model = PrivateTreeClassifier(schema, leaves=leaves).fit(table, LABELS[:n])
+            model = PrivateTreeClassifier(schema, epsilon=1, leaves=leaves).fit(table, LABELS[:n])
             assert set(model.predict(TABLE)) <= set(schema.classes)
             assert model.predict(TABLE[:0]).tolist() == []
             if leaves == "counts":
@@ -240,7 +240,7 @@ def test_empty_arrays_of_numbers_train_too(n):
         np.zeros((n, 2), dtype=np.int8),
         pd.DataFrame(np.zeros((n, 2)), columns=["a", "b"]),
     ):
-        model = PrivateTreeClassifier(schema, n_records=1000).fit(table, np.zeros(n, dtype=int))
+        model = PrivateTreeClassifier(schema, epsilon=1, n_records=1000).fit(table, np.zeros(n, dtype=int))
         assert model.predict(np.zeros((3, 2))).shape == (3,)
 
 
@@ -327,7 +327,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
 def test_a_wrong_parameter_is_a_clear_error_and_costs_nothing(name, value):
-    model = PrivateTreeClassifier(SCHEMA).set_params(**{name: value})
+    model = PrivateTreeClassifier(SCHEMA, epsilon=1).set_params(**{name: value})
     with Ledger(10) as ledger:
         with pytest.raises(PrivetError, match=name):
             model.fit(TABLE, LABELS)
@@ -340,7 +340,7 @@ def test_a_wrong_parameter_is_a_clear_error_and_costs_nothing(name, value):
 @pytest.mark.parametrize("n_records", ["100", "many", [5], {}])
 def test_a_hint_that_is_no_number_is_a_clear_error(n_records):
     with pytest.raises(PrivetError, match="n_records"):
-        PrivateTreeClassifier(SCHEMA, n_records=n_records).fit(TABLE, LABELS)
+        PrivateTreeClassifier(SCHEMA, epsilon=1, n_records=n_records).fit(TABLE, LABELS)
 
 
 @pytest.mark.parametrize("max_depth", [1, 2, 20, np.int64(3)])
@@ -353,7 +353,7 @@ def test_a_depth_is_a_cap(max_depth):
 @pytest.mark.parametrize("n_records", [0, 1, 1e6, np.int64(50), 10**30])
 def test_a_hint_is_never_compared_with_the_data(n_records):
     with Ledger(1) as ledger:
-        model = PrivateTreeClassifier(SCHEMA, n_records=n_records).fit(TABLE, LABELS)
+        model = PrivateTreeClassifier(SCHEMA, epsilon=1, n_records=n_records).fit(TABLE, LABELS)
     assert "tally" not in {event.question for event in ledger.events if model.leaves == "labels"}
     assert model.privacy_.spent <= 1
 
@@ -427,7 +427,7 @@ def everything_said(error):
 def test_bad_data_is_a_clear_error_without_a_value_at_no_cost(case):
     X, y, schema = case
     with Ledger(1) as ledger, pytest.raises(PrivetError) as raised:
-        PrivateTreeClassifier(schema).fit(X, y)
+        PrivateTreeClassifier(schema, epsilon=1).fit(X, y)
     said = everything_said(raised.value)
     assert not [shown for shown in SHOWN if shown in said]
     assert ledger.spent == 0
@@ -437,7 +437,7 @@ def test_bad_data_is_a_clear_error_without_a_value_at_no_cost(case):
     "table", [X for X, _, schema in CASES.values() if schema is SCHEMA and X is not TABLE], ids=lambda _: ""
 )
 def test_bad_data_is_a_clear_error_when_predicting_too(table):
-    model = PrivateTreeClassifier(SCHEMA).fit(TABLE, LABELS)
+    model = PrivateTreeClassifier(SCHEMA, epsilon=1).fit(TABLE, LABELS)
     try:
         model.predict(table)
     except PrivetError as error:
@@ -450,7 +450,7 @@ def test_bad_data_is_a_clear_error_when_predicting_too(table):
 def test_inferring_from_bad_data_shows_no_value_either(case):
     X, y, _ = case
     try:
-        PrivateTreeClassifier("infer").fit(X, y)
+        PrivateTreeClassifier("infer", epsilon=1).fit(X, y)
     except PrivetError as error:
         said = everything_said(error)
         assert not [shown for shown in SHOWN if shown in said]
@@ -464,12 +464,12 @@ def test_a_fit_that_is_refused_by_its_ledger_reads_nothing_aloud():
 
 def test_a_column_twice_is_refused():
     with pytest.raises(SchemaError, match="several columns of the same name"):
-        PrivateTreeClassifier(SCHEMA).fit(pd.concat([TABLE, TABLE[["a"]]], axis=1), LABELS)
+        PrivateTreeClassifier(SCHEMA, epsilon=1).fit(pd.concat([TABLE, TABLE[["a"]]], axis=1), LABELS)
 
 
 def test_columns_of_which_only_some_have_names_are_refused():
     with pytest.raises(SchemaError, match="names for some columns"):
-        PrivateTreeClassifier(SCHEMA).fit(TABLE.rename(columns={"b": 1}), LABELS)
+        PrivateTreeClassifier(SCHEMA, epsilon=1).fit(TABLE.rename(columns={"b": 1}), LABELS)
 
 
 def test_thousands_of_classes_train():

@@ -76,13 +76,15 @@ def test_more_records_or_budget_make_a_deeper_tree():
 
 
 def test_a_hint_saves_the_measured_size():
-    questions = [event.question for event in PrivateTreeRegressor(SCHEMA, n_records=4000).fit(X, Y).privacy_.events]
+    questions = [
+        event.question for event in PrivateTreeRegressor(SCHEMA, epsilon=1, n_records=4000).fit(X, Y).privacy_.events
+    ]
     assert questions[:2] == ["quantile of the target"] * 2
 
 
 @pytest.mark.parametrize(("n", "tail"), [(4000, Fraction(1, 4)), (10**7, Fraction(1, 10))])
 def test_much_data_are_cut_less(n, tail):
-    events = PrivateTreeRegressor(SCHEMA, n_records=n).fit(X, Y).privacy_.events
+    events = PrivateTreeRegressor(SCHEMA, epsilon=1, n_records=n).fit(X, Y).privacy_.events
     assert {event.lemma for event in events if event.question == "quantile of the target"} == {
         f"quantile({tail})", f"quantile({1 - tail})",
     }  # fmt: skip
@@ -154,7 +156,7 @@ def test_parameters_that_make_no_sense_are_refused_before_anything_is_spent(para
 
 def test_classes_are_refused():
     with pytest.raises(SchemaError, match="target"):
-        PrivateTreeRegressor(Schema(SCHEMA.features, classes=["a", "b"])).fit(X, np.where(Y > 0, "a", "b"))
+        PrivateTreeRegressor(Schema(SCHEMA.features, classes=["a", "b"]), epsilon=1).fit(X, np.where(Y > 0, "a", "b"))
 
 
 def test_a_curator_begins_each_fit_with_the_whole_range():

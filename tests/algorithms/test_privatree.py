@@ -421,7 +421,7 @@ def test_a_wrong_parameter_is_a_clear_error_and_costs_nothing(name, value):
     X, y, schema = some_table()
     with Ledger(1) as ledger:
         with pytest.raises(PrivetError) as error:
-            PrivaTreeClassifier(schema).set_params(**{name: value}).fit(X, y)
+            PrivaTreeClassifier(schema, epsilon=1).set_params(**{name: value}).fit(X, y)
         assert ledger.spent == 0
     assert name in str(error.value)
 
@@ -466,17 +466,15 @@ def test_numbers_of_numpy_mean_what_they_say():
     X, y = np.zeros((4, 1)), ["n", "y", "n", "y"]
     odd = {"max_depth": np.int8(9), "n_bins": np.int16(4), "n_records": np.float32(45_000)}
     plain = {"max_depth": 9, "n_bins": 4, "n_records": 45_000}
-    costs = [
-        [event.charged for event in PrivaTreeClassifier(NUMPY_SCHEMA, random_state=0, **each).fit(X, y).privacy_.events]
-        for each in (odd, plain)
-    ]
+    fits = [PrivaTreeClassifier(NUMPY_SCHEMA, epsilon=1, random_state=0, **each).fit(X, y) for each in (odd, plain)]
+    costs = [[event.charged for event in fit.privacy_.events] for fit in fits]
     assert costs[0] == costs[1]
 
 
 def test_a_published_variant_says_why_a_ledger_with_a_total_refuses_it():
     with Ledger(100.0) as ledger:
         with pytest.raises(BudgetError, match="published"):
-            PrivaTreeClassifier(NUMPY_SCHEMA, variant="published").fit(np.zeros((2, 1)), ["n", "y"])
+            PrivaTreeClassifier(NUMPY_SCHEMA, epsilon=1, variant="published").fit(np.zeros((2, 1)), ["n", "y"])
         assert ledger.spent == 0
 
 

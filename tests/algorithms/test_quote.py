@@ -91,7 +91,15 @@ def test_budgets_may_be_written_as_fractions():
 
 def test_what_cannot_be_quoted_is_refused():
     with pytest.raises(PrivetError, match="needs a schema"):
-        PrivateTreeClassifier().quote(100)
+        PrivateTreeClassifier(epsilon=1).quote(100)
     for n in (0, 10**9):
         with pytest.raises(PrivetError, match="1 to 1,000,000 records"):
-            PrivateTreeRegressor(TARGET).quote(n)
+            PrivateTreeRegressor(TARGET, epsilon=1).quote(n)
+
+
+def test_a_quote_counts_persons_where_these_are_the_unit():
+    schema = Schema({"x": Numeric(0, 1)}, classes=[0, 1], person="who", records_per_person=3)
+    told = str(PrivateTreeClassifier(schema, epsilon=1).quote(500))
+    assert "on 500 persons: epsilon 1" in told
+    assert "beside 500 persons" in told
+    assert " records\n" not in told

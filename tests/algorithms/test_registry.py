@@ -22,7 +22,7 @@ def test_every_model_is_where_the_registry_says_and_can_be_made_with_its_default
     assert kind.__name__ == name
     assert kind.__module__ == MODELS[name]
     assert {*SET_ELSEWHERE} <= {*parameters(kind)}
-    assert type(make(name)) is kind
+    assert type(make(name, epsilon=1)) is kind
 
 
 def test_public_estimators_are_registered():
@@ -50,9 +50,9 @@ def test_a_parameter_that_makes_no_sense_is_refused_before_any_record_is_read(pa
 
 
 def test_a_schema_that_does_not_fit_the_model_is_refused_when_it_is_made():
-    make("PrivateTreeClassifier", schema=SCHEMA)
+    make("PrivateTreeClassifier", schema=SCHEMA, epsilon=1)
     with pytest.raises(SchemaError):
-        make("PrivateTreeClassifier", schema=NUMBERS)
+        make("PrivateTreeClassifier", schema=NUMBERS, epsilon=1)
 
 
 def test_what_a_model_has_grown_is_its_tree_or_its_forest():

@@ -32,18 +32,18 @@ EXPECTED_FAILED_CHECKS: dict[str, str] = {}
 pytestmark = pytest.mark.filterwarnings("ignore:schema='infer' reads:UserWarning")
 
 ONE_OF_EACH_BASE = [
-    PrivateTreeClassifier(schema="infer"),
+    PrivateTreeClassifier(epsilon=1, schema="infer"),
     PrivateTreeRegressor(schema="infer", epsilon=10),
     DiPriMeForestClassifier(schema="infer", epsilon=100, n_trees=2, max_depth=3),
     DiPriMeForestRegressor(schema="infer", epsilon=100, n_trees=2, max_depth=3),
     PrivateForestClassifier(schema="infer", epsilon=30, method="boosting"),
 ]
 OTHERS = [
-    PrivateTreeClassifier(schema="infer", leaves="counts"),
+    PrivateTreeClassifier(epsilon=1, schema="infer", leaves="counts"),
     PrivateForestRegressor(schema="infer", epsilon=10, n_trees=2),
     PrivateForestRegressor(schema="infer", epsilon=30),
     PrivateForestRegressor(schema="infer", epsilon=30, delta=1e-3, method="boosting"),
-    PrivateForestClassifier(schema="infer"),
+    PrivateForestClassifier(epsilon=1, schema="infer"),
     PrivateForestClassifier(schema="infer", epsilon=100, method="trees", n_trees=3),
     PrivateForestClassifier(schema="infer", epsilon=30, delta=1e-3, method="boosting"),
     DiPriMeForestRegressor(
@@ -106,5 +106,5 @@ def test_scikit_learns_checks_pass_for_all(estimator, check):
 def test_an_inferred_schema_keeps_the_columns_names_and_order(leaves):
     """A check that scikit-learn keeps for its own estimators."""
     check_dataframe_column_names_consistency(
-        "PrivateTreeClassifier", PrivateTreeClassifier(schema="infer", leaves=leaves)
+        "PrivateTreeClassifier", PrivateTreeClassifier(epsilon=1, schema="infer", leaves=leaves)
     )

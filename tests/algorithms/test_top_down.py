@@ -28,7 +28,7 @@ def some_data(n=400, seed=0, classes=("no", "yes")):
 
 
 def model(**options):
-    return TopDownClassifier(SCHEMA, **{"splitting_class": 7, "n_records": 400, **options})
+    return TopDownClassifier(SCHEMA, **{"epsilon": 1, "splitting_class": 7, "n_records": 400, **options})
 
 
 def naive_top_down(X, y, max_nodes, criterion="gini", error=0.1, min_gain=0.01):
@@ -104,7 +104,7 @@ def test_several_classes():
         fitted = TopDownClassifier(schema, epsilon=100.0, criterion=criterion, max_nodes=20, n_records=2000).fit(X, y)
         assert fitted.score(X, y) > 0.7
     with pytest.raises(SchemaError, match="two classes"):
-        TopDownClassifier(schema, criterion="root_gini").fit(X, y)
+        TopDownClassifier(schema, epsilon=1, criterion="root_gini").fit(X, y)
 
 
 def test_more_budget_is_more_accurate_and_decay_beats_uniform():

@@ -87,7 +87,9 @@ def test_our_tree_survives_for_long(leaves, epsilon):
 
 def test_a_schema_of_the_callers_is_kept_to(search_only):
     schema = Schema({"s": Categorical(["a", "b"])}, classes=["n", "y"])
-    report = audit(PrivateTreeClassifier(schema, max_depth=1), minutes=10, most_pairs=3, n_jobs=1, confidence=SURE)
+    report = audit(
+        PrivateTreeClassifier(schema, epsilon=1, max_depth=1), minutes=10, most_pairs=3, n_jobs=1, confidence=SURE
+    )
     assert report.pair.schema == schema
 
 
@@ -200,7 +202,7 @@ def test_what_delta_allows_is_no_violation(search_only):
 
 
 def test_with_a_delta_our_own_are_computed_as_without(search_only):
-    report = audit(PrivateTreeClassifier(max_depth=1), delta=1e-3, minutes=10, most_pairs=1, n_jobs=1)
+    report = audit(PrivateTreeClassifier(epsilon=1, max_depth=1), delta=1e-3, minutes=10, most_pairs=1, n_jobs=1)
     assert {bound.engine for bound in report.bounds} == {"exact"}
     assert report.worst.delta == 1e-3
 
@@ -227,10 +229,10 @@ def test_an_estimators_own_delta_is_what_it_promised(search_only):
         (Stranger(), {"epsilon": -1}, "epsilon must be a number greater than zero"),
         (Stranger(epsilon=0), {}, "epsilon must be a number greater than zero"),
         (Stranger(), {"delta": 1.5}, "delta is a probability"),
-        (PrivateTreeClassifier("infer"), {}, "infer"),
-        (PrivateTreeClassifier(random_state=3), {}, "random_state is fixed"),
-        (PrivateTreeClassifier(), {"pairs": []}, "pairs is empty"),
-        (PrivateTreeClassifier(), {"minutes": 0}, "minutes"),
+        (PrivateTreeClassifier("infer", epsilon=1), {}, "infer"),
+        (PrivateTreeClassifier(epsilon=1, random_state=3), {}, "random_state is fixed"),
+        (PrivateTreeClassifier(epsilon=1), {"pairs": []}, "pairs is empty"),
+        (PrivateTreeClassifier(epsilon=1), {"minutes": 0}, "minutes"),
         (object(), {}, "fit and predict"),
     ],
 )

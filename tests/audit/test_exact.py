@@ -294,7 +294,7 @@ def test_hopeless_cases_are_refused_at_once():
 def test_a_pair_without_a_schema_is_refused():
     pair = Pair((np.ones((2, 1)), ["n", "y"]), (np.ones((1, 1)), ["n"]))
     with pytest.raises(PrivetError, match="schema"):
-        exact_bound(PrivateTreeClassifier(), pair)
+        exact_bound(PrivateTreeClassifier(epsilon=1), pair)
 
 
 def test_joint_quantiles_are_answers_too_and_too_many_sets_of_them_are_seen_at_once():

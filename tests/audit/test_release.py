@@ -87,7 +87,7 @@ def test_a_generator_that_each_copy_makes_for_itself_is_allowed():
 
 def test_many_fits_of_an_audit_are_no_reason_to_warn():
     schema = Schema({"x": Numeric(0, 1)}, classes=[0, 1])
-    release = release_of(PrivateTreeClassifier(schema, n_records=10))
+    release = release_of(PrivateTreeClassifier(schema, epsilon=1, n_records=10))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(4):

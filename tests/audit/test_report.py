@@ -50,6 +50,8 @@ def test_code_has_the_estimators_own_schema(search_only):
     schema = Schema({"s": Categorical(["a", "b"])}, classes=["n", "y"])
     X = np.array([["a"], ["b"]], dtype=object)
     pair = Pair((X, ["n", "y"]), (X[1:], ["y"]))
-    report = audit(PrivateTreeClassifier(schema, max_depth=1), pairs=[pair], minutes=10, n_jobs=1, confidence=SURE)
+    report = audit(
+        PrivateTreeClassifier(schema, epsilon=1, max_depth=1), pairs=[pair], minutes=10, n_jobs=1, confidence=SURE
+    )
     exact = [finding for finding in report.findings if finding.bound.engine == "exact"]
     assert out_of(exact[0].code()) == str(exact[0].bound)

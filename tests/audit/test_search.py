@@ -16,7 +16,7 @@ SURE = 1 - 1e-8
 def test_large_pairs_are_counted_with_every_variant(monkeypatch):
     monkeypatch.setattr(search, "_FEW", 4)
     monkeypatch.setattr(search, "_MANY", 4)
-    trial = Trial(variants(PrivateTreeClassifier(max_depth=3)), 1.0, 0.0, SURE, 1 - SURE, each=0.0)
+    trial = Trial(variants(PrivateTreeClassifier(epsilon=1, max_depth=3)), 1.0, 0.0, SURE, 1 - SURE, each=0.0)
     schema = Schema({name: Categorical(["u", "v", "w"]) for name in "abc"}, classes=["n", "y", "m"])
     X = np.array([["u", "v", "w"]] * 5, dtype=object)
     pair = Pair((X, ["n"] * 5), (X[1:], ["n"] * 4), schema)
@@ -27,7 +27,7 @@ def test_large_pairs_are_counted_with_every_variant(monkeypatch):
 
 
 def test_a_pair_that_the_clock_cut_short_is_not_called_too_large(monkeypatch):
-    trial = Trial([PrivateTreeClassifier(max_depth=2)], 1.0, 0.0, SURE, 1 - SURE, each=0.0)
+    trial = Trial([PrivateTreeClassifier(epsilon=1, max_depth=2)], 1.0, 0.0, SURE, 1 - SURE, each=0.0)
     schema = Schema({name: Categorical(["u", "v"]) for name in "ab"}, classes=["n", "y"])
     X = np.array([["u", "v"]] * 5, dtype=object)
     pair = Pair((X, ["n"] * 5), (X[1:], ["n"] * 4), schema)
@@ -47,13 +47,15 @@ def test_an_estimator_that_draws_its_structure_is_counted_and_with_a_seed_comput
     schema = Schema({"a": Categorical(["u", "v"])}, classes=["n", "y"])
     pair = Pair((np.array([["u"], ["v"]]), ["n", "y"]), (np.array([["u"]]), ["n"]), schema)
     for structure, engine in ((None, "statistical"), (0, "exact")):
-        model = RandomTreeClassifier(max_depth=1, structure=structure)
+        model = RandomTreeClassifier(epsilon=1, max_depth=1, structure=structure)
         trial = Trial([model], 1.0, 0.0, SURE, 1 - SURE, each=0.0)
         assert trial(pair, 1, time.monotonic() + 60, always=False).bound.engine == engine
 
 
 def test_what_was_left_out_is_counted_by_reason(search_only):
-    report = audit(PrivateTreeClassifier(max_depth=2), minutes=10, most_pairs=8, n_jobs=1, seed=1, confidence=SURE)
+    report = audit(
+        PrivateTreeClassifier(epsilon=1, max_depth=2), minutes=10, most_pairs=8, n_jobs=1, seed=1, confidence=SURE
+    )
     assert set(report.skipped) <= {TOO_LARGE}
     assert report.tried + sum(report.skipped.values()) == 8
 

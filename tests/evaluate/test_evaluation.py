@@ -53,6 +53,22 @@ def test_two_classes_have_all_that_scikit_learn_says_of_the_bins():
     assert list(TWO.summary) == ["accuracy", "AUC", "log loss"]
 
 
+def test_several_classes_have_the_mean_area_of_each_against_the_rest():
+    """As scikit-learn has it of the score that the table knows: the predicted class's chance, the rest evenly."""
+    rng = np.random.default_rng(4)
+    marks, said = np.tile([0.5, 0.7, 0.9], 3), np.repeat([0, 1, 2], 3)
+    bins = rng.integers(0, 9, 3000)
+    true = np.where(rng.random(3000) < marks[bins], said[bins], rng.integers(0, 3, 3000))
+    counts = np.zeros((1, 9, 3), dtype=np.int64)
+    np.add.at(counts, (0, bins, true), 1)
+    three = Evaluation(("a", "b", "c"), counts, marks, np.zeros(9), said, 0.0)
+    scores = np.where(said[bins][:, None] == np.arange(3), marks[bins][:, None], (1 - marks[bins][:, None]) / 2)
+    assert three.auc.value == pytest.approx(metrics.roc_auc_score(true, scores, multi_class="ovr"))
+    assert three.auc.low < three.auc.value < three.auc.high < three.auc.low + 0.05
+    assert list(three.summary) == ["accuracy", "AUC by bins"]
+    assert "AUC by bins" in str(three)
+
+
 def test_groups_are_evaluations_of_their_own():
     assert GROUPED.accuracy.value == TWO.accuracy.value
     for g, name in enumerate("ab"):
@@ -103,9 +119,8 @@ def test_what_does_not_fit_the_task_is_refused():
             getattr(NUMBER, asked)
     three = Evaluation(("a", "b", "c"), np.ones((1, 3, 3), dtype=int), np.ones(3), np.zeros(3), np.arange(3), 1.0)
     assert list(three.summary) == ["accuracy"]
-    for asked in ("auc", "log_loss"):
-        with pytest.raises(PrivetError, match="two classes"):
-            getattr(three, asked)
+    with pytest.raises(PrivetError, match="two classes"):
+        _ = three.log_loss
     with pytest.raises(PrivetError, match="no class"):
         three.recall("d")
 

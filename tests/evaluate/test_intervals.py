@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from privet.evaluate.intervals import Estimate, area_under_curve, positive_mean, quantile, ratio
+from privet.evaluate.intervals import Estimate, area_under_curve, mean_area, positive_mean, quantile, ratio
 
 RUNS = 3000
 # The number that hold is binomial with 3,000 trials: below .925 or above .975 it is, by chance, less than 1e-9 of times
@@ -64,6 +64,16 @@ def test_areas_are_held(variance):
 
 
 @pytest.mark.parametrize("variance", [0.0, 2.0, 50.0])
+def test_mean_areas_of_several_classes_are_held(variance):
+    rng = np.random.default_rng(11)
+    scores = np.array([[0.8, 0.1, 0.1], [0.5, 0.25, 0.25], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5], [0.1, 0.1, 0.8]])
+    chances = (scores + 0.2) * np.array([[0.2], [0.3], [0.2], [0.1], [0.2]]) / 1.6
+    truth = mean_area(1e9 * chances, scores, 0.0).value
+    found = [mean_area(noisy(rng, chances, 3000, variance), scores, variance) for _ in range(RUNS)]
+    assert LEAST <= share_held(truth, found) <= MOST
+
+
+@pytest.mark.parametrize("variance", [0.0, 2.0, 50.0])
 @pytest.mark.parametrize("q", [0.5, 0.9])
 def test_quantiles_are_held(variance, q):
     rng = np.random.default_rng(8)
@@ -87,6 +97,7 @@ def test_next_to_nothing_says_next_to_nothing():
     for counts in (np.zeros((2, 2)), np.array([[1, -3], [0, 1]]), np.array([[2, 0], [0, 1]])):
         assert ratio(counts, np.eye(2), 200.0) == Estimate(ratio(counts, np.eye(2), 200.0).value, 0.0, 1.0)
     assert area_under_curve(np.array([[-1, 2], [0, 3]]), 2.0, np.zeros(2)) == Estimate(0.5, 0.0, 1.0)
+    assert mean_area(np.array([[5, 2, 0], [1, 3, 0]]), np.eye(3)[:2], 2.0) == Estimate(0.5, 0.0, 1.0)
     assert positive_mean(np.array([-1, 0]), np.array([1.0, 2.0]), 2.0, 2.0) == Estimate(0.0, 0.0, 2.0)
     assert quantile(np.array([-1, 0]), np.array([0.0, 1.0, 2.0]), 0.5, 2.0) == Estimate(1.0, 0.0, 2.0)
     assert str(Estimate(0.5, 0.25, 0.75)) == "0.5 (0.25 to 0.75)"

@@ -260,9 +260,9 @@ def test_wrong_use_is_refused_before_anything_is_trained():
         with pytest.raises(PrivetError, match=words):
             certify(tree, *rest, **wrong)
     with pytest.raises(PrivetError, match="random_state"):
-        certify(PrivateTreeClassifier(SCHEMA, random_state=1), *rest)
+        certify(PrivateTreeClassifier(SCHEMA, epsilon=1, random_state=1), *rest)
     with pytest.raises(PrivetError, match="not inferred"):
-        certify(PrivateTreeClassifier("infer"), *rest)
+        certify(PrivateTreeClassifier("infer", epsilon=1), *rest)
     with pytest.raises(PrivetError, match="guarantee=Pure"):
         certify(LogisticRegression(), *rest)
 

@@ -111,8 +111,8 @@ def test_a_draft_is_a_schema_that_nobody_confirmed(file):
     schema = Schema.from_toml(text)
     assert schema.unconfirmed == (*schema.names, "ill")
     assert schema.features["zip"].values == ("001", "011", "021", "031", "041")
-    assert schema.features["age"] == Numeric(20, 49, integer=True, inferred=True)
-    assert schema.features["size"] == Numeric(0.25, 9.75, missing=True, inferred=True)
+    assert schema.features["age"] == Numeric(20, 50, integer=True, inferred=True)
+    assert schema.features["size"] == Numeric(0, 10, missing=True, inferred=True)
     assert schema.features["ok"].values == (False, True)
     assert schema.classes == (0, 1)
     assert not {"", "person", "empty"} & set(schema.names)
@@ -133,7 +133,8 @@ def test_a_draft_reads_the_file_it_came_from(file):
             codes = table.codes(name)
             assert name == "gap" or (codes < len(feature.values)).all()
         else:
-            assert np.nanmin(table.numeric(name)) == feature.low
+            values = table.numeric(name)
+            assert feature.low <= np.nanmin(values) <= np.nanmax(values) <= feature.high
     assert read_labels(y, schema).tolist() == [0, 1] * 20
 
 
@@ -157,9 +158,27 @@ def test_suspicious_columns_get_a_remark(file, name, remark):
     assert remark in block
 
 
+def test_a_draft_shows_no_smallest_and_no_largest_value(tmp_path):
+    path = tmp_path / "ages.csv"
+    path.write_text("age,ill\n" + "".join(f"{17.3 + i},{i % 2}\n" for i in range(72)))
+    age = Schema.from_toml(draft_toml(path, "ill")).features["age"]
+    assert (age.low, age.high) == (10, 90)
+
+
+def test_a_decimal_comma_is_named(tmp_path):
+    path = tmp_path / "euro.csv"
+    path.write_text("income;ill\n" + "".join(f"{i % 9},5;{i % 2}\n" for i in range(72)))
+    assert "decimal comma" in draft_toml(path, "ill")
+
+
+def test_a_label_that_is_not_there_is_refused_with_the_columns_that_are(file):
+    with pytest.raises(SchemaError, match=r"(?s)no column 'outcome'; it has .*ill"):
+        draft_toml(file, "outcome")
+
+
 def test_labels_may_be_amounts(file):
     schema = Schema.from_toml(draft_toml(file, "cost"))
-    assert schema.target == (0, 4.875)
+    assert schema.target == (0, 5)  # 0 to 4.875, rounded outward
     assert Schema.from_toml(draft_toml(file, "code", "regression")).target == (0, 2)
     X, y = read_file(file, schema)
     assert X.num_rows == len(read_targets(y, schema)) == 40

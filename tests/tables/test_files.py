@@ -10,7 +10,7 @@ import pytest
 
 from privet import Categorical, Numeric, Schema, SchemaError
 from privet.tables import files as module
-from privet.tables.files import Files, cores, find_files, names_files, naming, training_columns
+from privet.tables.files import FilePart, Files, cores, find_files, names_files, naming, training_columns
 
 SCHEMA = Schema({"a": Numeric(0, 9), "c": Categorical(["x", "y"])}, classes=[0, 1], label="out")
 
@@ -90,6 +90,26 @@ def test_files_that_change_while_they_are_read_are_refused(folder):
     pq.write_table(table(6), folder / "1.parquet")
     with pytest.raises(SchemaError, match=r"1.parquet has changed"):
         next(files.batches(files.stretches[0]))
+
+
+def test_a_file_that_is_swapped_for_one_of_the_same_size_and_time_is_refused(folder):
+    files, path = Files(folder, SCHEMA), folder / "1.parquet"
+    part, state = FilePart(files, files.stretches[0]), path.stat()
+    (folder / "other").write_bytes(path.read_bytes())
+    (folder / "other").replace(path)
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    with pytest.raises(SchemaError, match=r"1.parquet has changed"):
+        next(files.batches(files.stretches[0]))
+    assert len(part.read(["a"]))  # another machine may have another number for the same file
+
+
+def test_a_file_that_changes_during_the_last_batch_is_refused(folder):
+    files, path = Files(folder, SCHEMA), folder / "1.parquet"
+    batches = files.batches(files.stretches[0])
+    next(batches)
+    os.utime(path)
+    with pytest.raises(SchemaError, match=r"1.parquet has changed"):
+        list(batches)
 
 
 def test_what_is_wrong_comes_with_the_name_of_the_file(folder):

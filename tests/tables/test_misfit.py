@@ -131,3 +131,8 @@ def test_a_notebook_is_told_once_how_to_ask_whatever_the_records_are(monkeypatch
 
 def test_it_is_there_for_whoever_asks():
     assert privet.check_data is check_data
+
+
+def test_labels_that_are_no_class_are_refused_as_by_a_fit():
+    with pytest.raises(SchemaError, match="does not list among its classes"):
+        check_data(pd.DataFrame(GOOD), ["Yes"] * 100, SCHEMA)

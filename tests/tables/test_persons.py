@@ -61,6 +61,8 @@ def test_no_records_have_no_persons():
         [1.0, float("nan"), 2.0],
         ["a", "", "b"],
         ["a", " \t", "b"],
+        ["a", "\xa0\u2007\u3000", "b"],
+        ["a", "\u200b\ufeff", "b"],
         pd.Categorical(["a", " ", "b"]),
         pl.Series(["a", "", "b"], dtype=pl.Categorical),
         pa.array(["a", "", "b"], pa.string_view()),

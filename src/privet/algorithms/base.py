@@ -6,6 +6,7 @@ A subclass is one algorithm. It says how it spends its budget in ``_grow``; all 
 from __future__ import annotations
 
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
@@ -18,14 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from privet.algorithms.explained import Explained
 from privet.algorithms.held_out import NEEDS, By, Holdout, check_evaluation, evaluate_on, scored_by_fit
-from privet.algorithms.parameters import check_choice, check_parameters
+from privet.algorithms.parameters import check_choice, check_parameters, checked_budget
 from privet.algorithms.prediction import fast_leaves
 from privet.algorithms.receipts import receipt_of
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
-from privet.errors import BudgetError, PrivetError, ReceiptError, SchemaError
+from privet.errors import BudgetError, BudgetWarning, PrivetError, ReceiptError, SchemaError
 from privet.explain.coverage import check, sealed
-from privet.privacy.amounts import Amount, checked_delta, exact
+from privet.privacy.amounts import Amount, checked_delta
 from privet.privacy.ledger import Ledger
 from privet.privacy.meaning import warn_about
 from privet.privacy.receipt import Receipt
@@ -58,7 +59,7 @@ class PrivateEstimator(Explained, BaseEstimator):
 
     schema: Schema | str | None = None
     _: KW_ONLY
-    epsilon: float = 1.0
+    epsilon: float | None = None  # scikit-learn wants a default; a fit refuses it (``checked_budget``)
     random_state: Any = None
 
     variant = "sound"
@@ -148,11 +149,14 @@ class PrivateEstimator(Explained, BaseEstimator):
 
     def _budget(self) -> Fraction:
         """The budget, exact, once the parameters make sense."""
-        budget = exact(self.epsilon)
+        self._check_all()
+        return checked_budget(self.epsilon)
+
+    def _check_all(self) -> None:
+        """Raise for parameters that make no sense, each by itself or together; the budget is looked at elsewhere."""
         check_choice("variant", self.variant, VARIANTS)
         check_parameters(self)
         self._check_params()
-        return budget
 
     def _limit(self, budget: Fraction) -> Fraction | float:
         """What a fit may spend: a published variant has no limit but its ledger's, because its claim may not hold."""
@@ -168,7 +172,7 @@ class PrivateEstimator(Explained, BaseEstimator):
             return
         if self.variant == "published":
             raise PrivetError("The published variant knows no delta: leave it out, or take variant='sound'.")
-        rho_within(exact(self.epsilon), checked_delta(self.delta), True)
+        rho_within(checked_budget(self.epsilon), checked_delta(self.delta), True)
 
     def _with_delta(self, curtain: Curtain, start: Node, budget: Fraction) -> tuple[Node, Fraction]:
         """Where to start and what to spend: with a delta, from a root in rho, and as much as both come to in it."""
@@ -216,6 +220,8 @@ class PrivateEstimator(Explained, BaseEstimator):
             needs = self._needs(desk.capabilities) | (NEEDS if held_out else set())
             for question in sorted(needs - desk.capabilities):
                 desk.cannot(question)  # now, before others were answered
+            if held_out:
+                held_out.check(desk.capabilities, needs)
             scoring = held_out.part(desk) if held_out else None
             tree = self._learn(desk, budget)
             if tree is None or isinstance(tree, tuple):
@@ -268,15 +274,17 @@ class PrivateEstimator(Explained, BaseEstimator):
         """The attributes scikit-learn expects, all of them from the public schema."""
         self._fitted_names = None
         self.__dict__.pop("provenance_", None)  # of an earlier fit
+        self.__dict__.pop("chosen_", None)
         self.feature_names_in_ = np.array(self.schema_.columns, dtype=object)
         self.n_features_in_ = len(self.schema_.columns)
 
     def _resolved_schema(self, X: Any, y: Any) -> Schema:
         if isinstance(self.schema, Schema):
+            if self.schema.unconfirmed:
+                draft = "The schema is a draft, with fields that were read off the records: the receipt is VOID."
+                warnings.warn(f"{draft} Confirm each, and set inferred to False.", BudgetWarning, stacklevel=3)
             return self.schema
         if isinstance(self.schema, str) and self.schema == "infer":
-            import warnings
-
             from privet.tables.draft import infer
             from privet.tables.files import names_files
 
@@ -289,6 +297,9 @@ class PrivateEstimator(Explained, BaseEstimator):
             if names_files(X):
                 raise SchemaError("schema='infer' is for a table in memory; for files, `privet schema draft` helps.")
             return infer(X, y, task=self._task)
+        if self.schema is not None:
+            given = f"schema is a {type(self.schema).__name__}, and must be a Schema"
+            raise SchemaError(f"{given}: `privet schema draft` helps to write one, Schema.from_toml(FILE) reads it.")
         raise SchemaError(
             "A private model needs a public schema: the features' ranges or categories, and the classes (or, for "
             "regression, target=(low, high)). For example "
@@ -326,7 +337,7 @@ class PrivateEstimator(Explained, BaseEstimator):
         """True if the receipt adds up and pays for all that was released; raises ReceiptError otherwise."""
         check_is_fitted(self, self._released)
         self.privacy_.verify()
-        if self.privacy_.claimed not in (exact(self.epsilon), math.inf):
+        if self.privacy_.claimed not in (checked_budget(self.epsilon), math.inf):
             raise ReceiptError("This receipt is of a fit with another epsilon than the model says.")
         drawn = self._draws_rules or getattr(self, "structure", None) == "random"
         check(getattr(self, self._released), self.privacy_, drawn=drawn, scored=scored_by_fit(self.evaluation_))

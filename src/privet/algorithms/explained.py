@@ -61,11 +61,14 @@ class Explained:
 
         return partial_dependence(self._weighed_trees("partial dependence"), feature, column)
 
-    def quote(self, n_records: int) -> Quote:
-        """What a fit on about so many records would do with its budget, before anything is spent (``quote.py``)."""
+    def quote(self, n_records: int, holdout: float | None = None) -> Quote:
+        """What a fit on about so many records would do with its budget, before anything is spent (``quote.py``).
+
+        ``holdout`` is the share of them that scores the model and is not learned from, as in ``fit``.
+        """
         from privet.algorithms.quote import quote
 
-        return quote(self, n_records)
+        return quote(self, n_records, holdout=holdout)
 
     def export_text(self) -> str:
         """The rules as indented text, tree by tree."""
@@ -126,6 +129,7 @@ def subject_of(model: Any) -> Subject:
         model.evaluation_,
         str(getattr(model, "provenance_", "")),
         {name: value for name, value in model.get_params(deep=False).items() if name not in unsaid},
+        str(getattr(model, "chosen_", "")),
     )
 
 

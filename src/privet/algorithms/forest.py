@@ -13,10 +13,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from privet.algorithms.base import PrivateClassifier, PrivateEstimator, PrivateRegressor
+from privet.algorithms.parameters import checked_budget
 from privet.algorithms.prediction import fast_scores
 from privet.algorithms.size import Size, size_share
 from privet.errors import PrivetError
-from privet.privacy.amounts import checked_delta, exact
+from privet.privacy.amounts import checked_delta
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.scores import Gini, Score, SquaredError
 from privet.privacy.zcdp import ratio_for, rho_of, rho_within
@@ -89,7 +90,7 @@ class BoostedForest(PrivateForest):
         if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
             raise PrivetError(f"progress must be True, False, None or a function; got {self.progress!r}.")
         if self.delta is not None:
-            rho_within(exact(self.epsilon), checked_delta(self.delta))
+            rho_within(checked_budget(self.epsilon), checked_delta(self.delta))
         if self._asks_for_trees and self.method == "boosting":
             raise PrivetError("n_trees is for method='trees': how often boosting goes round follows from the records.")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from privet.algorithms.receipts import receipt_of
 from privet.curators.desk import Desk
-from privet.errors import PrivetError, ReceiptError
+from privet.errors import CapabilityError, PrivetError, ReceiptError, SchemaError
 from privet.evaluate.ask import ask
 from privet.evaluate.evaluation import Evaluation
 from privet.evaluate.scorers import Groups, check_scorable
@@ -57,6 +57,18 @@ class Holdout:
         if isinstance(share, bool) or not 0 < own < 1:
             raise PrivetError("holdout is the share of the records that score the model: between 0 and 1, such as 0.2.")
         return cls(own, groups)
+
+    def check(self, able: frozenset[str], needs: set[str]) -> None:
+        """Raise for what rows on shares cannot be scored by: before anything is spent."""
+        if "hidden" not in able:
+            return
+        if "hidden" not in needs:
+            raise CapabilityError(
+                "On shares of rows only hidden models are scored. Train this one on shares of counts (MpcCurator), or "
+                "leave holdout out."
+            )
+        if self.groups is not None and self.groups.cuts is not None:
+            raise SchemaError("Groups that a hidden model is scored by are the categories of a feature, not numbers.")
 
     def part(self, desk: Desk) -> Node:
         """Part the records of a fit that begins: what learns starts from the first part. Gives back the second."""

@@ -26,6 +26,7 @@ from privet.algorithms.forest import ForestClassifier
 from privet.algorithms.parameters import choice, hint, public_generator, whole
 from privet.errors import PrivetError
 from privet.privacy.event import amplified
+from privet.privacy.unit import Unit
 from privet.questions.curtain import Curtain, Node
 from privet.questions.multiway import MOST_CHILDREN
 from privet.questions.shape import Shape
@@ -179,7 +180,8 @@ class HiddenTreeClassifier(HiddenParameters, PrivateClassifier):
         n_classes = len(schema.classes or ())
         budget = self._budget() if budget is None else budget
         self.check_size(shape, budget, n_classes, most, trees)
-        return int(self.steps(Width(joint, shape, n_classes, most), shape, budget, n_classes))
+        width = Width(joint, shape, n_classes, most, Unit.of(schema))
+        return int(self.steps(width, shape, budget, n_classes))
 
     def _growth(self, curtain: Curtain, start: Node, shape: Shape) -> Any:
         if "hidden" in curtain.capabilities:

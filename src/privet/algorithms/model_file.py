@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+from privet.algorithms.chosen import Chosen
 from privet.algorithms.provenance import Provenance
 from privet.algorithms.registry import MODELS, model_class
 from privet.disk import write_whole
@@ -43,6 +44,7 @@ def to_dict(model: Any) -> dict[str, Any]:
         model._released.rstrip("_"): getattr(model, model._released).to_dict(),
         "receipt": model.privacy_.to_dict(),
         **({} if model.evaluation_ is None else {"evaluation": model.evaluation_.to_dict()}),
+        **({"chosen": model.chosen_.to_dict()} if hasattr(model, "chosen_") else {}),
         **({"provenance": vars(model.provenance_)} if hasattr(model, "provenance_") else {}),
     }
 
@@ -101,6 +103,8 @@ def from_dict(data: Any) -> Any:
     model.privacy_ = Receipt.from_dict(receipt)
     model.evaluation_ = Evaluation.from_dict(data["evaluation"]) if "evaluation" in data else None
     model._set_fitted()
+    if "chosen" in data:
+        model.chosen_ = Chosen.read(data["chosen"])
     if "provenance" in data:
         model.provenance_ = Provenance.read(data["provenance"])
     return model

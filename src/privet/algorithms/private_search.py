@@ -25,6 +25,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from privet.algorithms.base import PrivateEstimator
+from privet.algorithms.chosen import Chosen
 from privet.algorithms.parameters import choice, fraction, whole
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
@@ -103,7 +104,6 @@ class PrivateSearch(PrivateEstimator):
         for own in self.candidates:
             if not isinstance(own, PrivateEstimator) or isinstance(own, PrivateSearch):
                 raise PrivetError("Candidates are estimators of Privet, such as PrivateTreeClassifier(max_depth=3).")
-            own._budget()
             if own.variant != "sound" or own.delta is not None:
                 raise PrivetError(
                     "Candidates are sound variants without a delta: what they spend must add up. Give the delta to the "
@@ -114,6 +114,7 @@ class PrivateSearch(PrivateEstimator):
                     "With a delta a candidate must say whether it boosts, which spends rho, or grows trees, which "
                     "spend epsilon: method='boosting' or method='trees' in place of 'auto'."
                 )
+            own._check_all()
         if len({own._task for own in self.candidates}) > 1:
             raise PrivetError("Candidates are all classifiers or all regressors.")
         self._check_own_delta()
@@ -129,8 +130,10 @@ class PrivateSearch(PrivateEstimator):
         return self.candidates[0]._task
 
     def _needs(self, able: frozenset[str]) -> set[str]:
-        noisy = "evaluate" in able and "prefer" not in able and self.method == "trials"
+        noisy = "prefer" not in able and "hidden" not in able  # of hidden models nobody can compare scores
         comparing = {"evaluate"} if noisy else {"prefer"}
+        if self.method == "random_stopping":
+            comparing = {"evaluate", "secret_runs"}
         needs = [self._tried(own)._needs(able) for own in self.candidates]
         return {"parts", *comparing, *([] if self.delta is None else ["zcdp"])}.union(*needs)
 
@@ -217,6 +220,7 @@ class PrivateSearch(PrivateEstimator):
         winner.schema_, winner.privacy_, winner.evaluation_ = self.schema_, self.privacy_, self.evaluation_
         setattr(winner, winner._released, getattr(self, self._released))
         winner._set_fitted()
+        winner.chosen_ = Chosen(tuple(map(_as_given, self.candidates)), self.best_index_)
         self.best_estimator_ = winner
 
     # -- what the winner says -----------------------------------------------------------------------------------------
@@ -242,6 +246,11 @@ class PrivateSearch(PrivateEstimator):
         check_is_fitted(self, "best_estimator_")
         return float(self.best_estimator_.score(X, y))
 
+    def _repr_html_(self) -> str | None:
+        """Of a fitted search the winner's card, which says what it was chosen among."""
+        winner = getattr(self, "best_estimator_", None)
+        return super()._repr_html_() if winner is None else winner._repr_html_()
+
     def save(self, path: Any, note: str = "", *, overwrite: bool = False) -> None:
         """Write the winner, with the receipt of the whole search."""
         check_is_fitted(self, "best_estimator_")
@@ -254,6 +263,13 @@ class PrivateSearch(PrivateEstimator):
             tags.estimator_type = own.estimator_type
             tags.classifier_tags, tags.regressor_tags = own.classifier_tags, own.regressor_tags
         return tags
+
+
+def _as_given(candidate: Any) -> str:
+    """A candidate by its name and the parameters that differ from the defaults; the search has the schema."""
+    unsaid = {"schema", "random_state", "progress"} & set(candidate.get_params(deep=False))
+    plain = clone(candidate).set_params(**dict.fromkeys(unsaid))
+    return " ".join(repr(plain).split())
 
 
 def _epsilon_within(desk: Desk, rho: Fraction, delta: float | None) -> Fraction:

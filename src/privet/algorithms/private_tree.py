@@ -38,11 +38,11 @@ class PrivateTreeClassifier(PrivateClassifier):
     schema : Schema
         The public ranges, categories and classes. ``"infer"`` reads them off the data and voids the receipt.
     epsilon : float
-        The privacy budget.
+        The privacy budget: how much the model may tell about one record. Without a default: ``fit`` refuses None.
     max_depth : int
         The largest depth; the tree stays shallower where n * epsilon would not support more.
     leaves : "labels" or "counts"
-        ``"labels"`` gives the most accurate predictions, and probabilities of 0 and 1. ``"counts"`` spends a tenth of
+        ``"labels"`` gives the most accurate predictions, and no probabilities. ``"counts"`` spends a tenth of
         the budget on noisy class counts at the leaves: real probabilities.
     min_leaf : float
         Where a side of a split has less than this share of the records, by the released counts, the larger side takes

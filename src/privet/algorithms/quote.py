@@ -17,10 +17,11 @@ from typing import Any
 
 from sklearn.base import clone
 
+from privet.algorithms.parameters import checked_budget
 from privet.algorithms.stand_in import stand_in
 from privet.curators.memory import MemoryCurator
 from privet.errors import BudgetWarning, PrivetError
-from privet.privacy.amounts import checked_delta, exact
+from privet.privacy.amounts import checked_delta
 from privet.privacy.event import Event
 from privet.privacy.ledger import Ledger
 from privet.privacy.lemmas import Lemma
@@ -56,7 +57,7 @@ class QuotedStep:
         where = f"{self.nodes} nodes of about {self.records:,.0f}" if self.nodes > 1 else f"{self.records:,.0f}"
         times = f"{self.times} times " if self.times > 1 else ""
         asked = self.question.replace("tally", "count").replace("sums", "add up")
-        return f"{times}{asked}: {self.cost:.3g} each, noise of about {short(self.noise)} beside {where} records"
+        return f"{times}{asked}: {self.cost:.3g} each, noise of about {short(self.noise)} beside {where}"
 
 
 @dataclass(frozen=True)
@@ -77,27 +78,35 @@ class Quote:
         currency = "rho" if self.delta else "epsilon"
         grown = "" if self.depth is None else f", depth {self.depth}"
         delta = f", delta {self.delta:g}" if self.delta else ""
-        head = f"{self.model} on {self.n_records:,} records: epsilon {self.spent:g} of {self.epsilon:g}{delta}{grown}"
-        lines = [head, f"costs in {currency}, for {self.unit}:", *(f"  {step}" for step in self.steps)]
-        who = "person" if "person" in self.unit else "row"
+        who, each = ("person", "persons") if "person" in self.unit else ("row", "records")
+        head = f"{self.model} on {self.n_records:,} {each}: epsilon {self.spent:g} of {self.epsilon:g}{delta}{grown}"
+        lines = [head, f"costs in {currency}, for {self.unit}:", *(f"  {step} {each}" for step in self.steps)]
         lines += [in_words(self.epsilon, self.delta, who), *(f"WARNING: {words}" for words in self.warnings)]
         return "\n".join(lines)
 
 
-def quote(model: Any, n_records: int, schema: Schema | None = None, seed: int = 0) -> Quote:
-    """What ``model`` would do with its budget on about ``n_records`` records of its schema, or of this one."""
+def quote(
+    model: Any, n_records: int, schema: Schema | None = None, seed: int = 0, *, holdout: float | None = None
+) -> Quote:
+    """What ``model`` would do with its budget on about ``n_records`` records of its schema, or of this one.
+
+    Those that are held out are not learned from, and what scores them costs nothing more.
+    """
     schema = schema or model.schema
     if not isinstance(schema, Schema):
         raise PrivetError("A quote needs a schema: PrivateTreeClassifier(schema=...).quote(10_000).")
     if not 1 <= n_records <= MOST_RECORDS:
         raise PrivetError(f"A quote is for 1 to {MOST_RECORDS:,} records; with more there is only less noise.")
+    if holdout is not None and not 0 < holdout < 1:
+        raise PrivetError("holdout is the share of the records that scores the model, between 0 and 1, such as 0.2.")
+    n_records = max(1, round(n_records * (1 - (holdout or 0))))
     tried = clone(model).set_params(schema=schema, random_state=None)
     if "progress" in tried.get_params():
         tried.set_params(progress=False)
     fit_apart(tried, *stand_in(schema, n_records, seed), seed)
     receipt: Receipt = tried.privacy_
     steps = tuple(_steps(receipt.events, n_records))
-    epsilon, delta = as_float(exact(model.epsilon)), float(checked_delta(model.delta)) if model.delta else 0.0
+    epsilon, delta = as_float(checked_budget(model.epsilon)), float(checked_delta(model.delta)) if model.delta else 0.0
     grown = getattr(tried, tried._released)
     return Quote(
         model=type(model).__name__,
@@ -105,7 +114,7 @@ def quote(model: Any, n_records: int, schema: Schema | None = None, seed: int = 
         epsilon=epsilon,
         delta=delta,
         spent=math.inf if receipt.spent == math.inf else as_float(Fraction(receipt.spent)),
-        depth=getattr(grown, "depth", None),
+        depth=_planned_depth(getattr(grown, "depth", None), steps),
         unit=receipt.unit,
         steps=steps,
         warnings=(*warnings_about(epsilon, delta, n_records), *_too_noisy(steps, getattr(grown, "depth", None))),
@@ -134,6 +143,12 @@ def _steps(events: Sequence[Event], n_records: int) -> list[QuotedStep]:
         records = n_records / len(asked)
         steps.append(QuotedStep(question, level, len(asked), times, float(middle.charged), _noise(middle), records))
     return steps
+
+
+def _planned_depth(grown: int | None, steps: Sequence[QuotedStep]) -> int | None:
+    """How deep splits were asked for: the stand-in's own tree may have come out simpler, and yours may not."""
+    levels = {step.level for step in steps if step.question.startswith("choose a split")}
+    return None if grown is None else max(grown, len(levels))
 
 
 def _noise(event: Event) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from privet.audit.bound import exceeds
 from privet.errors import PrivetError
+from privet.extras import need
 
 CAUGHT, WITHIN, BROKEN = "#b3261e", "#1b6e3c", "#7b1fa2"
 WORDS = {CAUGHT: "more than claimed", WITHIN: "within the claim", BROKEN: "MORE THAN PROVEN"}
@@ -36,10 +37,7 @@ class Mark:
 
 
 def require_matplotlib() -> None:
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        raise PrivetError("A plot needs Matplotlib; install it with: pip install 'privet[report]'") from None
+    need("report", "matplotlib")
 
 
 def plot(marks: Sequence[Mark], path: Path | str, kind: str | None = None) -> None:

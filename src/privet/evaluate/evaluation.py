@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from privet.errors import PrivetError
-from privet.evaluate.intervals import Estimate, area_under_curve, positive_mean, quantile, ratio
+from privet.evaluate.intervals import Estimate, area_under_curve, mean_area, positive_mean, quantile, ratio
 from privet.evaluate.scorers import LEAST_CHANCE, Groups, Reading
 from privet.privacy.receipt import Receipt
 from privet.strict_json import as_list, as_number, as_text, as_whole
 
 QUANTILES = (0.5, 0.9)
+
+TOO_WIDE = 0.4
+"""An interval of an accuracy that is wider says nothing, and neither does its middle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +104,13 @@ class Evaluation:
         n = len(self._known_classes)
         return np.array([[self._table[self.predicts == k, true].sum() for k in range(n)] for true in range(n)])
 
+    @property
+    def commonest(self) -> tuple[str, float]:
+        """The class that most scored records have, and its share: what always saying it would get right."""
+        of_class = self.confusion.sum(axis=1).clip(0)
+        best = int(of_class.argmax())
+        return str(self._known_classes[best]), float(of_class[best] / max(of_class.sum(), 1e-9))
+
     def recall(self, label: Any) -> Estimate:
         """Of the records of a class, the share that is predicted right."""
         k = self._number(label)
@@ -113,13 +123,20 @@ class Evaluation:
 
     @property
     def auc(self) -> Estimate:
-        """The area under the ROC curve: two classes.
+        """The area under the ROC curve; of several classes the mean over classes of each against all others.
 
-        Inside a bin, scores are taken to be as telling as they say: over log-odds of width w a record of the second
-        class is above one of the first with chance 1/2 + w/12.
+        Inside a bin of two classes, scores are taken to be as telling as they say: over log-odds of width w a record of
+        the second class is above one of the first with chance 1/2 + w/12.
+
+        Of several classes it is that of the score as the table has it: the class that was predicted with the bin of its
+        chance p, and for every other class an even share of 1 - p. Records of one bin count by halves. So it is, as a
+        rule, less than the area of the exact chances, and the closer the more bins there are.
         """
-        self._need_two("The area under the ROC curve")
-        return area_under_curve(self._table, self._variance, self.widths / 12)
+        n, own = len(self._known_classes), self.marks[:, None]
+        if n == 2:
+            return area_under_curve(self._table, self._variance, self.widths / 12)
+        said = self.predicts[:, None] == np.arange(n)
+        return mean_area(self._table, np.where(said, own, (1 - own) / (n - 1)), self._variance)
 
     @property
     def log_loss(self) -> Estimate:
@@ -133,7 +150,10 @@ class Evaluation:
         in all where the bin is as telling as it says, and u (p n - n1) otherwise. The interval takes u to be anywhere
         in the bin, independently of other bins: its variance is w^2 / 12.
         """
-        self._need_two("The log loss")
+        if len(self._known_classes) != 2:
+            raise PrivetError(
+                "The log loss is told of two classes; of several there are accuracy, AUC and calibration."
+            )
         off = self.marks * self._table.sum(axis=1) - self._table[:, 1]
         unknown = float(self.widths**2 / 12 @ off**2)
         chances = np.clip(np.stack([1 - self.marks, self.marks], axis=1), LEAST_CHANCE, 1)
@@ -212,10 +232,6 @@ class Evaluation:
             raise PrivetError(f"There is no class {label!r}.")
         return self._known_classes.index(label)
 
-    def _need_two(self, what: str) -> None:
-        if len(self._known_classes) != 2:
-            raise PrivetError(f"{what} is told of two classes; of several there are accuracy, recall and calibration.")
-
     @property
     def summary(self) -> dict[str, Estimate]:
         """The main numbers, by name."""
@@ -223,19 +239,25 @@ class Evaluation:
             quantiles = {f"{q:.0%} of errors below": self.absolute_error(q) for q in QUANTILES}
             means = {"mean absolute error": self.mean_absolute_error, "mean squared error": self.mean_squared_error}
             return {**means, "mean error": self.mean_error, **quantiles}
-        if len(self.classes) != 2 or set(self.marks.tolist()) <= {0.0, 1.0}:  # chances of 0 and 1 are labels
+        if set(self.marks.tolist()) <= {0.0, 1.0}:  # chances of 0 and 1 are labels
             return {"accuracy": self.accuracy}
+        if len(self.classes) > 2:
+            return {"accuracy": self.accuracy, "AUC by bins": self.auc}
         return {"accuracy": self.accuracy, "AUC": self.auc, "log loss": self.log_loss}
 
     def __str__(self) -> str:
         lines = [f"scored on about {max(self.n, 0):,.0f} {'records' if self.weight == 1 else 'persons'}"]
         lines += [f"  {name:<22} {found}" for name, found in self.summary.items()]
         if self.classes is not None:
-            for label in self.classes:
-                lines.append(f"  recall of {label!s:<12} {self.recall(label)}")
+            common, share = self.commonest
+            lines.insert(2, f"  {f'always saying {common}':<22} {share:.4g}, to compare")
+            lines += [f"  recall of {label!s:<12} {self.recall(label)}" for label in self.classes]
         for name, own in self.by_group.items():
             first, found = next(iter(own.summary.items()))
-            lines.append(f"  {self.by} {name}: {first} {found}, about {max(own.n, 0):,.0f}")
+            told = (
+                f"{first} {found}" if self.classes is None or found.high - found.low <= TOO_WIDE else "noise hides it"
+            )
+            lines.append(f"  {self.by} {name}: {told}, about {max(own.n, 0):,.0f}")
         return "\n".join([*lines, "  (95% intervals, for chance and noise)"])
 
     # -- files --------------------------------------------------------------------------------------------------------

@@ -85,16 +85,47 @@ def area_under_curve(counts: np.ndarray, variance: float, inside: np.ndarray) ->
     ratio of sums of products of counts, whose noise is independent, so its numerator is right on average; the interval
     is made for its log-odds, and so stays inside.
     """
-    first, second = counts[:, 0].astype(float), counts[:, 1].astype(float)
-    n0, n1 = first.sum(), second.sum()
-    if n0 <= 0 or n1 <= 0:
+    counts = counts.astype(float)
+    if not (counts.sum(axis=0) > 0).all():
         return Estimate(0.5, 0.0, 1.0)
+    area, *slopes = _area(counts[:, 0], counts[:, 1], inside)
+    return _of_areas(area, np.stack(slopes, axis=1), counts, variance)
+
+
+def mean_area(counts: np.ndarray, scores: np.ndarray, variance: float) -> Estimate:
+    """The mean over classes of the area of each against all others, records with the same score by halves.
+
+    ``counts`` has (bins, classes). ``scores`` says how likely each bin takes each class to be, (bins, classes); bins
+    that say the same of a class are one. The classes' areas come from the same counts: what a cell moves in one of them
+    and in another is added up before it is squared.
+    """
+    counts = counts.astype(float)
+    n_classes = counts.shape[1]
+    if not (counts.sum(axis=0) > 0).all():
+        return Estimate(0.5, 0.0, 1.0)
+    areas, slopes = [], np.zeros(counts.shape)
+    for k in range(n_classes):
+        said, place = np.unique(scores[:, k], return_inverse=True)
+        rest, own = (np.bincount(place, each, len(said)) for each in (np.delete(counts, k, 1).sum(1), counts[:, k]))
+        area, of_rest, of_own = _area(rest, own, np.zeros(len(said)))
+        areas.append(area)
+        slopes += np.where(np.arange(n_classes) == k, of_own[place, None], of_rest[place, None]) / n_classes
+    return _of_areas(float(np.mean(areas)), slopes, counts, variance)
+
+
+def _area(first: np.ndarray, second: np.ndarray, inside: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """The area, and how much one record more of either class in each bin moves it."""
+    n0, n1 = first.sum(), second.sum()
     below = (np.cumsum(first) - first * (0.5 - inside)) / n0  # of the first class, the share under one of the second
     above = 1 - (np.cumsum(second) - second * (0.5 + inside)) / n1
     area = min(max(float(second @ below) / n1, 0.0), 1.0)
-    slopes = np.concatenate([(above - area) / n0, (below - area) / n1])
-    sampled = max(float(slopes**2 @ np.concatenate([first, second])), 0.0)
-    error = math.sqrt(sampled + variance * float(slopes @ slopes))
+    return area, (above - area) / n0, (below - area) / n1
+
+
+def _of_areas(area: float, slopes: np.ndarray, counts: np.ndarray, variance: float) -> Estimate:
+    """An area with its interval, by how much each count moves it."""
+    squares = slopes.ravel() ** 2
+    error = math.sqrt(max(float(squares @ counts.ravel()), 0.0) + variance * float(squares.sum()))
     chance = min(max(area, 1e-6), 1 - 1e-6)
     reach = Z * error / (chance * (1 - chance))
     logit = math.log(chance / (1 - chance))

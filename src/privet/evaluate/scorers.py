@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from privet.curators.hidden_scorer import HiddenScorer
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.questions.grid import Grid
@@ -18,6 +19,7 @@ from privet.schema import Categorical, Numeric, Schema
 from privet.schema_file import nearest
 from privet.tree.additive import Additive
 from privet.tree.forest import Forest
+from privet.tree.hidden_tree import HiddenForest, HiddenTree, tables_of
 from privet.tree.tree import Rule, Tree
 
 ONE = 2**40
@@ -60,7 +62,7 @@ class Groups:
             )
         try:
             own = tuple(sorted({float(cut) for cut in cuts}))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise SchemaError("Groups begin at numbers.") from None
         if not own or len(own) > 100 or not all(feature.low <= cut < feature.high for cut in own):
             raise SchemaError(f"Groups of {name!r} need from 1 to 100 cuts inside its range.")
@@ -75,7 +77,7 @@ def _only(by: Any) -> tuple[Any, Any]:
 
 
 def check_scorable(released: Any) -> None:
-    """Raise for what cannot be scored: a hidden model, whose servers would have to."""
+    """Raise for what cannot be scored where records are: a hidden model, which its servers score on rows on shares."""
     if not isinstance(released, Tree | Forest | Additive):
         raise PrivetError("Only models that were released can be scored; this one is hidden from everybody.")
 
@@ -84,7 +86,7 @@ class Reading(NamedTuple):
     """A scorer, and what its bins say: of two classes the chance of the second, of several that of the predicted one,
     of targets the cuts between errors. ``widths`` is how far log-odds reach inside a bin, 0 where they are known."""
 
-    scorer: Scorer
+    scorer: Any  # a Scorer or, of a hidden model, a HiddenScorer
     marks: np.ndarray
     widths: np.ndarray
 
@@ -113,6 +115,15 @@ def reading_of(released: Tree | Forest | Additive, n_bins: int, groups: Groups |
     middles = np.tile(np.ones(1) if certain else (ends[1:] + ends[:-1]) / 2, len(classes))
     scorer = Scorer(grid, terms, branches, link, cuts, unit=unit, order=order, by=by)
     return Reading(scorer, middles, np.zeros(len(middles)))
+
+
+def hidden_reading(released: HiddenTree | HiddenForest, groups: Groups | None) -> Reading:
+    """How to score rows on shares by a model that nobody sees: by the class that it says."""
+    tables, schema = tables_of(released), released.schema
+    shape = (released.trees[0] if isinstance(released, HiddenForest) else released).shape
+    by = None if groups is None else _split(groups, shape.grid)
+    marks = np.array([0.0, 1.0]) if len(schema.classes or ()) == 2 else np.ones(len(schema.classes or ()))
+    return Reading(HiddenScorer(shape, tables, by), marks, np.zeros(len(marks)))
 
 
 # -- cells -------------------------------------------------------------------------------------------------------------

@@ -53,11 +53,12 @@ def _bar(subject: Subject) -> str:
     """From a coin toss to certainty: how far a guess about one person may get."""
     epsilon = float(subject.receipt.epsilon)
     rate = guess_rate(epsilon, float(subject.receipt.delta))
+    colour = "#2f8a62" if math.isfinite(epsilon) else "#b3261e"
     said = f"A guess whether one {subject.who} was in the records is right in at most {100 * rate:.1f}% of cases"
     return (
         f'<div title="{escape(said)}" style="height:6px;border-radius:3px;background:#8b949033;margin:8px 0">'
-        f'<div style="height:6px;border-radius:3px;background:#2f8a62;width:{max(200 * (rate - 0.5), 0.5):.1f}%"></div>'
-        f"</div>"
+        f'<div style="height:6px;border-radius:3px;background:{colour};width:{max(200 * (rate - 0.5), 0.5):.1f}%">'
+        f"</div></div>"
     )
 
 

@@ -21,6 +21,7 @@ from privet.privacy.event import Event
 from privet.privacy.lemmas import Lemma
 from privet.privacy.receipt import Receipt
 from privet.privacy.unit import Unit
+from privet.schema import Schema
 from privet.tree.additive import Additive
 from privet.tree.forest import Forest
 from privet.tree.tree import Reach, Tree, TreeNode
@@ -73,10 +74,9 @@ def check(released: Any, receipt: Receipt, *, drawn: bool = False, scored: dict[
     ``drawn``: whether the model is of a kind whose rules may be drawn without asking. A hidden model cannot be looked
     into; each server vouches for its own shares.
     """
+    check_hidden(released.schema, receipt, scored)
     if not isinstance(released, Tree | Forest | Additive):
         return
-    if receipt.unit != str(Unit.of(released.schema)):
-        raise ReceiptError("The receipt covers somebody else than the model's schema says: one row, or one person.")
     paid = _Paid(receipt.events)
     if isinstance(released, Additive):
         _check_rounds(released, paid)
@@ -89,12 +89,23 @@ def check(released: Any, receipt: Receipt, *, drawn: bool = False, scored: dict[
     check_scores(scored, receipt, released)
 
 
+def check_hidden(schema: Schema, receipt: Receipt, scored: dict[str, Any] | None) -> None:
+    """What can be checked of every model: the receipt is for whom the schema names, and its scores were paid for."""
+    if receipt.unit != str(Unit.of(schema)):
+        raise ReceiptError("The receipt covers somebody else than the model's schema says: one row, or one person.")
+    _check_paid(scored, receipt)
+
+
+def _check_paid(scored: dict[str, Any] | None, receipt: Receipt) -> None:
+    if scored is None:
+        return
+    if not any(event.question == "evaluate" and event.scope == scored["scope"] for event in receipt.events):
+        raise ReceiptError("No answer paid for the model's scores.")
+
+
 def check_scores(scored: dict[str, Any] | None, receipt: Receipt, released: Tree | Forest | Additive) -> None:
     """Raise ReceiptError unless one of the answers is the table of scores, if there is one, and the digest is right."""
-    if scored is not None:
-        paid = [event for event in receipt.events if event.question == "evaluate" and event.scope == scored["scope"]]
-        if not paid:
-            raise ReceiptError("No answer paid for the model's scores.")
+    _check_paid(scored, receipt)
     if receipt.released != digest(released, scored):
         raise ReceiptError("This receipt is of another model: the digest that it holds is not this one's.")
 

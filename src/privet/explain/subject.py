@@ -27,6 +27,8 @@ class Subject:
     evaluation: Evaluation | None = None
     source: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
+    chosen: str = ""
+    """Which of several candidates it is, where a search chose it."""
 
     @property
     def trees(self) -> tuple[Tree, ...]:

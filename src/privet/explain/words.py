@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from privet.evaluate.evaluation import Evaluation
+from privet.evaluate.evaluation import TOO_WIDE
 from privet.explain.subject import Subject
 from privet.privacy.amounts import show
 from privet.privacy.meaning import NOTHING, WEAK, guess_rate, short
@@ -38,11 +38,18 @@ def answers(subject: Subject, ledger: str = "") -> list[Answer]:
             "What did it cost, and what is left?", f"{cost(receipt)} {ledger or NO_LEDGER}", bool(receipt.shortfall)
         ),
         Answer("How good is it?", NOT_SCORED if subject.evaluation is None else quality(subject)),
-        Answer("Who had to be trusted?", receipt.trust),
+        Answer("Who had to be trusted?", f"{receipt.trust} {READ_OFF if subject.schema.unconfirmed else DECLARED}"),
     ]
 
 
 NO_LEDGER = "What is left for other releases of the same records is known to their ledger, and none was given."
+
+DECLARED = (
+    "And whoever wrote the schema: that its ranges, categories and classes are public, and were not read off the "
+    "records, is declared there. No program can check it."
+)
+
+READ_OFF = "The schema was read off the records, and nobody has confirmed that what it says is public."
 
 NOT_SCORED = (
     "Nobody measured it privately, so this page cannot say. A fit with holdout=0.2 (privet fit --holdout 0.2) "
@@ -57,7 +64,7 @@ def learned(subject: Subject) -> str:
     uses = f", of which it uses {used}" if used is not None and used < n else ""
     return (
         f"{_kind(subject)} that predicts {subject.label} ({_outcomes(subject)}) from "
-        f"{n} feature{'s' if n > 1 else ''}{uses}."
+        f"{n} feature{'s' if n > 1 else ''}{uses}.{' ' if subject.chosen else ''}{subject.chosen}"
     )
 
 
@@ -138,10 +145,9 @@ def promised(subject: Subject) -> str:
     rarely = f" Except with a probability of {delta:g}." if delta else ""
     weak = " That is a weak promise: usual are epsilons from 0.1 to 1." if _is_weak(receipt) else ""
     return (
-        f"This model could just as well have come from the same records without that {who}: no outcome is more than "
-        f"{times} times as likely with {them} as without, or the other way round. Somebody who tosses a coin on "
-        f"whether a given {who} was in the records is right 50 times in 100; with this model, and knowing "
-        f"everybody else, {right}.{rarely}{weak}"
+        f"What a reader can learn about one {who} has a limit: no model is more than {times} times as likely with "
+        f"{them} in the records as without, or the other way round. A blind guess whether a given {who} was in the "
+        f"records is right 50 times in 100. With this model, and knowing everybody else, it is {right}.{rarely}{weak}"
     )
 
 
@@ -166,7 +172,7 @@ def cost(receipt: Receipt) -> str:
     if receipt.shortfall:
         return f"{spent}, and not the {_brief(receipt.claimed)} that was claimed: {receipt.shortfall.rstrip('.')}."
     allowed = "all" if receipt.spent == receipt.claimed else f"{_brief(receipt.claimed)}"
-    return f"{spent}: {'all' if allowed == 'all' else 'of the ' + allowed} that was allowed."
+    return f"{spent}: {'all' if allowed == 'all' else 'of the ' + allowed} that this fit was given."
 
 
 def _brief(amount: object) -> str:
@@ -191,21 +197,17 @@ def quality(subject: Subject) -> str:
             "score, or a larger epsilon, would tell."
         )
     text = f"On {n} it is right for {right.value:.1%} ({right.low:.1%} to {right.high:.1%}). "
-    common, share = commonest(found)
+    common, share = found.commonest
     text += f"Always saying {common} would be right for about {share:.1%}. "
+    missed = min(found.classes, key=lambda label: found.recall(label).value)
+    if (least := found.recall(missed)).value < WORTH_SAYING:
+        text += f"Of those that are {missed} it finds {least.value:.1%} ({least.low:.1%} to {least.high:.1%}). "
     if "AUC" in found.summary:
         text += f"The area under its ROC curve is {found.auc.value:.3f} ({found.auc.low:.3f} to {found.auc.high:.3f}). "
     return text + SURE
 
 
-TOO_WIDE = 0.4
-"""An interval of an accuracy that is wider says nothing, and neither does its middle."""
+WORTH_SAYING = 0.5
+"""Where a model finds fewer of a class than this, its accuracy alone would flatter it."""
 
 SURE = "The ranges hold with 95% confidence, for chance and noise."
-
-
-def commonest(found: Evaluation) -> tuple[str, float]:
-    """The class that most scored records have, and its share, by noisy counts."""
-    of_class = found.confusion.sum(axis=1).clip(0)
-    best = int(of_class.argmax())
-    return str((found.classes or ("",))[best]), float(of_class[best] / max(of_class.sum(), 1e-9))

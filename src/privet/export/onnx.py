@@ -13,17 +13,16 @@ import numpy as np
 
 from privet.errors import PrivetError
 from privet.export.program import Input, Program, program_of
+from privet.extras import need
 from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.schema_values import kind_of
 from privet.tree.additive import Additive, Term
 from privet.tree.flat import Cuts, cuts_of, flat_tree
 from privet.tree.tree import Tree
 
-try:
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-except ImportError as error:
-    raise PrivetError('This format is written with onnx: pip install "privet[onnx]"') from error
+need("onnx", "onnx")
+import onnx  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 OPSET, ML_OPSET, IR_VERSION = 17, 2, 8
 

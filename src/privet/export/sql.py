@@ -11,16 +11,15 @@ import numpy as np
 
 from privet.errors import PrivetError
 from privet.export.program import Input, Program, Where, branches, program_of
+from privet.extras import need
 from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.schema import Numeric
 from privet.schema_values import Value
 from privet.tree.additive import Additive, Term
 from privet.tree.tree import Tree
 
-try:
-    from sqlglot import exp
-except ImportError as error:
-    raise PrivetError('SQL is written with sqlglot: pip install "privet[sql]"') from error
+need("sql", "sqlglot")
+from sqlglot import exp  # noqa: E402
 
 DIALECTS = ("duckdb", "postgres", "sqlite", "spark", "snowflake", "bigquery")
 """Tests run what is written for the first four; for the last two it is parsed and not run."""

@@ -16,9 +16,9 @@ import numpy as np
 from sklearn.base import clone
 
 from privet.algorithms.base import PrivateEstimator
+from privet.algorithms.parameters import checked_budget
 from privet.curators.memory import MemoryCurator
 from privet.errors import BudgetError, PrivetError
-from privet.privacy.amounts import exact
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import mechanisms
 from privet.progress import Progress
@@ -78,7 +78,7 @@ def _check(estimator: Any, runs: int) -> None:
         return
     if not isinstance(estimator, PrivateEstimator) or estimator.delta is not None:
         raise BudgetError("Certify this estimator outside of the ledger, on public records.")
-    cost = runs * exact(estimator.epsilon)
+    cost = runs * checked_budget(estimator.epsilon)
     if ledger.remaining < cost:
         raise BudgetError(
             f"{runs} retrainings on these records cost {float(cost):g} in all, and the ledger has less left. Train "

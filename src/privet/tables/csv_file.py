@@ -172,6 +172,9 @@ def _fault(path: Path, types: dict[str, Any]) -> SchemaError:
     for name, kind in types.items():
         if not _reads(path, {name: kind}) and _reads(path, {name: pa.binary()}):
             wanted = {pa.string(): "UTF-8 text", pa.bool_(): "true or false"}.get(kind, "a number")
-            hint = ", and write decimal points, not commas" if wanted == "a number" else ""
+            hint = {
+                "a number": ", and write decimal points, not commas",
+                "UTF-8 text": f": save the file as UTF-8, or iconv -f LATIN1 -t UTF-8 {path.name} > new.csv",
+            }.get(wanted, "")
             return SchemaError(f"column {name!r} of {path} has fields that are not {wanted}; mend them{hint}")
     return SchemaError(f"{path} is not valid CSV: some lines have more or fewer fields than the header")

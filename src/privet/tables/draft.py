@@ -6,7 +6,8 @@ documentation. A draft shows real ranges and values, so it is as confidential as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -36,6 +37,8 @@ FEW_CLASSES = 20
 """Whole-number labels with at most this many values are taken as classes."""
 
 _NEARLY_ALL = 0.95
+_NAMED = 30
+_COMMA = "Numbers with a decimal comma? Replace it by a point: as text they are categories, one for each value."
 _NUMBER_FOR_MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
 
 
@@ -93,7 +96,8 @@ def draft_toml(path: str | Path, label: str, task: Task | None = None) -> str:
     as_text = not is_parquet(path)
     table = csv_columns(path, dict.fromkeys(csv_header(path), pa.string())) if as_text else parquet_columns(path)
     if label not in table.column_names:
-        raise SchemaError(f"{path} has no column {label!r}{nearest(label, table.column_names)}")
+        hint = nearest(label, table.column_names) or f"; it has {_listed(table.column_names)}"
+        raise SchemaError(f"{path} has no column {label!r}{hint}")
     if not table.num_rows:
         raise SchemaError(f"{path} has no records, so there is nothing to draft from")
     others = [name for name in table.column_names if name != label]
@@ -103,6 +107,10 @@ def draft_toml(path: str | Path, label: str, task: Task | None = None) -> str:
         note = _PEOPLE if name in people else _look(table.column(name), name, as_text)
         blocks.append(_feature_block(name, note))
     return "\n".join(blocks)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_NAMED], *([f"and {len(names) - _NAMED} more"] if len(names) > _NAMED else [])])
 
 
 def _person_block(name: str) -> str:
@@ -122,7 +130,7 @@ _HEAD = """\
 #   1. look its range or values up in public documentation (a codebook, a law, a form), not in the data;
 #   2. correct them;
 #   3. delete its line "inferred = true".
-# While one such line is left, every receipt is void.
+# While one such line is left, every receipt is void. Ranges are rounded outward: they are still a guess.
 """
 
 
@@ -205,6 +213,8 @@ def _typed(column: Any, as_text: bool) -> tuple[Any, tuple[str, ...]]:
         if all_match(r"^-?[0-9]{1,15}$"):
             return pc.cast(present, pa.int64()), ()
         return pc.cast(present, pa.float64()), ()
+    if all_match(r"^-?[0-9.' ]*[0-9],[0-9]+$"):
+        return empty_is_missing(column), (_COMMA,)
     return empty_is_missing(column), ()
 
 
@@ -282,7 +292,7 @@ def _label_block(column: Any, label: str, task: Task | None, as_text: bool) -> s
     if task == "regression":
         if kind != "numbers":
             raise SchemaError(f"the label {label!r} must hold numbers for regression; use classification")
-        entry["target"] = [float(min(values)), float(max(values))]
+        entry["target"] = list(outward(float(min(values)), float(max(values))))
         remarks += ("A narrow range costs outliers and helps everything else: targets outside are clamped.",)
     else:
         entry["classes"] = values
@@ -300,8 +310,11 @@ def _feature_block(name: str, note: _Note) -> str:
     if isinstance(note.field, Categorical):
         entry: dict[str, Any] = {"values": list(note.field.values), "other": True}
     else:
-        entry = {"low": note.field.low, "high": note.field.high}
+        entry = dict(zip(("low", "high"), outward(note.field.low, note.field.high)))
         entry |= {flag: True for flag in ("integer", "missing") if getattr(note.field, flag)}
+        if not note.field.missing:
+            remark = "May rows that you predict one day have empty cells here? Then add missing = true."
+            return _block(key, entry | {"inferred": True}, (*note.remarks, remark))
     return _block(key, entry | {"inferred": True}, note.remarks)
 
 
@@ -311,6 +324,21 @@ def _block(key: str, entry: dict[str, Any], remarks: tuple[str, ...], *, left_ou
         comment = "  # confirmed in public documentation? Then delete this line" if name == "inferred" else ""
         lines += [f"{name} = {_toml_value(value)}{comment}"]
     return "\n".join(lines) + "\n"
+
+
+def outward(low: float, high: float) -> tuple[float, float]:
+    """A range that is a little wider, with round ends: no draft should show the smallest and the largest value.
+
+    >>> outward(0.42, 80.0), outward(-8019.0, 102127.0), outward(3.0, 3.0)
+    ((0.0, 80.0), (-10000.0, 110000.0), (3.0, 3.0))
+    """
+    if not 0 < high - low < math.inf:
+        return low, high
+    power = math.floor(math.log10(high - low) - math.log10(2))
+    step = 10.0 ** abs(power)  # divided by where it is below one, so that the ends are the nearest to round numbers
+    if power < 0:
+        return math.floor(low * step) / step, math.ceil(high * step) / step
+    return math.floor(low / step) * step, math.ceil(high / step) * step
 
 
 def _toml_key(name: str) -> str:

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,10 @@ class FilePart:
     """A stretch of Parquet files that may be read by another process, which must find the files where they are."""
 
     def __init__(self, files: Files, stretch: Stretch) -> None:
-        self._files, self._stretch = copy(files), stretch
-        self._files.stretches, self._files.files = [stretch], [stretch.file]
+        # Elsewhere a file of the same size and time is the same one: its number there may be another.
+        file = replace(stretch.file, state=stretch.file.state[:2])
+        self._files, self._stretch = copy(files), replace(stretch, file=file)
+        self._files.stretches, self._files.files = [self._stretch], [file]
 
     @property
     def path(self) -> Path:
@@ -122,6 +124,7 @@ class Files:
             try:
                 batch = None if batches is None else attempt(next, batches)
             except StopIteration:
+                self._check_state(file)
                 return
             if batch is None:
                 raise SchemaError(f"{file.path} is not a readable Parquet file")
@@ -209,7 +212,8 @@ class Files:
         return tuple(n for n in self.columns if n in text and arrow.field(n).type in (pa.string(), pa.large_string()))
 
     def _check_state(self, file: OpenFile) -> None:
-        if isinstance(file.source, Path) and not (file.path.exists() and _state(file.path) == file.state):
+        now = _state(file.path) if isinstance(file.source, Path) and file.path.exists() else ()
+        if isinstance(file.source, Path) and now[: len(file.state)] != file.state:
             raise SchemaError(f"{file.path} has changed since it was opened; fit again")
 
 
@@ -296,6 +300,6 @@ def _parquet(file: OpenFile, dictionaries: Sequence[str]) -> Any:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """What changes when somebody writes to a file."""
+    """What changes when somebody writes to a file, or puts another one in its place under the same size and time."""
     state = path.stat()
-    return state.st_size, state.st_mtime_ns
+    return state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns

@@ -23,7 +23,7 @@ from privet.schema import Categorical, Numeric, Schema
 from privet.schema_values import kind_of
 from privet.tables.column import encode, numbers, open_column
 from privet.tables.files import Files, names_files
-from privet.tables.table import Table, one_dimensional, open_frame, read_table
+from privet.tables.table import Table, one_dimensional, open_frame, read_labels, read_table
 
 _SHARES = ((0.999, "all"), (0.5, "most"), (0.05, "many"))
 """From these shares on, a column is said to have such values in all, most or many records."""
@@ -55,6 +55,8 @@ def check_data(X: Any, y: Any, schema: Schema) -> list[Misfit]:
         y = X.column(schema.label) if schema.label else None
     table = read_table(X, schema)
     found = [misfit for name in schema.names for misfit in _misfits(table, name)]
+    if y is not None and schema.classes is not None:
+        read_labels(y, schema)
     if y is not None and schema.target is not None:
         targets = _some(numbers(open_column(one_dimensional(y), "the target"), "the target"))
         found += _outside("the target", targets, *schema.target)
@@ -114,8 +116,8 @@ def _outside(name: str, values: np.ndarray, low: float, high: float) -> Iterator
         if word := _word(outside):
             yield Misfit(
                 name,
-                f"{word} values are {where} {ends} and become its nearest end; is the unit the same, or has a step "
-                "before this one, such as a scaler, changed the numbers?",
+                f"{word} values are {where} {ends} and become its nearest end; is the unit the same, is the "
+                "range too narrow, or has a step before this one, such as a scaler, changed the numbers?",
             )
 
 

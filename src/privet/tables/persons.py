@@ -15,6 +15,11 @@ from privet.tables.table import open_frame
 
 Persons = npt.NDArray[np.int64]
 
+BLANKS = (
+    "".join(c for c in map(chr, range(0x3001)) if c.isspace()) + "\xad\u180e\u200b\u200c\u200d\u2060\u2800\u3164\ufeff"
+)
+"""Characters that show nothing: an id of these alone is none."""
+
 
 def read_persons(X: Any, groups: Any, schema: Schema) -> Persons | None:
     """Each record's person as a number from 0 on, in the order in which they come up; None if the schema names none.
@@ -86,7 +91,7 @@ def _has_blanks(column: Any) -> bool:
     kind = getattr(column, "type", None)
     if kind not in (pa.string(), pa.large_string()):
         return False
-    return pc.any(pc.equal(pc.utf8_trim_whitespace(column), "")).as_py() is True
+    return pc.any(pc.equal(pc.utf8_trim(column, BLANKS), "")).as_py() is True
 
 
 def _check_exact(column: np.ndarray, where: str) -> None:

@@ -84,7 +84,7 @@ class Table:
         columns = []
         for column, data in opened:
             values = numbers(data[rows], _where(column))
-            instead = "fill them, or set missing = true"
+            instead = "fill them, or set missing = true in the schema before you fit"
             check_finite(values, _where(column), missing=feature.missing, instead=instead)
             columns.append(values)
         if len(columns) == 1:

@@ -91,4 +91,4 @@ def test_parameters_that_make_no_sense_are_refused(params):
 
 def test_numbers_have_no_such_forest():
     with pytest.raises(PrivetError):
-        DPDFClassifier(Schema({"x": Numeric(0, 1)}, target=(0, 1))).fit(X[["x"]], X["x"])
+        DPDFClassifier(Schema({"x": Numeric(0, 1)}, target=(0, 1)), epsilon=1).fit(X[["x"]], X["x"])

@@ -80,7 +80,9 @@ class MPCID3Classifier(HiddenTreeClassifier):
     def __init__(
         self, schema: Schema | str | None = None, *, max_depth: int = 3, branches: str | None = None, n_values: int = 5
     ) -> None:
-        super().__init__(schema, max_depth=max_depth, branches=branches, n_values=n_values, variant="published")
+        # There is no noise for an epsilon to govern: any will do.
+        fixed: dict[str, Any] = {"epsilon": 1.0, "variant": "published"}
+        super().__init__(schema, max_depth=max_depth, branches=branches, n_values=n_values, **fixed)
 
     def steps(self, growth: Any, shape: Shape, budget: Fraction, n_classes: int) -> Any:
         for _ in self.plan(shape, budget, n_classes).inner:
