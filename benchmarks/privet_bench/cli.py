@@ -34,6 +34,7 @@ def main(words: Sequence[str] | None = None) -> int:
             )
         if name == "run":
             own.add_argument("--quick", action="store_true", help="the quick table: small sets, one epsilon")
+            own.add_argument("--anew", action="store_true", help="repeat also what older learners of ours have made")
             own.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
         if name == "page":
             own.add_argument("--check", action="store_true")
@@ -71,7 +72,7 @@ def _list(asked: argparse.Namespace) -> int:
 
 def _run(asked: argparse.Namespace) -> int:
     names = asked.experiments or list(EXPERIMENTS)
-    failed = runner.run(names, _only(asked.only), jobs=asked.jobs, quick=asked.quick)
+    failed = runner.run(names, _only(asked.only), jobs=asked.jobs, quick=asked.quick, anew=asked.anew)
     return 1 if failed else 0
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from privet_bench.experiment import TITLES, canonical
 from privet_bench.experiments.peers import EPSILONS, METHODS, OURS, PLAIN, SMALL
 from privet_bench.registry import EXPERIMENTS
+from privet_bench.runner import changes_since
 from privet_bench.store import Store
 from privet_bench.summary import at, means, place, ranks
 from privet_bench.tables import cell, commits, head, provenance, row, tables
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "benchmarks.md"
-LEARNERS = [f"src/privet/{room}" for room in ("algorithms", "curators", "privacy", "questions", "tables", "tree")]
 AGE = re.compile(r"<!-- age -->.*?<!-- /age -->", re.S)
 RIVALS = [name for name in METHODS if not name.startswith(OURS)]
 NOT_BROKEN = [name for name in RIVALS if not METHODS[name].weaker.startswith("broken")]
@@ -73,28 +72,16 @@ def stale(store: Store) -> list[str]:
 
 def newer_code(store: Store) -> str:
     """Empty, or which commits changed the learners after the newest of our results."""
-    known = {row.commit.removeprefix("in ").rstrip("+") for row in store.rows("peers") if row.method.startswith(OURS)}
-    counts = [(_changes(commit), commit) for commit in known]
+    known = {row.commit for row in store.rows("peers") if row.method.startswith(OURS)}
+    counts = [(changes_since(commit), commit) for commit in known]
     counts = [(n, commit) for n, commit in counts if n is not None]
     if not counts or max(counts)[0] == 0:
         return ""
     most, oldest = max(counts)
     return (
         f"**Older than the code.** The learners changed in {most} commits since the oldest of our results "
-        f"({oldest}); `benchmarks/privet-bench run peers` does not repeat what is in the store."
+        f"({oldest.removeprefix('in ')}); `benchmarks/privet-bench run peers --anew` makes them again."
     )
-
-
-def _changes(commit: str) -> int | None:
-    """How many commits touched the learners since; None where that is not known."""
-    try:
-        done = subprocess.run(
-            ["git", "rev-list", "--count", f"{commit}..HEAD", "--", *LEARNERS],
-            cwd=ROOT, check=True, capture_output=True, text=True,
-        )  # fmt: skip
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return int(done.stdout)
 
 
 def age(store: Store) -> str:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -29,6 +30,9 @@ ROOT = Path(__file__).parents[2]
 CODE = ("src/privet", "benchmarks")
 """What a number depends on."""
 
+LEARNERS = [f"src/privet/{room}" for room in ("algorithms", "curators", "privacy", "questions", "tables", "tree")]
+"""Where a change may change what our models predict."""
+
 Only = Mapping[str, Sequence[str]]
 
 
@@ -43,6 +47,23 @@ def commit() -> str:
 
 def _git(*words: str) -> str:
     return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@cache
+def changes_since(commit: str) -> int | None:
+    """How many commits touched the learners since a row's commit; None where that is not known."""
+    try:
+        known = commit.removeprefix("in ").rstrip("+")
+        return int(_git("rev-list", "--count", f"{known}..HEAD", "--", *LEARNERS))
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def older(store: Store) -> set[Task]:
+    """What older code of ours has made. A peer's results do not depend on our learners."""
+    peer = {(own.name, name) for own in EXPERIMENTS.values() for name, m in own.methods.items() if m.peer}
+    rows = (row for row in store.rows() if (row.experiment, row.method) not in peer)
+    return {row.task for row in rows if changes_since(row.commit) != 0}
 
 
 def wanted(experiment: Experiment, only: Only, *, quick: bool = False) -> list[Task]:
@@ -97,12 +118,21 @@ def expected(tasks: Iterable[Task], store: Store) -> dict[Task, float]:
     return {task: one(task) for task in tasks}
 
 
-def run(names: Sequence[str], only: Only, *, jobs: int, quick: bool = False, out: TextIO = sys.stderr) -> int:
-    """Run what is missing of these experiments; how many tasks failed."""
+def run(
+    names: Sequence[str],
+    only: Only,
+    *,
+    jobs: int,
+    quick: bool = False,
+    anew: bool = False,
+    out: TextIO = sys.stderr,
+) -> int:
+    """Run what is missing of these experiments, or also what older code has made; how many tasks failed."""
     store = Store()
     store.save()  # a journal that a kill left behind
     asked = [(own, task) for own in map(EXPERIMENTS.__getitem__, names) for task in wanted(own, only, quick=quick)]
-    tasks = [task for own, task in asked if task not in store.done and possible(own, task)]
+    done = store.done - older(store) if anew else store.done
+    tasks = [task for own, task in asked if task not in done and possible(own, task)]
     jobs = 1 if any(EXPERIMENTS[task.experiment].alone for task in tasks) else jobs
     guess = expected(tasks, store)
     print(

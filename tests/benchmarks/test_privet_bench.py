@@ -188,10 +188,10 @@ def test_the_page_is_what_the_store_says():
 
 
 def test_a_page_older_than_the_code_says_so(monkeypatch):
-    monkeypatch.setattr(page, "_changes", lambda commit: 3)
+    monkeypatch.setattr(page, "changes_since", lambda commit: 3)
     assert "Older than the code" in page.newer_code(Store())
     assert any("Older than the code" in line for line in page.stale(Store()))
-    monkeypatch.setattr(page, "_changes", lambda commit: 0)
+    monkeypatch.setattr(page, "changes_since", lambda commit: 0)
     assert page.newer_code(Store()) == ""
     monkeypatch.undo()
     if page.newer_code(Store()):
@@ -219,7 +219,7 @@ def test_a_row_of_the_page_can_be_made_again():
     if not made:
         pytest.skip("ours has not been run on vote")
     now = mean(made)
-    if all(page._changes(row.commit.rstrip("+")) == 0 and not row.commit.endswith("+") for row in made):
+    if all(page.changes_since(row.commit) == 0 and not row.commit.endswith("+") for row in made):
         assert line == cell(now, "accuracy", own.seeds)
     before = float(line.split(" ± ")[0])
     assert now.value >= before - 12 * math.hypot(now.error, 0.005)

@@ -52,7 +52,7 @@ INTEREST = 3.0
 
 WORTHWHILE = {
     "labels": {"epsilon": 2_500.0, "rho": 300.0},
-    "probabilities": {"epsilon": 200.0, "rho": 60.0},
+    "probabilities": {"epsilon": 150.0, "rho": 40.0},
 }
 """The signal, for each score to be boosted, from which that is expected to beat one tree, by what is asked for: labels
 that are chosen need far more records to be beaten than shares of noisy counts."""
