@@ -20,7 +20,7 @@ from privet import (
     Schema,
 )
 from privet.algorithms.baselines import DPDFClassifier, DPERTClassifier, RandomTreeClassifier
-from privet.audit import Pair, bound_of_laws, exact_bound, exact_bound_of
+from privet.audit import Finding, Pair, bound_of_laws, exact_bound, exact_bound_of
 from privet.audit.exact import check_draws_nothing, outputs
 from privet.audit.scripted import TooManyTranscripts
 from privet.errors import PrivetError
@@ -406,3 +406,76 @@ def test_a_generator_in_another_thread_is_not_the_runs():
         return mechanisms.select("exponential", [np.zeros(2, int)], [1.0])
 
     check_draws_nothing(run)
+
+
+# -- numbers that are the same on both tables --------------------------------------------------------------------------
+
+
+def counted(extra, scale=1.0, cells=8):
+    """A choice, then counts of which one record changes one; what is released is all of them."""
+
+    def run(mechanisms):
+        first = mechanisms.select("permute_and_flip", [np.array([2, 1])], [4.0])[0]
+        values = np.arange(cells)
+        values[first] += extra
+        return first, mechanisms.geometric(values, scale).tolist()
+
+    return run
+
+
+def test_only_the_numbers_that_differ_multiply_transcripts_and_the_loss_is_the_same():
+    few = exact_bound_of(counted(0, cells=3), counted(1, cells=3), window=(-1, 3), only_telling=True)
+    all_of_them = exact_bound_of(counted(0, cells=3), counted(1, cells=3), window=(-1, 3))
+    assert few.epsilon == pytest.approx(all_of_them.epsilon)
+    assert (few.runs, all_of_them.runs) == (2 * 2 * 5, 2 * 2 * 5**3)
+
+
+def test_too_little_noise_in_one_of_many_numbers_is_caught():
+    with pytest.raises(TooManyTranscripts):
+        exact_bound_of(counted(0, 0.5), counted(1, 0.5), proven=1.0, most=1000)
+    found = exact_bound_of(counted(0, 0.5), counted(1, 0.5), proven=1.0, most=1000, only_telling=True)
+    assert found.violated
+    assert found.epsilon == pytest.approx(2)
+
+
+def test_questions_that_follow_from_numbers_that_are_the_same_are_followed():
+    def run(extra):
+        def asks(mechanisms):
+            size = mechanisms.geometric(np.array([2, 2 + extra]), 1.0)
+            return mechanisms.geometric(np.array([int(size.sum()) + extra]), 1.0).tolist()
+
+        return asks
+
+    assert 1.2 < exact_bound_of(run(0), run(1), proven=2, window=(0, 5), only_telling=True).epsilon <= 2
+    assert exact_bound_of(run(0), run(0), proven=2, window=(0, 5), only_telling=True).epsilon == 0
+
+
+def test_after_draws_that_nobody_sees_numbers_are_compared_no_more():
+    def run(records):
+        def parted(mechanisms):
+            part = mechanisms.generator.integers(2, size=records)
+            return mechanisms.geometric(np.array([part.sum(), 3]), 1.0).tolist()
+
+        return parted
+
+    with_noise, telling = (exact_bound_of(run(1), run(2), window=(0, 3), only_telling=told) for told in (False, True))
+    assert telling == with_noise
+    assert 0 < telling.epsilon <= 1
+
+
+def test_numbers_that_only_one_table_is_asked_for_keep_their_noise():
+    def asks(mechanisms):
+        return mechanisms.geometric(np.array([1, 2]), 1.0).tolist()
+
+    found = exact_bound_of(asks, lambda mechanisms: [], window=(0, 2), only_telling=True)
+    assert found.epsilon == math.inf
+    assert found.runs == 3**2 + 1
+
+
+def test_a_finding_with_numbers_told_as_they_are_is_found_again_by_its_code():
+    schema = Schema({"a": Categorical(["u", "v"])}, classes=["n", "y"])
+    pair = Pair((np.array([["u"], ["v"]]), ["n", "y"]), (np.array([["u"]]), ["n"]), schema)
+    model = PrivateTreeClassifier(epsilon=1, max_depth=2, n_records=10**6, leaves="counts")
+    found = exact_bound(model, pair, window=(-1, 3), only_telling=True)
+    assert 0.5 < found.epsilon <= 1 + 1e-9
+    assert "only_telling=True" in Finding(found, pair, model, 1.0, window=(-1, 3), most=9, only_telling=True).code()

@@ -18,7 +18,8 @@ class Finding:
     """A pair, the bound found on it, and a guess of epsilon that guides the search and claims nothing.
 
     ``outputs`` is how many different ones were seen, ``window`` where noisy numbers were cut, ``most`` how many
-    transcripts were allowed, ``sure`` the confidence that this pair has alone, which is more than that of all together.
+    transcripts were allowed, ``only_telling`` whether numbers had noise only where the tables differ, ``sure`` the
+    confidence that this pair has alone, which is more than that of all together.
     """
 
     bound: Bound
@@ -28,6 +29,7 @@ class Finding:
     outputs: int = 0
     window: Window | None = None
     most: int | None = None
+    only_telling: bool = False
     sure: float = 1.0
 
     def code(self) -> str:
@@ -36,6 +38,7 @@ class Finding:
         options: dict[str, Any]
         if bound.engine == "exact":
             engine, options = "exact_bound", {"window": self.window, "most": self.most}
+            options |= {"only_telling": True} if self.only_telling else {}
             options |= {"delta": bound.delta} if bound.delta else {}
         else:
             runs = bound.runs if bound.runs >= 10_000 else 4 * bound.runs

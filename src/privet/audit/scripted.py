@@ -47,6 +47,19 @@ class TooManyTranscripts(PrivetError):
     """The data are too large for an exact audit."""
 
 
+Numbers = dict[tuple[int, ...], np.ndarray | None]
+"""The exact numbers that were asked for, by how often numbers were asked for before and the answers until then; None
+where two tables cannot be compared."""
+
+
+class Unmet(BaseException):
+    """The numbers of the other table after the answers ``key`` are not known yet: no error of an estimator's."""
+
+    def __init__(self, key: tuple[int, ...]) -> None:
+        super().__init__()
+        self.key = key
+
+
 class ScriptedMechanisms:
     """Mechanisms whose answers are laid down: they follow a script and note the law of every answer.
 
@@ -58,12 +71,24 @@ class ScriptedMechanisms:
     Draws that stay behind the curtain (which part a record belongs to) are scripted as well, but are no answers.
     ``known`` are the laws of the first answers, from an earlier run that was given the same ones: the scores that they
     follow from are then not asked for again.
+    ``numbers`` and ``elsewhere`` are notes of this and of the other table. With them, a number that is the same on both
+    is told as it is: it would have the same noise there and here, so that it tells nothing, and as an answer it would
+    only multiply transcripts. Unmet asks for what the other table's notes lack.
     """
 
     reproducible = False
 
-    def __init__(self, script: Sequence[int], window: Window, known: Sequence[np.ndarray] = ()) -> None:
+    def __init__(
+        self,
+        script: Sequence[int],
+        window: Window,
+        known: Sequence[np.ndarray] = (),
+        numbers: Numbers | None = None,
+        elsewhere: Numbers | None = None,
+    ) -> None:
         self._script = list(script)
+        self._numbers_here, self._numbers_elsewhere = numbers, elsewhere
+        self._asked = 0
         self._known = known
         self._window = window
         self.answers: list[int] = []
@@ -124,13 +149,32 @@ class ScriptedMechanisms:
         return self._numbers(values, scale, math.ceil(scale), log_gaussian, log_gaussian_tail)
 
     def _numbers(self, values: np.ndarray, scale: float, unit: int, law: Law, tail: Tail) -> np.ndarray:
-        low, high = self._window
+        low = self._window[0]
         self.unsure |= self._at_end
         self.cut = self.cut or values.size > 0
-        laws = (_cut(int(value), scale, self._window, unit, law, tail) for value in values.flat)
-        noisy = [unit * (low + self._answer(law)) for law in laws]
-        self._at_end |= not {unit * low, unit * high}.isdisjoint(noisy)
-        return np.array(noisy, dtype=np.int64).reshape(values.shape)
+        told = np.array(values, dtype=np.int64) // unit * unit
+        for i in np.flatnonzero(~self._alike(values)):
+            answer = low + self._answer(_cut(int(values.flat[i]), scale, self._window, unit, law, tail))
+            self._at_end |= answer in self._window
+            told.flat[i] = unit * answer
+        return told
+
+    def _alike(self, values: np.ndarray) -> np.ndarray:
+        """Which numbers are the same on the other table after the same answers; none where that is not asked for.
+
+        Draws that nobody sees are each table's own: after them no two runs can be compared.
+        """
+        if self._numbers_here is None or self._numbers_elsewhere is None:
+            return np.zeros(values.shape, dtype=bool)
+        key = self._asked, *self.answers
+        self._asked += 1
+        self._numbers_here[key] = None if self.hidden else np.array(values)
+        if key not in self._numbers_elsewhere:
+            raise Unmet(key)
+        there = self._numbers_elsewhere[key]
+        if self.hidden or there is None or there.shape != values.shape:
+            return np.zeros(values.shape, dtype=bool)
+        return np.asarray(values == there)
 
 
 class WanderingMechanisms(ScriptedMechanisms):
