@@ -76,4 +76,4 @@ def test_a_summary_counts_what_was_grown():
     leaf = PrivateTreeClassifier(schema, epsilon=1000.0, max_depth=1).fit(X, ["no"] * 100)
     assert summary(leaf).startswith("PrivateTreeClassifier: depth ")
     forest = PrivateForestClassifier(schema, epsilon=10.0).fit(X, y)
-    assert summary(forest).startswith("PrivateForestClassifier: ")
+    assert summary(forest).startswith("PrivateForestClassifier: 1 tree, depth ")

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateTreeClassifier, Schema
+from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateSearch, PrivateTreeClassifier, Schema
 from privet.privacy.receipt import Receipt
 from privet.questions.grid import public_grid
 from privet.questions.tally import Tally
@@ -97,3 +97,22 @@ def test_what_was_asked_of_parts_of_the_records_says_so():
     assert ", part 1 of 2\n" in text
     assert ", part 2 of 2\n" in text
     assert text.endswith("Parts have no record in common: of their costs the largest counts, not the sum.")
+
+
+def test_parts_of_a_part_are_told_apart():
+    X = np.array([[20, "f"], [50, "m"]] * 50, dtype=object)
+    trees = [PrivateTreeClassifier(max_depth=1), PrivateTreeClassifier(max_depth=1, leaves="counts")]
+    search = PrivateSearch(SCHEMA, candidates=trees, epsilon=1).fit(X, ["no", "yes"] * 50, holdout=0.2)
+    lines = {line.split("   ")[-1].split(":")[0]: line for line in str(search.privacy_).splitlines()}
+    assert lines["choose a model"].endswith(", part 1 of 2, in it part 2 of 2")
+    assert lines["evaluate"].endswith(", part 2 of 2")
+    assert ", part 1 of 2, in it part 1 of 2\n" in str(search.privacy_)
+
+
+def test_two_draws_of_parts_are_not_called_one(curator):
+    root = curator.root()
+    first, second = (curator.parts(root, [1, 1])[0] for _ in range(2))
+    curator.tally({first: Tally()}, Fraction(1, 10))
+    curator.tally({second: Tally()}, Fraction(1, 5))
+    assert "part 1" not in text_of(curator, root)
+    assert "Parts have no record in common" not in text_of(curator, root)

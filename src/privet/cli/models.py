@@ -70,5 +70,6 @@ def summary(model: Any) -> str:
             f"{len(used)} of {len(grown.cuts)} features"
         )
     n_leaves = len(grown.leaves)
-    trees = f"{len(grown.trees)} trees, " if hasattr(grown, "trees") else ""
+    n_trees = len(getattr(grown, "trees", ()))
+    trees = f"{n_trees} {'tree' if n_trees == 1 else 'trees'}, " if n_trees else ""
     return f"{type(model).__name__}: {trees}depth {grown.depth}, {n_leaves} {'leaf' if n_leaves == 1 else 'leaves'}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from privet.privacy.amounts import Amount
@@ -16,28 +17,37 @@ def event_lines(events: Sequence[Event]) -> list[str]:
     kinds: dict[tuple[Any, ...], list[str]] = {}
     for e in events:
         kinds.setdefault((e.scope.count("/"), e.question, e.mechanism, e.charged, e.lemma), []).append(e.scope)
-    parts, lines = {part for e in events if (part := _part(e.scope))}, []
+    parts: dict[str, set[int]] = {}
+    for e in events:
+        for draw, number in _parts(e.scope.split("/")):
+            parts.setdefault(draw, set()).add(number)
+    lines = []
     for (_, question, mechanism, charged, lemma), scopes in kinds.items():
         lines.append(
             f"  {_brief(charged):>11}   {question}: {mechanism.replace('_', '-')}, {lemma.replace('_', ' ')}"
             f"{_times_text(scopes)}{_part_text(scopes, parts)}"
         )
-    if len(parts) > 1:
+    if any(len(numbers) > 1 for numbers in parts.values()):
         lines.append("  Parts have no record in common: of their costs the largest counts, not the sum.")
     return lines
 
 
-def _part(scope: str) -> str:
-    """The part of the records that a path begins in: "parts0:1"; nothing if it is about all of them."""
-    return next((step for step in scope.split("/") if step.startswith("parts")), "")
+def _parts(steps: Sequence[str]) -> list[tuple[str, int]]:
+    """The parts of the records that a path leads through, each as the draw that made it and its number there."""
+    ends = [i + 1 for i, step in enumerate(steps) if step.startswith("parts")]
+    draws = ["/".join(steps[:end]).rpartition(":") for end in ends]
+    return [(draw, int(number)) for draw, _, number in draws]
 
 
-def _part_text(scopes: Sequence[str], parts: set[str]) -> str:
-    """In which of several parts of the records something was asked, if in one alone."""
-    own = {_part(scope) for scope in scopes}
-    if len(parts) < 2 or len(own) > 1 or not own <= parts:
-        return ""
-    return f", part {sorted(parts).index(own.pop()) + 1} of {len(parts)}"
+def _part_text(scopes: Sequence[str], parts: Mapping[str, set[int]]) -> str:
+    """In which part of the records something was asked, if in one alone, and in which part of that."""
+    common = os.path.commonpath(scopes).split("/")
+    words = [
+        f"part {sorted(parts[draw]).index(number) + 1} of {len(parts[draw])}"
+        for draw, number in _parts(common)
+        if len(parts[draw]) > 1
+    ]
+    return f", {', in it '.join(words)}" if words else ""
 
 
 def _times_text(scopes: Sequence[str]) -> str:
