@@ -13,13 +13,13 @@ REPEATS = 5
 
 def main() -> None:
     rng = np.random.default_rng()
-    print("Laplace noise, epsilon 1: the bound after so many runs on each table, the middle one of", REPEATS)
+    print(f"| runs on each table | bound on Laplace noise of epsilon 1, the middle one of {REPEATS} |\n|---|---|")
     for runs in RUNS:
         found = [bound_of_samples(rng.laplace(0, 1, runs), rng.laplace(1, 1, runs)).epsilon for _ in range(REPEATS)]
-        print(f"{runs:8,}  {np.median(found):.2f}")
-    print("counted runs to show more than epsilon, at confidence 1 - 1e-6 and at 0.95")
+        print(f"| {runs:,} | {np.median(found):.2f} |")
+    print("\n| epsilon | runs to show more, at confidence 1 - 1e-6 | and at 0.95 |\n|---|---|---|")
     for epsilon in (0, 1, 2, 3, 5, 8):
-        print(f"{epsilon:8}  {runs_needed(epsilon):,}  {runs_needed(epsilon, 0.05):,}")
+        print(f"| {epsilon} | {runs_needed(epsilon):,} | {runs_needed(epsilon, 0.05):,} |")
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def _answer(experiment: Experiment, task: Task, method: Method, train: Any, test
     start = time.process_time()
     model = made(method.kind, data.schema, seed, options).fit(data.X.iloc[train], data.y[train])
     answer = {"seconds": time.process_time() - start, "predicted": model.predict(data.X.iloc[test])}
-    if "auc" in experiment.measures and len(data.schema.classes or ()) == 2:
+    if "auc" in experiment.measures and len(data.schema.classes or ()) == 2 and hasattr(model, "predict_proba"):
         if isinstance(getattr(model, "forest_", None), Forest) and "aim" not in options and "aim" in model.get_params():
             # A tree is for labels: where probabilities are the aim, it may be boosted instead.
             model.set_params(aim="probabilities").fit(data.X.iloc[train], data.y[train])

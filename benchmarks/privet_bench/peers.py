@@ -11,6 +11,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,17 @@ from privet.tables.table import read_table
 BENCHMARKS = Path(__file__).parents[1]
 PINS = BENCHMARKS / "peers_env"
 WORKER = BENCHMARKS / "peers_env" / "worker.py"
+
+
+LIMIT = 900
+"""A peer's fit is stopped after so many seconds."""
+
+TOO_LONG = "too long"
+"""The measure of a run that was stopped."""
+
+
+class TooLong(Exception):
+    """A fit that was stopped: its cell says so."""
 
 
 class NoEnvironment(Exception):
@@ -69,7 +82,14 @@ class PeerProcess:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(task) + "\n")
         self._process.stdin.flush()
-        said = json.loads(self._process.stdout.readline() or '{"ok": false, "error": "it ended"}')
+        start, watch = time.monotonic(), threading.Timer(LIMIT, self._process.kill)
+        watch.start()
+        line = self._process.stdout.readline()
+        watch.cancel()
+        if not line and time.monotonic() - start >= LIMIT:
+            _process.cache_clear()
+            raise TooLong(f"{self.name}: stopped after {LIMIT} seconds")
+        said = json.loads(line or '{"ok": false, "error": "it ended"}')
         if not said["ok"]:
             raise RuntimeError(f"{self.name}: {said['error']}")
         with np.load(task["answer"]) as found:

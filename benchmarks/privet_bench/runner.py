@@ -176,7 +176,10 @@ def perform(task: Task) -> tuple[Scores, float]:
     """One task, in this process: its scores and seconds of processor time here and in a peer."""
     experiment = EXPERIMENTS[task.experiment]
     start = time.perf_counter()
-    found = (experiment.run or fits.scores)(experiment, task)
+    try:
+        found = (experiment.run or fits.scores)(experiment, task)
+    except peers.TooLong:
+        found = {peers.TOO_LONG: float(peers.LIMIT)}
     return found, time.perf_counter() - start
 
 

@@ -136,5 +136,14 @@ def mean(rows: Sequence[Row]) -> Mean | None:
         kept = max(rows, key=lambda row: row.runs, default=None)
         return None if kept is None else Mean(kept.value, kept.error, kept.runs, frozenset([kept.commit]))
     values = np.array([row.value for row in single])
-    error = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
-    return Mean(float(values.mean()), error, len(values), frozenset(row.commit for row in single))
+    return Mean(float(values.mean()), _error(single), len(values), frozenset(row.commit for row in single))
+
+
+def _error(rows: Sequence[Row]) -> float:
+    """The standard error of the mean of single runs; where sets or settings are pooled, how they differ is no error."""
+    groups: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        groups.setdefault((row.set, row.setting), []).append(row.value)
+    if min(map(len, groups.values())) < 2:
+        return float(np.std([row.value for row in rows], ddof=1) / math.sqrt(len(rows))) if len(rows) > 1 else math.nan
+    return math.sqrt(sum(len(own) * float(np.var(own, ddof=1)) for own in groups.values())) / len(rows)
