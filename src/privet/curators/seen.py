@@ -24,7 +24,7 @@ from privet.curators.records import HeldRecords
 KEPT_HASHES = 64
 MOST_TABLES = 100
 FEW = 1024
-AT_ONCE = 2**14
+AT_ONCE = 2**16
 HASHED_COLUMNS = 8
 RANKED_COLUMNS = 3
 SHARED = 0.3

@@ -55,6 +55,23 @@ def test_engines_agree_bit_for_bit(use):
         assert whole_story(*data) == expected
 
 
+@pytest.mark.parametrize("m", [1, 3, 28, 300])
+@pytest.mark.parametrize("n_cuts", [0, 1, 100, 255])
+def test_features_with_the_same_cuts_are_cut_as_any_others(use, m, n_cuts):
+    rng = np.random.default_rng(m)
+    cuts = np.sort(rng.normal(size=n_cuts))
+    X = rng.normal(size=(1000, m))
+    X[::7] = rng.choice([*cuts, -1e300, 0.0, 1e300, np.nan, -np.inf, np.inf], X[::7].shape)
+    found = []
+    for name in ENGINES:
+        use(name)
+        cells = np.zeros((1000, m), np.uint16)
+        flags = kernels.cut_matrix(X, [cuts] * m, cells, [f % 2 == 0 for f in range(m)])
+        cells[~np.isfinite(X) & (np.isinf(X) | (np.arange(m) % 2 == 1))] = 0  # a flagged value's cell means nothing
+        found.append((flags.tolist(), cells.tolist()))
+    assert found[0] == found[1]
+
+
 def test_more_features_than_rows_are_shared_by_feature(use):
     rng = np.random.default_rng(5)
     cells = rng.integers(0, 64, (300, 1500), dtype=np.uint8)

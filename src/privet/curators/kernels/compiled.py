@@ -103,6 +103,38 @@ def crowd(found, n):
 
 
 @kernel
+def cut_simply(values, lows, scales, tops, places, firsts, cuts_at, cuts, m, lengths, missing, out, flags):
+    """Write the cells of some rows of ``m`` features, where no bucket holds two cuts.
+
+    So the number of cuts in lower buckets and one comparison tell a cell. What is known of a feature (its range of
+    buckets, and where they and its cuts begin) is repeated for some rows: long loops are vectorised.
+    """
+    step = uint64(len(lows))
+    found = np.empty(len(lows), np.uint16)
+    for start in range(uint64(0), uint64(len(values)), step):
+        xs, cells = values[start : uint64(start + step)], out[start : uint64(start + step)]
+        size, odd = uint64(len(xs)), False
+        for k in range(size):
+            odd |= xs[k] - xs[k] != 0.0
+            found[k] = places[k] + bucket(xs[k], lows[k], scales[k], tops)
+        for k in range(size):
+            c = uint64(firsts[uint64(found[k])])
+            cells[k] = c + uint64(cuts[uint64(c + uint64(cuts_at[k]))] < xs[k])
+        if odd:
+            for k in range(size):
+                f = uint64(k % uint64(m))
+                if xs[k] - xs[k] != 0.0:
+                    cells[k] = place_odd(xs[k], f, lengths, missing, flags)
+
+
+@kernel
+def place_odd(x, f, lengths, missing, flags):
+    """The cell of what is no finite number, flagged if there is none."""
+    flags[f] |= np.uint8(2 if x == x else 0 if missing[f] else 1)
+    return lengths[f] + 1 if missing[f] else 0
+
+
+@kernel
 def cut(X, by_columns, start, stop, cuts, lengths, missing, lows, scales, bent, firsts, out, flags):
     """Write the cells of rows ``start`` to ``stop``; ``by_columns``: each row of ``X`` is a feature.
 
@@ -190,12 +222,7 @@ def mend(X, by_columns, start, stop, lengths, missing, out, flags):
         for i in range(start, stop):
             x = X[f, i] if by_columns else X[i, f]
             if x - x != 0.0:
-                if x == x:
-                    flags[f] |= np.uint8(2)
-                elif missing[f]:
-                    out[i, f] = lengths[f] + 1
-                else:
-                    flags[f] |= np.uint8(1)
+                out[i, f] = place_odd(x, f, lengths, missing, flags)
 
 
 @kernel
@@ -367,6 +394,8 @@ def signatures():
     counted = (*level, read(i8), read(i8), i8, i8)
     for c in (u8, uint16):
         yield cut, (c.name,), (read(f8, 2), flag, i8, i8, *known, write(c, 2, "A"), write(u8))
+        each = (read(f8), read(f8), f8, read(uint16), read(u8), read(types.uint32), read(f8))
+        yield cut_simply, (c.name,), (read(f8), *each, i8, read(i8), read(u8), write(c, 1, "A"), write(u8))
         yield total, (c.name,), (read(c, 2), read(i8, 2), *level, read(i8), i8, i8, write(i8, 3))
         for y, weights, counter in ((u8, types.none, i4), (uint16, types.none, i4), (uint16, read(u8), i8)):
             own = (read(c, 2), read(y), weights, *counted, write(counter), write(i8, 3))

@@ -12,6 +12,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from itertools import pairwise
 from threading import Lock
 from typing import Any
@@ -21,7 +22,7 @@ import numpy as np
 from numba.np.ufunc import parallel
 from numpy.typing import NDArray
 
-from . import compiled, compiled_boosting, numpy_engine
+from . import compiled, compiled_boosting, compiled_counting, numpy_engine
 from .factors import EACH_CELL, Factors
 
 if numba.config.DISABLE_JIT:
@@ -29,7 +30,8 @@ if numba.config.DISABLE_JIT:
 
 _waiting = {
     (kernel, *names): signature
-    for kernel, names, signature in (*compiled.signatures(), *compiled_boosting.signatures())
+    for module in (compiled, compiled_boosting, compiled_counting)
+    for kernel, names, signature in module.signatures()
 }
 _told = False
 _loading = Lock()
@@ -38,6 +40,8 @@ _loading = Lock()
 ALONE = 1 << 18
 # Counts that a feature group may keep: 64 KB of int32, a corner of the second-level cache.
 COUNTS = 1 << 14
+# Bytes that the tables of buckets of all features may have together to be read at every value.
+TABLES = 1 << 14
 # Features that are cut at a time: bounds the tables to a few megabytes.
 GROUP = 256
 
@@ -71,28 +75,73 @@ def _cut_group(X: Any, cuts: Sequence[NDArray], out: NDArray, missing: Sequence[
     padded = np.full((m, int(lengths.max()) + 1), np.inf)
     for f, each in enumerate(cuts):
         padded[f, : len(each)] = each
-    firsts = np.empty((m, (1 << min(int(lengths.max()).bit_length() + 6, 13)) + 1), np.uint16)
-    lows, scales, bent = np.empty(m), np.empty(m), np.empty(m, np.uint8)
-    ready(compiled.tabulate)
-    ready(compiled.cut, out.dtype.name)
-    compiled.tabulate(padded, lengths, lows, scales, bent, firsts)
-    known = (padded, lengths, np.array(missing, np.uint8), lows, scales, bent, firsts)
+    empty = np.array(missing, np.uint8)
     plain = X.dtype == np.float64 and X.flags.aligned and X.dtype.isnative
     rows_ready, columns_ready = plain and X.flags.c_contiguous, plain and X.flags.f_contiguous
+    flat = m == 1 or out.flags.c_contiguous
+    simple = _simple_tables(padded.tobytes(), lengths.tobytes()) if flat and not (columns_ready and m > 1) else None
+    general = _tables(padded, lengths, min(int(lengths.max()).bit_length() + 6, 13)) if simple is None else ()
+    ready(compiled.cut if simple is None else compiled.cut_simply, out.dtype.name)
     step = max(1, (1 << 16) // m)
+
+    def write(values: NDArray, by_columns: bool, a: int, b: int, part: NDArray, flags: NDArray[np.uint8]) -> None:
+        if simple is not None:
+            cells = part[a:b, 0] if m == 1 else part[a:b].reshape(-1)
+            compiled.cut_simply(values[a:b].reshape(-1), *simple, m, lengths, empty, cells, flags)
+        else:
+            turned = values.T if by_columns else values
+            compiled.cut(turned, by_columns, a, b, padded, lengths, empty, *general, part, flags)
 
     def work(a: int, b: int) -> NDArray[np.uint8]:
         flags = np.zeros(m, np.uint8)
         if rows_ready or columns_ready:
-            compiled.cut(X.T if columns_ready else X, columns_ready, a, b, *known, out, flags)
+            write(X, columns_ready, a, b, out, flags)
             return flags
         for i in range(a, b, step):
             part = slice(i, min(i + step, b))
             values = np.ascontiguousarray(X[part], np.float64)
-            compiled.cut(values, False, 0, len(values), *known, out[part], flags)
+            write(values, False, 0, len(values), out[part], flags)
         return flags
 
     return np.bitwise_or.reduce(_run(work, _ranges(n, n * m)), axis=0)
+
+
+@lru_cache(maxsize=256)  # of public cuts alone; batches of a file ask for the same ones again and again
+def _simple_tables(padded_bytes: bytes, length_bytes: bytes) -> tuple[Any, ...] | None:
+    """What ``compiled.cut_simply`` has to know of features; None where it cannot cut them, or would be slower.
+
+    Features with the same cuts share a table. All tables together must fit the first-level cache.
+    """
+    lengths = np.frombuffer(length_bytes, np.int64)
+    m, n_cuts = len(lengths), int(lengths.max())
+    if n_cuts > 255 or 2 * np.count_nonzero(lengths) <= m:
+        return None
+    padded = np.frombuffer(padded_bytes).reshape(m, -1)
+    own, which = np.unique(padded, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    kinds = np.zeros(len(own), np.int64)
+    kinds[which] = lengths
+    for n_bits in range(n_cuts.bit_length() + 1, 14):
+        if len(own) << n_bits > TABLES:
+            return None
+        lows, scales, bent, firsts = _tables(own, kinds, n_bits)
+        firsts &= compiled.UNSURE - 1
+        if not bent.any() and (np.diff(firsts.astype(np.int64)) <= 1).all():
+            which = np.tile(which, max(1, 256 // m // 8 * 8 or 256 // m))
+            table = np.ascontiguousarray(firsts[:, :-1], np.uint8).reshape(-1)
+            places, at = (which << n_bits).astype(np.uint16), (which * own.shape[1]).astype(np.uint32)
+            return lows[which], scales[which], float(2**n_bits - 1), places, table, at, own.reshape(-1)
+    return None
+
+
+def _tables(cuts: NDArray, lengths: NDArray, n_bits: int) -> tuple[NDArray, ...]:
+    """Buckets of features, 2^``n_bits`` each, and how many cuts are in lower ones (``compiled.tabulate``)."""
+    m = len(lengths)
+    lows, scales, bent = np.empty(m), np.empty(m), np.empty(m, np.uint8)
+    firsts = np.empty((m, (1 << n_bits) + 1), np.uint16)
+    ready(compiled.tabulate)
+    compiled.tabulate(cuts, lengths, lows, scales, bent, firsts)
+    return lows, scales, bent, firsts
 
 
 def histograms(
@@ -108,10 +157,22 @@ def histograms(
     if weights is not None:
         counter, labels = np.int64, labels.astype(np.uint16, copy=False)  # what weighed counts are compiled for
     cells, offsets = np.ascontiguousarray(cells), np.asarray(offsets, np.int64)
-    ready(compiled.count, cells.dtype.name, labels.dtype.name, np.dtype(counter).name)
     # The cells up to the next feature's, and no more than the type can name.
     edges = np.append(np.sort(offsets), out.shape[1])
     widths = np.minimum(edges[np.searchsorted(edges, offsets, side="right")] - offsets, np.iinfo(cells.dtype).max + 1)
+    n_bits = next((own for own in compiled_counting.NARROW_BITS if widths.max() <= 2**own), 16)
+    if weights is None and cells.dtype == np.uint8 and out.shape[2] << n_bits <= COUNTS:
+        ready(compiled_counting.count_bytes, labels.dtype.name, str(n_bits))
+        _accumulate(
+            lambda bounds, f, g, target: compiled_counting.count_bytes(
+                cells, labels, *_rows(rows), bounds, offsets, widths, f, g, (0,) * n_bits, COUNTS, target
+            ),
+            cells.shape[1],
+            starts,
+            out,
+        )
+        return
+    ready(compiled.count, cells.dtype.name, labels.dtype.name, np.dtype(counter).name)
     _accumulate(
         lambda bounds, f, g, target: compiled.count(
             cells, labels, weights, *_rows(rows), bounds, offsets, widths, f, g, np.empty(COUNTS, counter), target
