@@ -9,6 +9,7 @@ import pytest
 from privet import (
     Categorical,
     DiPriMeForestClassifier,
+    HiddenTreeClassifier,
     HistogramTreeClassifier,
     Ledger,
     Numeric,
@@ -150,3 +151,21 @@ def test_an_audit_with_a_canary_finds_no_more_than_was_promised_and_what_a_carel
     planned = {"epsilon": 1.0, "max_depth": 1, "n_records": 10**6}
     assert 0.3 < exact_bound(PrivateTreeClassifier(**planned), pair, hold=held).epsilon <= 1 + 1e-9
     assert exact_bound(Careless(**planned), pair, hold=held).epsilon > 1.2
+
+
+@pytest.mark.parametrize("room", MANY_QUESTIONS)
+@pytest.mark.parametrize(
+    ("features", "depth"),
+    [({"a": Numeric(0, 1), "c": Categorical(["x", "y"], other=False)}, 2), ({"c": Categorical(["x"], other=False)}, 1)],
+    ids=["nodes with empty children", "one leaf"],
+)
+def test_held_out_records_score_trees_of_any_shape(room, features, depth):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.random(90), "c": rng.choice(["x", "y"] if "a" in features else ["x"], 90)})[[*features]]
+    schema = Schema(features, classes=[0, 1], label="out")
+    several = HiddenTreeClassifier(epsilon=50.0, max_depth=depth, branches="values")
+    model = several if "a" in features else PrivateTreeClassifier(epsilon=50.0)
+    curator = hold(room, X, rng.integers(0, 2, 90), schema)(ledger=Ledger(math.inf), mechanisms=mechanisms(7))
+    model.fit_curator(curator, holdout=0.3)
+    assert model.verify()
+    assert 10 < model.evaluation_.n < 50

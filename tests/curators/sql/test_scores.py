@@ -1,15 +1,15 @@
 """What released models say of records in a database: the table that memory counts, cell by cell."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import databases
 import privet
 from databases import CLASSES, FEATURES, TARGET, TYPES, some_rows, stored
-from privet import Schema, SqlCurator
-from privet.curators.sql.database import DuckDatabase
-from privet.curators.sql.expressions import column
-from privet.curators.sql.scores import error_bin
+from privet import Ledger, Schema, SqlCurator
+from privet.curators.sql.scores import check_computable
 from privet.errors import LeakError
 from privet.evaluate.scorers import Groups, reading_of
 from privet.questions.grid import public_grid
@@ -52,21 +52,29 @@ def test_records_are_scored_as_in_memory(engine, schema, estimator):
         desk.close()
 
 
-def test_a_scorer_whose_numbers_an_engine_may_refuse_is_refused_for_all_records():
-    desk = SqlCurator(stored("duckdb"), "people", TARGET).open()
+def test_a_scorer_whose_numbers_an_engine_may_refuse_is_refused_for_all_records_and_costs_nothing():
+    ledger = Ledger(1)
+    desk = SqlCurator(stored("duckdb"), "people", TARGET, ledger=ledger).open()
     scorer = Scorer(public_grid(TARGET), (), None, "error", np.zeros(1), unit=1e-300)
+    node = desk.root(Fraction(1))
     with pytest.raises(LeakError, match="unit"):
-        desk._room.scored(desk._room.everything(None), scorer)
+        desk.evaluate({node: scorer}, Fraction(1, 2))
+    with pytest.raises(LeakError, match="unit"):
+        desk.prefer(node, [scorer], Fraction(1, 2))
+    assert ledger.spent == 0
+    desk.close()
+
+
+def test_a_scorer_may_have_one_bin_for_all_errors():
+    desk = SqlCurator(stored("duckdb"), "people", TARGET).open()
+    scorer = Scorer(public_grid(TARGET), (), None, "error", np.zeros(0))
+    assert desk._room.scored(desk._room.everything(None), scorer).tolist() == [[[len(some_rows())]]]
     desk.close()
 
 
 def test_nothing_can_overflow_that_an_engine_would_call_an_error_of_one_record():
     wide = Schema(FEATURES, target=(-8e307, 8e307), label=TARGET.label)
     largest = np.finfo(float).max / 2.0**62
-    for unit, fits in ((largest * 0.4, True), (largest * 0.6, False)):  # with the target itself it would be too far
-        scorer = Scorer(public_grid(wide), (), None, "error", np.zeros(1), unit=unit)
-        if fits:
-            error_bin(scorer, DuckDatabase(None), column("s"), column("t"))
-        else:
-            with pytest.raises(LeakError, match="unit"):
-                error_bin(scorer, DuckDatabase(None), column("s"), column("t"))
+    check_computable(Scorer(public_grid(wide), (), None, "error", np.zeros(1), unit=largest * 0.4))
+    with pytest.raises(LeakError, match="unit"):  # with the target itself it would be too far
+        check_computable(Scorer(public_grid(wide), (), None, "error", np.zeros(1), unit=largest * 0.6))

@@ -7,7 +7,7 @@ import pytest
 
 import databases
 from privet import Categorical, Schema, SqlCurator
-from privet.curators.sql.source import WEIGHT, Cell, Draw
+from privet.curators.sql.columns import WEIGHT, Cell, Draw
 from privet.errors import SchemaError
 from privet.questions.grid import public_grid
 from privet.tables.persons import BLANKS

@@ -6,9 +6,9 @@ from sqlglot import exp
 
 import databases
 from privet import Numeric, Schema
+from privet.curators.sql.columns import Cell
 from privet.curators.sql.database import open_database
 from privet.curators.sql.expressions import inside, named, selected, table_named
-from privet.curators.sql.source import Cell
 from privet.curators.sql.stretches import Stretches
 from privet.questions.grid import Grid, numeric_cuts
 

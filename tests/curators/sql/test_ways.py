@@ -8,7 +8,7 @@ import pytest
 from sqlglot import exp
 
 from privet import Numeric, Schema
-from privet.curators.sql.source import Cell
+from privet.curators.sql.columns import Cell
 from privet.curators.sql.ways import Route, SqlHeld, Way, among, routes_of
 from privet.questions.grid import public_grid
 from privet.questions.split import Split

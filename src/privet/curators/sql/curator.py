@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
-from privet.curators.sql.boosting import room_for
 from privet.curators.sql.database import open_database
 from privet.curators.sql.expressions import quoted
+from privet.curators.sql.fetched import room_for
 from privet.curators.sql.source import Source
 from privet.errors import PrivetError
 from privet.privacy.ledger import Ledger
@@ -35,6 +35,10 @@ class SqlCurator(Curator):
         "The database, whoever runs it, and the process that trained the model saw exact counts; records stayed in the "
         "database."
     )
+    trust_in_process = (
+        "The machine that trained the model, on which the database ran in the same process, saw the records and exact "
+        "counts; nothing of them left it."
+    )
 
     def __init__(
         self,
@@ -47,6 +51,7 @@ class SqlCurator(Curator):
         mechanisms: Mechanisms | None = None,
     ) -> None:
         self._database = open_database(connection)
+        self.trust = self.trust_in_process if self._database.in_process else self.trust
         self._source = Source(self._database, _table(table), schema, key)
         self._room = room_for(self._source.can_draw, self._database.in_process)
         self._begin(schema, ledger, mechanisms, self._room)

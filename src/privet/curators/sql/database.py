@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,9 @@ POSTGRES_TYPES = {16: "bool", 18: "char", 19: "name", 20: "int8", 21: "int2", 23
     700: "float4", 701: "float8", 1042: "bpchar", 1043: "varchar", 1700: "numeric"
 }  # fmt: skip
 """PostgreSQL's types by their numbers, which are the same in every database."""
+
+AT_ONCE = 2**17
+"""So many rows are fetched at a time."""
 
 MANY = 16
 """So many cuts are told apart in two steps."""
@@ -92,8 +95,8 @@ class Database:
         width = len(query.selects) if isinstance(query, exp.Query) else 1
         return np.array([[int(value) for value in row] for row in rows], dtype=np.int64).reshape(-1, width)
 
-    def arrays(self, query: exp.Expr) -> dict[str, np.ndarray]:
-        """The columns of a query, of numbers that are all there, by name."""
+    def batches(self, query: exp.Expr) -> Iterator[dict[str, np.ndarray]]:
+        """The columns of a query, of numbers, by name, some rows at a time; NULL is NaN."""
         raise NotImplementedError
 
     def columns(self, table: exp.Expr) -> dict[str, str | None]:
@@ -226,13 +229,20 @@ class DuckDatabase(Database):
         return self._connection.execute(sql)  # a cursor would be a connection of its own, without temporary tables
 
     def numbers(self, query: exp.Expr) -> np.ndarray:
-        columns = self.arrays(query).values()
-        return np.stack([own.astype(np.int64) for own in columns], axis=1)
-
-    def arrays(self, query: exp.Expr) -> dict[str, np.ndarray]:
         cursor = self.run(query)
         try:
-            return {name: np.asarray(own) for name, own in cursor.fetchnumpy().items()}
+            columns = cursor.fetchnumpy().values()
+        except Exception as error:
+            raise _without_values(error) from None
+        return np.stack([np.asarray(own).astype(np.int64) for own in columns], axis=1)
+
+    def batches(self, query: exp.Expr) -> Iterator[dict[str, np.ndarray]]:
+        cursor = self.run(query)
+        try:
+            # DuckDB 2 has another name for it.
+            read = getattr(cursor, "to_arrow_reader", None) or cursor.fetch_record_batch
+            for batch in read(AT_ONCE):
+                yield {name: own.to_numpy(zero_copy_only=False) for name, own in zip(batch.schema.names, batch.columns)}
         except Exception as error:
             raise _without_values(error) from None
 
@@ -352,9 +362,19 @@ class SparkDatabase(Database):
         while self._kept:
             self.drop(self._kept[-1])
 
-    def kept(self, name: str, query: exp.Query) -> exp.Expr:
+    def keep(self, query: exp.Query) -> str:
+        """As a view of rows that know no more where they came from: Spark would plan that again in every statement."""
+        name, rows = f"privet_{secrets.token_hex(8)}", self.run(query)
+        try:
+            rows.localCheckpoint().createOrReplaceTempView(name)
+        except Exception as error:
+            raise _without_values(error) from None
         self._kept.append(name)
-        return exp.Cache(this=table_named(name), expression=query)
+        return name
+
+    def number(self, value: float) -> exp.Expr:
+        literal = exp.Literal.number(f"{abs(float(value))!r}D")
+        return exp.Neg(this=literal) if value < 0 else literal
 
     def drop(self, name: str) -> None:
         self._kept.remove(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 
 from sqlglot import exp
 
@@ -42,6 +43,18 @@ def case(ways: Sequence[tuple[exp.Expr, exp.Expr]], otherwise: exp.Expr) -> exp.
 
 def named(value: exp.Expr, name: str) -> exp.Expr:
     return exp.Alias(this=value, alias=quoted(name))
+
+
+def concatenated(*pieces: exp.Expr) -> exp.Expr:
+    """Pieces of text as one; NULL if one of them is."""
+    return exp.Concat(expressions=list(pieces), safe=False, coalesce=False) if len(pieces) > 1 else pieces[0]
+
+
+def part_of(hashed: exp.Expr, weights: Sequence[int]) -> exp.Expr:
+    """The part that a hash, 32 hexadecimal digits, is in: each has its share of all hashes, compared as text."""
+    total, ends = sum(weights), list(accumulate(weights))[:-1]
+    ways = [(hashed.copy() < text(f"{(end << 128) // total:032x}"), whole(i)) for i, end in enumerate(ends)]
+    return case(ways, whole(len(weights) - 1))
 
 
 def paren(value: exp.Expr) -> exp.Expr:

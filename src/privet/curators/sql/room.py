@@ -17,6 +17,7 @@ from sqlglot import exp
 from privet.curators.families import Families
 from privet.curators.room import CountingRoom
 from privet.curators.sql import scores
+from privet.curators.sql.columns import LABEL, WEIGHT, Cell, Column, Draw
 from privet.curators.sql.expressions import (
     as_type,
     column,
@@ -28,11 +29,13 @@ from privet.curators.sql.expressions import (
     whole,
     with_table,
 )
-from privet.curators.sql.source import LABEL, WEIGHT, Cell, Column, Draw, Source
+from privet.curators.sql.source import Source
 from privet.curators.sql.ways import Route, SqlHeld, Way, routes_of
+from privet.privacy.event import Event
 from privet.privacy.mechanisms import Mechanisms
 from privet.privacy.samplers import draw_salt
 from privet.privacy.scope import Scope
+from privet.privacy.scores import Score
 from privet.questions.grid import Grid
 from privet.questions.linear_maps import grouped
 from privet.questions.scorer import Scorer
@@ -154,8 +157,13 @@ class SqlRoom(CountingRoom):
             query = exp.union(query, other, distinct=False, copy=False)
         return with_table(query, "routed", routed, self._database.materializes and len(each) > 1)
 
-    def _routed(self, route: Route, cells: Iterable[Column], also: Sequence[exp.Expr] = ()) -> exp.Select:
-        """The records of a route's nodes: ``k`` numbers node and class, then come cells, weight and target."""
+    def _routed(
+        self, route: Route, cells: Iterable[Column], also: Sequence[exp.Expr] = (), *, once: bool = False
+    ) -> exp.Select:
+        """The records of a route's nodes: ``k`` numbers node and class, then come cells, weight and target.
+
+        ``once``: nothing is kept for later statements.
+        """
         needed = [*route.columns, *cells, LABEL, *([WEIGHT] if self.schema.person is not None else [])]
         names = {own: self._name(own) for own in dict.fromkeys(needed)}
         number = route.expression(lambda own: column(names[own]))
@@ -163,7 +171,8 @@ class SqlRoom(CountingRoom):
             first = exp.Mul(this=paren(number), expression=whole(self._width))
             number = exp.Add(this=first, expression=column(names[LABEL]))
         carried = [column(names[own]) for own in dict.fromkeys([*cells, *names.keys() & {WEIGHT}])]
-        numbered = selected([named(number, "k"), *carried, *self._target(), *also], self._rows(names))
+        rows = inside(self._source.rows(names, self._salt), "binned") if once else self._rows(names)
+        numbered = selected([named(number, "k"), *carried, *self._target(), *also], rows)
         there = exp.Not(this=exp.Is(this=column("k"), expression=exp.null()))
         return selected([exp.Star()], inside(numbered, "numbered"), where=there)
 
@@ -201,6 +210,16 @@ class SqlRoom(CountingRoom):
         return counts
 
     # -- what a released model says of records -------------------------------------------------------------------------
+
+    def priced_sum(self, event: Event, asked: Any) -> Event:
+        if isinstance(asked, Scorer):
+            scores.check_computable(asked)
+        return super().priced_sum(event, asked)
+
+    def priced_preference(self, event: Event, scorers: Sequence[Scorer], score: Score) -> Event:
+        for scorer in scorers:
+            scores.check_computable(scorer)
+        return super().priced_preference(event, scorers, score)
 
     def scored(self, held: SqlHeld, scorer: Scorer) -> np.ndarray:
         (route,) = routes_of([held])

@@ -35,12 +35,18 @@ def group(scorer: Scorer, cell: Cells) -> exp.Expr:
     return whole(0) if scorer.by is None else _parts(scorer.by, cell, [whole(i) for i in range(scorer.by.n_children)])
 
 
-def error_bin(scorer: Scorer, database: Database, score: exp.Expr, target: exp.Expr) -> exp.Expr:
-    """The bin of how far a prediction is off: the same operations on doubles as in memory, in their order."""
-    assert scorer.grid.schema.target is not None
+def check_computable(scorer: Scorer) -> None:
+    """Raise LeakError for errors of a target that some engine might not compute: before anything is charged."""
+    if scorer.grid.schema.target is None:
+        return
     furthest = scorer.unit * LARGEST_SCORE + abs(scorer.base) + max(map(abs, scorer.grid.schema.target))
     if not math.isfinite(furthest) or scorer.unit < 2.0**-500:  # some engines call an overflow an error: of a record
         raise LeakError("A scorer's unit or base is too large or too small for a database's arithmetic.")
+
+
+def error_bin(scorer: Scorer, database: Database, score: exp.Expr, target: exp.Expr) -> exp.Expr:
+    """The bin of how far a prediction is off: the same operations on doubles as in memory, in their order."""
+    assert scorer.grid.schema.target is not None
     ways = [(score.copy() <= whole(int(level)), whole(int(lift))) for level, lift in zip(scorer.levels, scorer.lifts)]
     lift = as_type(case(ways, whole(int(scorer.lifts[-1]))), "bigint")
     lifted = as_type(exp.Add(this=score, expression=lift), "double")
@@ -50,7 +56,7 @@ def error_bin(scorer: Scorer, database: Database, score: exp.Expr, target: exp.E
         low, high = (database.number(end) for end in scorer.grid.schema.target)
         predicted = case([(predicted <= low, low), (predicted.copy() >= high, high)], predicted.copy())
     off = paren(exp.Sub(this=predicted, expression=target))
-    return database.bucket(off, [float(cut) for cut in scorer.cuts])
+    return as_type(database.bucket(off, [float(cut) for cut in scorer.cuts]), "int")  # 0 alone would name a column
 
 
 def _term(term: Summand, k: int, cell: Cells) -> exp.Expr:

@@ -14,23 +14,24 @@ Samples, whose price needs secrecy from everybody, are never drawn in a database
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
 from privet.curators.records import MOST_RECORDS
+from privet.curators.sql.columns import WEIGHT, Cell, Column, Draw, Number
 from privet.curators.sql.database import MANY, Database
 from privet.curators.sql.expressions import (
     as_type,
     case,
     column,
+    concatenated,
     inside,
     named,
     paren,
+    part_of,
     selected,
     text,
     whole,
@@ -39,7 +40,6 @@ from privet.curators.sql.stretches import Stretches
 from privet.errors import PrivetError, SchemaError
 from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.unit import Unit
-from privet.questions.grid import Grid
 from privet.schema import Categorical, Numeric, Schema
 from privet.schema_values import Value, kind_of
 from privet.tables.table import check_columns
@@ -49,31 +49,13 @@ CHECKED_AT_ONCE = 200
 """So many rules are looked at by one query: engines have a largest number of columns."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A record's cell of one feature of a grid, as a column."""
-
-    grid: Grid
-    feature: int
-
-
-@dataclass(frozen=True, eq=False)
-class Draw:
-    """A record's, or its person's, part by a draw of its own, as a column."""
-
-    salt: str
-    weights: tuple[int, ...]
-
-
-LABEL, WEIGHT = "label", "weight"
-"""The other columns: the number of the class, or the target, clamped to its range; and what the record weighs."""
-
-Column = Cell | Draw | str
 _PLACE, _RECORDS, _KEY, _PERSON = "place", "records", "row_key", "person"
 
 
 class Source:
     """The table; ``key`` names a column that tells its rows apart, if the engine has none of its own."""
+
+    n_records = 0  # known once it has been checked
 
     def __init__(self, database: Database, table: exp.Table, schema: Schema, key: str | None) -> None:
         self.database, self.table, self.schema = database, table, schema
@@ -139,7 +121,7 @@ class Source:
         for own in self.database.row_keys:
             if not set(own) & set(kinds) and self.database.has(self.table, own):
                 pieces = [as_type(column(name), "text") for name in own]
-                return _joined(pieces[0], *(piece for name in pieces[1:] for piece in (text(":"), name)))
+                return concatenated(pieces[0], *(piece for name in pieces[1:] for piece in (text(":"), name)))
         return None
 
     @property
@@ -158,26 +140,30 @@ class Source:
         """The records, with these columns under these names. ``salt`` draws which records of a person weigh more."""
         draws = [own for own in columns if isinstance(own, Draw)]
         weighed = WEIGHT in columns and self.schema.person is not None
-        raw = self._raw({name for own in columns for name in self._sources(own)})
+        cells = [own for own in columns if isinstance(own, Cell)]
+        looked_up = {own: self._cast_here(own) for own in cells if stretches is not None and own in stretches}
+        compared = {name for own in columns if own not in looked_up for name in self._sources(own)}
+        # What is looked up is cast there: DuckDB plans casts below many joins for longer than it takes to do them.
+        as_they_are = {name for own in looked_up for name in self._sources(own)} - compared
+        raw = self._raw(as_they_are | compared, as_they_are)
         if weighed:
             raw += self._places(salt)
         for i, draw in enumerate(draws):
             key = self._person() if self.schema.person is not None else self.row_key
             assert key is not None
-            hashed = exp.func("MD5", _joined(text(draw.salt), key.copy()))
+            hashed = exp.func("MD5", concatenated(text(draw.salt), key.copy()))
             raw.append(named(self.database.exact_text(hashed), f"h{i}"))
         hashes = {draw: column(f"h{i}") for i, draw in enumerate(draws)}
         each = [named(self._value(own, hashes, stretches), name) for own, name in columns.items()]
         query = selected(each, inside(selected(raw, self.table.copy()), "inside"))
         if stretches is None:
             return query
-        looked_up = [own for own in columns if isinstance(own, Cell) and own in stretches]
-        return stretches.joined(query, {own: self._number(self.schema.names[own.feature]) for own in looked_up})
+        return stretches.joined(query, looked_up)
 
-    def _raw(self, names: Collection[str]) -> list[exp.Expr]:
+    def _raw(self, names: Collection[str], as_they_are: Collection[str] = ()) -> list[exp.Expr]:
         """The table's own columns, under names of ours. One at least: there are statements about no column at all."""
         return [
-            named(self._plain(name), alias)
+            named(column(name) if name in as_they_are else self._plain(name), alias)
             for name, alias in self._alias.items()
             if name in names or name == self.schema.label
         ]
@@ -190,15 +176,17 @@ class Source:
         return as_type(own, "double") if kind == "numbers" or name in self._doubles else own
 
     def _sources(self, own: Column) -> Sequence[str]:
-        if isinstance(own, Cell):
+        if isinstance(own, Cell | Number):
             return self._columns_of(self.schema.names[own.feature])
         return ()
 
     def _value(self, own: Column, hashes: Mapping[Draw, exp.Expr], stretches: Stretches | None) -> exp.Expr:
         if isinstance(own, Cell):
             return as_type(self.cell(own, stretches), self.database.small(own.grid.features[own.feature].n_cells))
+        if isinstance(own, Number):
+            return self._number(self.schema.names[own.feature])
         if isinstance(own, Draw):
-            return as_type(_part(hashes[own], own.weights), self.database.small(len(own.weights)))
+            return as_type(part_of(hashes[own], own.weights), self.database.small(len(own.weights)))
         if own == WEIGHT:
             return as_type(self._weight(), self.database.small(256))
         return self._label()
@@ -221,23 +209,28 @@ class Source:
             return self._code(cells.name, feature.values)
         assert cells.cuts is not None
         cuts, value = cells.cuts, self._number(cells.name)
-        if self._compared(own) is None:
+        if stretches is not None and own in stretches:
+            value = self._cast_here(own)
+            found = stretches.cell(own, value)
+        elif self._compared(own) is None:
             above = exp.Sub(this=exp.Ceil(this=value), expression=self.database.number(cuts[0]))
             zero, most = self.database.number(0), self.database.number(len(cuts))
-            found: exp.Expr = case([(above <= zero, zero), (above.copy() >= most, most)], above.copy())
+            found = case([(above <= zero, zero), (above.copy() >= most, most)], above.copy())
         else:
             found = self.database.bucket(value, cuts.tolist())
-            if stretches is not None and own in stretches:
-                found = stretches.cell(own, value)
         if not cells.special:
             return found
         # NULL and NaN are at most nothing.
-        there = exp.LTE(this=self._number(cells.name), expression=self.database.number(LARGEST))
+        there = exp.LTE(this=value.copy(), expression=self.database.number(LARGEST))
         return case([(there, found)], whole(len(cuts) + 1))
 
-    def _number(self, name: str) -> exp.Expr:
+    def _cast_here(self, own: Cell) -> exp.Expr:
+        """A number that is looked up, of columns that may be as they are in the table."""
+        return self._number(own.grid.features[own.feature].name, lambda name: as_type(self._double(name), "double"))
+
+    def _number(self, feature: str, double: Callable[[str], exp.Expr] | None = None) -> exp.Expr:
         """A numeric feature as a double."""
-        parts = [self._double(own) for own in self._columns_of(name)]
+        parts = [(double or self._double)(own) for own in self._columns_of(feature)]
         if len(parts) == 1:
             return parts[0]
         total = self.database.number(0)
@@ -322,7 +315,7 @@ class Source:
         """A record's place in an order that is drawn for its person alone, and how many records the person has."""
         assert self.row_key is not None
         by_person = [self._person()]
-        order = exp.func("MD5", _joined(text(salt), self.row_key.copy()))
+        order = exp.func("MD5", concatenated(text(salt), self.row_key.copy()))
         ordered = exp.Order(expressions=[exp.Ordered(this=own) for own in (order, self.row_key.copy())])
         place = exp.Window(this=exp.RowNumber(), partition_by=by_person, order=ordered)
         records = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[own.copy() for own in by_person])
@@ -375,6 +368,7 @@ class Source:
         if self.schema.person is not None:
             counted.append(named(exp.Count(this=exp.Distinct(expressions=[column(_PERSON)])), "persons"))
         (sizes,) = self.database.numbers(selected(counted, self._checked(ids)))
+        self.n_records = int(sizes[0])
         if max(int(sizes[0]), int(sizes[-1]) * self.unit.weight) >= MOST_RECORDS:
             raise SchemaError(
                 f"a database's curator counts fewer than {MOST_RECORDS:,} records"
@@ -437,14 +431,3 @@ class Source:
             there = exp.func("COALESCE", case([(number, whole(1))], whole(0)), whole(0))
             yield exp.EQ(this=there, expression=whole(0)), f"{where} contains NaN or missing values; {instead}"
         yield infinite, f"{where} contains infinity; replace it by a number"
-
-
-def _joined(*pieces: exp.Expr) -> exp.Expr:
-    return exp.Concat(expressions=list(pieces), safe=False, coalesce=False) if len(pieces) > 1 else pieces[0]
-
-
-def _part(hashed: exp.Expr, weights: Sequence[int]) -> exp.Expr:
-    """The part that a hash, 32 hexadecimal digits, is in: each has its share of all hashes, compared as text."""
-    total, ends = sum(weights), list(accumulate(weights))[:-1]
-    ways = [(hashed.copy() < text(f"{(end << 128) // total:032x}"), whole(i)) for i, end in enumerate(ends)]
-    return case(ways, whole(len(weights) - 1))

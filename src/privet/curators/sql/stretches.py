@@ -15,7 +15,7 @@ import numpy as np
 from sqlglot import exp
 
 from privet.curators.sql.database import Database
-from privet.curators.sql.expressions import as_type, named, quoted, table_named, text, whole
+from privet.curators.sql.expressions import as_type, case, named, quoted, table_named, text, whole
 
 FEWEST, MOST = 2**10, 2**14
 """So many stretches a feature has: up to here a processor's cache holds them."""
@@ -74,11 +74,14 @@ class Stretches:
     def _stretch_of(self, own: Feature, value: exp.Expr) -> exp.Expr:
         """The number of the stretch; that of nothing, NULL, does not matter, but there is one: no record is lost."""
         cuts, size = self._cuts[own], self._sizes[own]
-        ends = cuts[0], cuts[-1], _scale(cuts, size)
-        low, high, scale = (self._database.number(float(end)) for end in ends)
-        clamped = exp.func("LEAST", exp.func("GREATEST", value.copy(), low), high)
-        scaled = exp.Mul(this=exp.Paren(this=exp.Sub(this=clamped, expression=low.copy())), expression=scale)
-        return exp.Coalesce(this=as_type(exp.Floor(this=scaled), "bigint"), expressions=[whole(0)])
+        low, high, scale = (self._database.number(float(end)) for end in (cuts[0], cuts[-1], _scale(cuts, size)))
+        above = exp.Paren(this=exp.Sub(this=value.copy(), expression=low.copy()))
+        between = exp.Floor(this=exp.Mul(this=above, expression=scale))
+        # Of the ways to clamp, DuckDB is fastest at this one: LEAST and GREATEST take longer than all the rest.
+        # The last cut itself is not clamped: rounding may put it into the stretch before the last.
+        first, last = self._database.number(0), self._database.number(size - 1)
+        clamped = case([(value.copy() <= low, first), (value.copy() > high, last)], between)
+        return exp.Coalesce(this=as_type(clamped, "bigint"), expressions=[whole(0)])
 
     def _of(self, own: Feature, name: str) -> exp.Expr:
         return exp.column(quoted(name), table=quoted(self._aliases[own]))

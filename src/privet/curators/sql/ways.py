@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
+from privet.curators.sql.columns import Cell, Column, Draw
 from privet.curators.sql.expressions import case, whole
-from privet.curators.sql.source import Cell, Column, Draw
 from privet.questions.split import Split
 
 

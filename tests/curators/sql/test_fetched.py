@@ -1,4 +1,4 @@
-"""Boosting on records of DuckDB: sums of gradients are memory's, in whole numbers (models: ``test_every_room.py``)."""
+"""Records fetched from DuckDB: counts and sums of gradients are those of memory (``test_every_room``: models)."""
 
 from importlib import import_module
 
@@ -8,9 +8,10 @@ import pytest
 from databases import CLASSES, PERSONS, TARGET, memory, stored
 from privet import SqlCurator
 from privet.curators import kernels
-from privet.curators.sql.boosting import BoostingSqlRoom, DrawingBoostingSqlRoom, room_for
+from privet.curators.sql import fetched
+from privet.curators.sql.fetched import DrawingFetchingSqlRoom, FetchingSqlRoom, room_for
 from privet.curators.sql.room import DrawingSqlRoom, SqlRoom
-from privet.errors import CapabilityError
+from privet.errors import CapabilityError, DatabaseError
 from privet.questions.grid import even_grid, public_grid
 from privet.questions.levels import Levels
 from privet.questions.split import Product, Split
@@ -58,6 +59,54 @@ def test_sums_of_gradients_are_those_of_memory(schema, engine, monkeypatch):
     desk.close()
 
 
+@pytest.mark.parametrize("schema", [CLASSES, TARGET, PERSONS], ids=["classes", "target", "persons"])
+def test_counts_are_those_of_memory_and_of_the_database(schema, monkeypatch):
+    rooms = [SqlCurator(stored("duckdb"), "people", schema).open()._room for _ in range(2)]
+    rooms.append(memory(schema).room())
+    levels = [[room.everything(None)] for room in rooms]
+    for depth, grid in enumerate([public_grid(schema), public_grid(schema), even_grid(schema, 5), public_grid(schema)]):
+        counted = []
+        for i, (room, nodes) in enumerate(zip(rooms, levels)):
+            with monkeypatch.context() as patched:
+                patched.setattr(fetched, "FETCHED", 0 if i == 1 else 2**29)
+                room.use(grid)
+                if schema.target and depth == 1:
+                    room.focus(1.0, 3.0)
+                counted.append((room.totals(nodes), room.histograms(nodes)))
+        for totals, histograms in counted[1:]:
+            np.testing.assert_array_equal(totals, counted[0][0])
+            np.testing.assert_array_equal(histograms, counted[0][1])
+        split = parts(grid, depth % 3, 3, depth)
+        for i, room in enumerate(rooms):
+            children = room.split([(node, split) for node in levels[i]])
+            levels[i] = [child for family in children for child in family] + room.copies(levels[i][0], 1)
+    assert rooms[0]._fetched
+    assert not rooms[1]._fetched
+
+
+def test_more_cells_than_fit_and_records_that_were_drawn_apart_are_counted_by_the_database(monkeypatch):
+    room, grid = SqlCurator(stored("duckdb"), "people", CLASSES).open()._room, public_grid(CLASSES)
+    room.use(grid)
+    root = room.everything(None)
+    some, others = room.parts(root, [1, 1])
+    counts = room.histograms([some, others]).sum(axis=0)
+    assert not room._fetched
+    np.testing.assert_array_equal(counts, room.histograms([root])[0])
+    assert len(room._fetched) == 1
+    monkeypatch.setattr(fetched, "FETCHED", room._source.n_records * len(grid.features) - 1)
+    room.histograms([room.anew(root, None)])
+    assert len(room._fetched) == 1
+
+
+def test_a_connection_that_is_lost_before_records_are_fetched_ends_clearly():
+    connection = stored("duckdb")
+    room = SqlCurator(connection, "people", CLASSES).open()._room
+    room.use(public_grid(CLASSES))
+    connection.close()
+    with pytest.raises(DatabaseError, match="did not answer"):
+        room.totals([room.everything(None)])
+
+
 def test_a_root_of_its_own_has_scores_of_its_own_and_what_cannot_be_followed_is_refused():
     desk = SqlCurator(stored("duckdb"), "people", CLASSES).open()
     room, grid = desk._room, public_grid(CLASSES)
@@ -76,5 +125,5 @@ def test_a_root_of_its_own_has_scores_of_its_own_and_what_cannot_be_followed_is_
 
 def test_rooms_can_do_what_their_records_and_their_engine_allow():
     assert [room_for(*can) for can in ((0, 0), (0, 1), (1, 0), (1, 1))] == [
-        SqlRoom, BoostingSqlRoom, DrawingSqlRoom, DrawingBoostingSqlRoom,
+        SqlRoom, FetchingSqlRoom, DrawingSqlRoom, DrawingFetchingSqlRoom,
     ]  # fmt: skip
