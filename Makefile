@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: docs test-published robustness bench bench-full ensemble demo test test-long lint types jointexp audit audit-diffprivlib mpc hidden federated clean
+.PHONY: docs test-published bench bench-full demo test test-long lint types jointexp audit audit-diffprivlib mpc hidden federated clean
 
 demo: $(VENV)/installed
 	$(BIN)/privet demo
@@ -29,15 +29,6 @@ lint: $(VENV)/develop
 types: $(VENV)/develop
 	$(BIN)/mypy
 
-# The tables of docs/forests.md.
-ensemble: $(VENV)/bench
-	$(BIN)/python benchmarks/ensemble.py
-
-# Certificates against poisoned records: Tables III and VIII and Figure 4 of PrivaTree, attacks, boosting by zCDP, for
-# docs/robustness.md; it can be stopped and taken up again. Logistic regression wants diffprivlib's environment.
-robustness: $(VENV)/bench
-	$(BIN)/python benchmarks/robustness.py
-
 jointexp: $(VENV)/bench
 	$(BIN)/python benchmarks/jointexp.py
 
@@ -57,8 +48,13 @@ hidden: $(VENV)/bench
 # The long audit: every sound estimator, for so many minutes each; it can be stopped and taken up again. See docs/audit.md.
 MINUTES ?= 60
 EPSILON ?= 1
-audit: $(VENV)/develop
-	$(BIN)/python benchmarks/long_audit.py --epsilon $(EPSILON) --minutes $(MINUTES)
+audit: export PRIVET_AUDIT_MINUTES = $(MINUTES)
+audit: export PRIVET_AUDIT_EPSILON = $(EPSILON)
+audit: export PRIVET_BENCH_STORE = build/audit.parquet
+audit: $(VENV)/bench
+	mkdir -p build
+	$(BIN)/python benchmarks/privet-bench run audit
+	$(BIN)/python benchmarks/privet-bench table audit
 
 # diffprivlib cannot be imported beside a current scikit-learn: it has an environment of its own. It needs Python 3.10 to
 # 3.12: PRIVET_PEER_PYTHON=python3.12 make ...

@@ -55,21 +55,28 @@ def run_three_mpyc(program: Program, *args: Any, longest: float = 600.0) -> list
 def start_three(
     serve: Callable[..., Any], args: tuple[Any, ...], folder: Path, longest: float, delay: float = 0.0
 ) -> list[Any]:
-    """Start ``serve(party, folder, pipe, *args)`` three times; exchange the addresses that each one sends first."""
+    """Start ``serve(party, folder, pipe, *args)`` three times; exchange the addresses that each one sends first.
+
+    The arguments follow by the pipe: a process that ends while it is given them at its start would leave us waiting
+    for ever, since Python keeps both ends of that way open.
+    """
     for party in range(PARTIES):
         make_certificate(party_name(party), folder)
     context = multiprocessing.get_context("spawn")
     pipes, processes = [], []
     for party in range(PARTIES):
         here, there = context.Pipe()
-        process = context.Process(target=serve, args=(party, folder, there, *args), daemon=True)
+        process = context.Process(target=_begin, args=(serve, party, folder, there), daemon=True)
         process.start()
         there.close()
         pipes.append(here)
         processes.append(process)
     try:
         with ExitStack() as lines:
+            for pipe in pipes:
+                pipe.send(args)
             addresses = [_next(pipe, longest) for pipe in pipes]
+            _check(addresses)
             if delay:
                 addresses = [(HERE, lines.enter_context(Delayed(port, delay)).port) for _, port in addresses]
             for pipe in pipes:
@@ -80,10 +87,24 @@ def start_three(
             process.join(timeout=10)
             if process.is_alive():
                 process.terminate()
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
+    _check(results)
     return results
+
+
+def _begin(serve: Callable[..., Any], party: int, folder: Path, pipe: Connection) -> None:
+    """Serve with the arguments that arrive, or say why they cannot be read: a program must be importable here."""
+    try:
+        args = pipe.recv()
+    except Exception as error:
+        pipe.send(error)
+    else:
+        serve(party, folder, pipe, *args)
+
+
+def _check(answers: list[Any]) -> None:
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
 
 
 def _next(pipe: Connection, longest: float) -> Any:

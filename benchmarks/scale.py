@@ -120,7 +120,7 @@ def run(kind: str, folder: Path) -> tuple[float, float, float]:
         capture_output=True,
         text=True,
     )
-    seconds, load, memory = map(float, done.stdout.split())
+    seconds, load, memory = map(float, done.stdout.split()[-3:])
     return seconds, load, memory
 
 
@@ -140,27 +140,15 @@ def main() -> None:
 
 
 def compare(where: Path, sizes: list[int], most_in_memory: int) -> None:
-    before: tuple[int, float] | None = None
+    print("| records | seconds | seconds to load | megabytes |\n|---|---|---|---|")
     for rows in sizes:
         folder = where / str(rows)
         if not folder.exists():
             folder.mkdir(parents=True)
             make(folder, rows)
-        size = sum(file.stat().st_size for file in folder.iterdir())
-        seconds, _, memory = run("files", folder)
-        print(f"{rows:,} x {FEATURES} in {size / 1e9:.2f} GB of Parquet: {seconds:.1f} s, {memory:,.0f} MB", flush=True)
-        if before is not None:
-            print(f"  {rows / before[0]:.3g} times the rows in {seconds / before[1]:.2f} times the time", flush=True)
-        before = rows, seconds
-        took, _, needed = run("predict", folder)
-        print(f"  privet predict: {took:.1f} s, {needed:,.0f} MB", flush=True)
-        for kind in ("arrow", "matrix") if rows <= most_in_memory else ():
-            took, load, needed = run(kind, folder)
-            print(
-                f"  in memory, {kind}: {took:.1f} s and {load:.1f} s to load, {needed:,.0f} MB; files take "
-                f"{seconds / took:.2f} times its fit, {seconds / (took + load):.2f} times load and fit",
-                flush=True,
-            )
+        for kind in ("files", "predict", *(("arrow", "matrix") if rows <= most_in_memory else ())):
+            seconds, load, memory = run(kind, folder)
+            print(f"| {rows:,} x {FEATURES}, {kind} | {seconds:.2f} | {load:.2f} | {memory:,.0f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # one process for each core
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from privet_bench import page, runner, tables
+from privet_bench.experiments.peers import METHODS, OURS
 from privet_bench.registry import EXPERIMENTS
 from privet_bench.store import Store
 
@@ -24,6 +24,7 @@ def main(words: Sequence[str] | None = None) -> int:
         ("run", "run what is missing of some experiments; it can be stopped and taken up again"),
         ("table", "the tables of some experiments, in Markdown"),
         ("plot", "the figures, into docs/"),
+        ("check", "make some of our runs against peers again: whether learners that have changed predict the same"),
         ("page", "write docs/benchmarks.md; --check only says whether it is older than the store or the code"),
     ):
         own = commands.add_parser(name, help=what, description=what)
@@ -42,18 +43,9 @@ def main(words: Sequence[str] | None = None) -> int:
     unknown = [name for name in getattr(asked, "experiments", ()) if name not in EXPERIMENTS]
     if unknown:
         parser.error(f"no experiment {', '.join(unknown)}; there are: {', '.join(EXPERIMENTS)}")
-    return {"list": _list, "run": _run, "table": _table, "plot": _plot, "page": _page}[asked.command](asked)
-
-
-def _only(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Values by name; a comma before a space is part of a name, such as "Privet, pure"."""
-    found: dict[str, tuple[str, ...]] = {}
-    for word in words:
-        name, equals, values = word.partition("=")
-        if not equals:
-            raise SystemExit("--only wants NAME=A,B, such as set=adult,vote")
-        found[name] = (*found.get(name, ()), *re.split(r",(?! )", values))
-    return found
+    return {"list": _list, "run": _run, "table": _table, "plot": _plot, "check": _check, "page": _page}[asked.command](
+        asked
+    )
 
 
 def _list(asked: argparse.Namespace) -> int:
@@ -72,14 +64,14 @@ def _list(asked: argparse.Namespace) -> int:
 
 def _run(asked: argparse.Namespace) -> int:
     names = asked.experiments or list(EXPERIMENTS)
-    failed = runner.run(names, _only(asked.only), jobs=asked.jobs, quick=asked.quick, anew=asked.anew)
+    failed = runner.run(names, tables.values(asked.only), jobs=asked.jobs, quick=asked.quick, anew=asked.anew)
     return 1 if failed else 0
 
 
 def _table(asked: argparse.Namespace) -> int:
-    store, only = Store(), _only(asked.only)
+    store, only = Store(), tables.values(asked.only)
     for name in asked.experiments or EXPERIMENTS:
-        rows = [r for r in store.rows(name) if all(str(r.task.value(n)) in v for n, v in only.items())]
+        rows = [row for row in store.rows(name) if tables.chosen(row, only)]
         if rows or asked.experiments:
             print(f"\n## {EXPERIMENTS[name].title}\n", *tables.tables(EXPERIMENTS[name], rows), sep="\n")
     return 0
@@ -91,6 +83,10 @@ def _plot(asked: argparse.Namespace) -> int:
     for file in plots.draw(Store()):
         print(file)
     return 0
+
+
+def _check(asked: argparse.Namespace) -> int:
+    return 1 if runner.check(Store(), [name for name in METHODS if name.startswith(OURS)]) else 0
 
 
 def _page(asked: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
@@ -15,7 +15,17 @@ Setting = dict[str, Any]
 """What varies between runs of one method on one set: ``{"epsilon": 0.1}``."""
 
 Parts = Iterator[tuple[np.ndarray, np.ndarray]]
-Scores = dict[str, float]
+
+
+class Measured(NamedTuple):
+    """What one run says with an error of its own: the mean of so many fits, or a bound that rests on them."""
+
+    value: float
+    error: float
+    runs: int
+
+
+Scores = Mapping[str, float | Measured]
 
 BETTER = {"accuracy": 1, "auc": 1, "mse": -1, "log_loss": -1, "seconds": -1, "megabytes": -1, "ratio": -1}
 """Whether more or less of a measure is better."""
@@ -114,6 +124,8 @@ class Figure:
     measure: str = "accuracy"
     where: Callable[[Task], bool] = lambda task: True
     scale: str = "log"
+    bounds: Mapping[str, str] = field(default_factory=dict)
+    """Measures that are drawn as thin lines in the method's colour, by how they begin: the style of the line."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +165,11 @@ class Experiment:
     """Settings that stand down a table, beside the set, instead of in its title."""
     pooled: Sequence[str] = ()
     """Over what means are taken, beside seeds: settings, or ``set``."""
+    against: str = ""
+    """The method over which tables show the gains of the others, run by run."""
+    digits: int = 3
+    layout: Callable[[Experiment, Sequence[Any], str], Iterator[str]] | None = None
+    """Its tables from its rows and from what was asked of it, where they are not means by set, method and setting."""
     figures: Sequence[Figure] = ()
     note: str = ""
     """What a reader of the table must know."""

@@ -10,10 +10,10 @@ from privet_bench.experiment import TITLES, canonical
 from privet_bench.experiments.peers import EPSILONS, METHODS, OURS, PLAIN, SMALL
 from privet_bench.peers import LIMIT, TOO_LONG
 from privet_bench.registry import EXPERIMENTS
-from privet_bench.runner import changes_since
+from privet_bench.runner import CHECKED, changes_since
 from privet_bench.store import Store
-from privet_bench.summary import at, means, place, ranks
-from privet_bench.tables import cell, commits, head, provenance, row, tables
+from privet_bench.summary import Means, at, means, place, ranks
+from privet_bench.tables import cell, chosen, commits, head, provenance, row, tables, values
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -31,8 +31,8 @@ READINGS = {
 MEASURES = ("accuracy", "auc", "mse")
 
 
-MARKED = re.compile(r"<!-- bench ([\w-]+) -->\n.*?<!-- /bench -->", re.S)
-"""Where another page of the docs has the tables of an experiment."""
+MARKED = re.compile(r"<!-- bench ([\w-]+)((?: \w+=[^ \n]+)*) -->\n.*?<!-- /bench -->", re.S)
+"""Where another page of the docs has the tables of an experiment, or of some of its values: ``epsilon=0.1,1.0``."""
 
 
 def write(store: Store) -> None:
@@ -52,10 +52,16 @@ def filled(page: str, store: Store) -> str:
     """A page of the docs with the tables that the store has for it now."""
 
     def of(mark: re.Match[str]) -> str:
-        lines = claims(store) if mark[1] == "claims" else "\n".join(tables(EXPERIMENTS[mark[1]], store.rows(mark[1])))
-        return f"<!-- bench {mark[1]} -->\n{lines}\n<!-- /bench -->"
+        lines = claims(store) if mark[1] == "claims" else _some(store, mark[1], mark[2].split())
+        return f"<!-- bench {mark[1]}{mark[2]} -->\n{lines}\n<!-- /bench -->"
 
     return MARKED.sub(of, page)
+
+
+def _some(store: Store, name: str, words: list[str]) -> str:
+    only = values(words)
+    rows = [row for row in store.rows(name) if chosen(row, only)]
+    return "\n".join(tables(EXPERIMENTS[name], rows, f" --only {' '.join(words)}" if words else ""))
 
 
 def text(store: Store) -> str:
@@ -87,14 +93,28 @@ def newer_code(store: Store) -> str:
     if not counts or max(counts)[0] == 0:
         return ""
     most, oldest = max(counts)
+    if _checked(store):
+        return ""
     return (
         f"**Older than the code.** The learners changed in {most} commits since the oldest of our results "
         f"({oldest.removeprefix('in ')}); `benchmarks/privet-bench run peers --anew` makes them again."
     )
 
 
+def _checked(store: Store) -> str:
+    """Empty, or that the learners of today make the same results."""
+    for own in store.rows(CHECKED):
+        if changes_since(own.commit) == 0 and not own.commit.endswith("+"):
+            return (
+                f"What the learners predict has not changed since these results: at {own.commit} {own.value:.0f} of "
+                "our runs, one\nof each set drawn at random, were made again and came out the same "
+                "(`benchmarks/privet-bench check`)."
+            )
+    return ""
+
+
 def age(store: Store) -> str:
-    said = newer_code(store) or "No learner has changed since the results on this page."
+    said = newer_code(store) or _checked(store) or "No learner has changed since the results on this page."
     return f"<!-- age -->\n{said}\n<!-- /age -->"
 
 
@@ -118,7 +138,11 @@ and they leave it no split on sets of few rows. *Privet* is `PrivateForestClassi
 `PrivateForestRegressor` with `delta=1e-6`, which is DP-EBM's delta, too; *Privet, pure* has no delta. Accuracy is of
 `aim="labels"` and AUC of `aim="probabilities"`: one model but where n * epsilon is small. DP-EBM and DP-XGBoost have no
 model of more than two classes."""
-    yield f"A fit of a peer that takes longer than {LIMIT // 60} minutes is stopped, and its cell says so."
+    yield (
+        f"A fit of a peer that takes longer than {LIMIT // 60} minutes is stopped, and its cell says so; a number in "
+        "brackets is that of the runs\nwhere it is not the usual one. DP-XGBoost is built from source and slow: it has "
+        "one run on some sets, and none on others."
+    )
 
 
 def _guarantees() -> Iterator[str]:
@@ -180,13 +204,15 @@ def claims(store: Store) -> str:
     said = {reading: [place(m, OURS, rivals, k) for _, m, k in every] for reading, rivals in READINGS.items()}
     *_, everybody, sound, stated = _read(said)
     sets = {name for name, m, k in every if place(m, OURS, RIVALS, k)}
+    slow = len({name for name, m, _ in every if "DP-XGBoost" in m})
     light = [row.value for row in store.rows("speed") if "against LightGBM (" in row.measure]
     fast = f" One tree on\n1,000,000 x 28 takes {light[0]:.2f} of the time of LightGBM's one tree." if light else ""
     return (
         f"On {len(sets)} sets of classes and numbers, at epsilon 0.01, 0.1, 1 and 4, our default is first or within a "
         f"standard error of first\nin {everybody} comparisons of accuracy, AUC and squared error with the "
         f"private models of interpret, dp-xgboost and\ndiffprivlib; in {sound} with those whose guarantee is not "
-        f"broken, in {stated} with those whose\nguarantee holds as stated. What it loses is listed.{fast}"
+        f"broken, in {stated} with those whose\nguarantee holds as stated. What it loses is listed. "
+        f"(dp-xgboost has run on {slow} of the sets.){fast}"
     )
 
 
@@ -205,7 +231,9 @@ def _why(name: str, best: str, measure: str) -> str:
         return "not explained yet"
     few = f"{SMALL[name] * 4 // 5} records to learn from: "
     if measure == "accuracy":
-        return few + "one tree is grown. Boosting has more labels right here, but fewer on average over sets so small"
+        return (
+            few + "one tree is grown, by a threshold that was set on larger sets; boosting has more labels right here"
+        )
     return (
         few + "adding up all features, as DP-EBM does, suits these better than a few chosen ones; not other small sets"
     )
@@ -214,27 +242,30 @@ def _why(name: str, best: str, measure: str) -> str:
 def _ranks(store: Store) -> Iterator[str]:
     yield "\n## Average ranks\n"
     yield (
-        "Over the sets that all of these methods have: 1 is best. Methods whose ranks differ by less than the "
-        "critical\ndifference (Nemenyi, 5%) are not told apart. ![Average ranks](benchmarks_ranks.png)\n"
+        "Over the sets of two classes or of numbers that all of these methods have: 1 is best. Methods whose ranks "
+        "differ by\nless than the critical difference (Nemenyi, 5%) are not told apart.\n"
+        "![Average ranks](benchmarks_ranks.png)\n"
     )
     rows = store.rows("peers")
     known = means(rows)
     for measure in MEASURES:
-        methods = ranked(measure)
+        methods = ranked(known, measure)
+        found = {e: ranks(list(at(known, measure, e).values()), methods, measure) for e in EPSILONS}
+        if not any(found.values()):
+            continue
         yield from head(TITLES[measure].removesuffix(" x 1000"), [*methods, "sets", "critical difference"])
-        for epsilon in EPSILONS:
-            found = ranks(list(at(known, measure, epsilon).values()), methods, measure)
-            if found:
-                cells = [f"{found.average[m]:.2f}" for m in methods]
-                yield row(f"epsilon {epsilon:g}", [*cells, str(found.sets), f"{found.critical:.2f}"])
+        for epsilon, own in found.items():
+            if own:
+                cells = [f"{own.average[m]:.2f}" for m in methods]
+                yield row(f"epsilon {epsilon:g}", [*cells, str(own.sets), f"{own.critical:.2f}"])
         yield ""
     yield provenance(EXPERIMENTS["peers"], rows)
 
 
-def ranked(measure: str) -> list[str]:
-    """The methods that nearly all sets of a measure have."""
-    own = ("linear",) if measure == "mse" else ("tree", "forest", "logistic")
-    return [OURS, "Privet, pure", "DP-EBM", "DP-XGBoost", *(f"diffprivlib {name}" for name in own)]
+def ranked(known: Means, measure: str) -> list[str]:
+    """The methods that two thirds of a measure's sets have, at every epsilon."""
+    tables = [list(at(known, measure, epsilon).values()) for epsilon in EPSILONS]
+    return [name for name in METHODS if all(3 * sum(name in own for own in sets) > 2 * len(sets) for sets in tables)]
 
 
 def _sets(store: Store) -> Iterator[str]:

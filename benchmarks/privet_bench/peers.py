@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 
 from privet.schema import Numeric, Schema
 from privet.tables.table import read_table
+from privet_bench.processes import die_with_parent
 
 BENCHMARKS = Path(__file__).parents[1]
 PINS = BENCHMARKS / "peers_env"
@@ -75,6 +76,7 @@ class PeerProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
+            preexec_fn=partial(die_with_parent, os.getpid()),
         )
 
     def ask(self, task: dict[str, Any]) -> dict[str, Any]:

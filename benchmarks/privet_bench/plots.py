@@ -33,7 +33,7 @@ def draw(store: Store, folder: Path = DOCS) -> Iterator[Path]:
             rows = [
                 row
                 for row in store.rows(experiment.name)
-                if row.measure.startswith(figure.measure) and figure.where(row.task)
+                if row.measure.startswith((figure.measure, *figure.bounds)) and figure.where(row.task)
             ]
             if rows:
                 yield _curves(rows, figure, folder / figure.file)
@@ -46,19 +46,29 @@ def _curves(rows: list[Row], figure: Figure, file: Path) -> Path:
     names = list(dict.fromkeys(row.set for row in rows))
     options = [row.task.options for row in rows]
     known = dict.fromkeys(name for own in options for name in own if name != figure.x)
-    vary = [name for name in known if len({str(own.get(name)) for own in options}) > 1]
-    lines: dict[tuple[str, str], dict[float, list[Row]]] = {}
+    seen: dict[tuple[str, str], set[str]] = {}
+    for row, own in zip(rows, options):
+        for name in known:
+            seen.setdefault((row.set, name), set()).add(str(own.get(name)))
+    vary = [name for name in known if any(len(seen[of, name]) > 1 for of in names)]  # in one panel
+    lines: dict[tuple[str, str, str], dict[float, list[Row]]] = {}
     for row, own in zip(rows, options):
         label = ", ".join([row.method, *(f"{name.replace('_', ' ')} {own[name]}" for name in vary if name in own)])
         x = own.get(figure.x, row.measure.split()[-1] if figure.x in row.measure else math.inf)
-        lines.setdefault((row.set, label), {}).setdefault(float(x), []).append(row)
-    labels = list(dict.fromkeys(label for _, label in lines))
+        kind = next((name for name in figure.bounds if row.measure.startswith(name)), "")
+        lines.setdefault((row.set, label, kind), {}).setdefault(float(x), []).append(row)
+    labels = list(dict.fromkeys(label for _, label, _ in lines))
+    columns = min(len(names), 3)
+    high = math.ceil(len(names) / columns)
     plot, axes = pyplot.subplots(
-        1, len(names), figsize=(3.4 * len(names) + 1, 3.6), squeeze=False, layout="constrained"
-    )
-    for axis, name in zip(axes[0], names):
+        high, columns, figsize=(max(3.4 * columns, 9), 3 * high + 0.5 + 0.06 * len(labels)), squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    for axis in axes.flat[len(names) :]:
+        axis.axis("off")
+    for axis, name in zip(axes.flat, names):
         for number, label in enumerate(labels):
-            points = [(x, m) for x, own in sorted(lines.get((name, label), {}).items()) if (m := mean(own))]
+            points = [(x, m) for x, own in sorted(lines.get((name, label, ""), {}).items()) if (m := mean(own))]
             finite = [(x, m) for x, m in points if x < 1e9]
             errors = [0 if math.isnan(m.error) else m.error for _, m in finite]
             style = {"color": f"C{number % 10}", "linestyle": ("-", "--", ":")[number // 10 % 3], "marker": "o"}
@@ -66,10 +76,21 @@ def _curves(rows: list[Row], figure: Figure, file: Path) -> Path:
             axis.errorbar(at_x, values, errors, label=label, markersize=2.5, capsize=2, **style)
             for _, m in points[len(finite) :]:
                 axis.axhline(m.value, color=f"C{number % 10}", linewidth=0.8, linestyle=":")
+            for kind, thin in figure.bounds.items():
+                bound = sorted((x, own[0].value) for x, own in lines.get((name, label, kind), {}).items())
+                axis.plot(*zip(*bound) if bound else ([], []), thin, color=f"C{number % 10}", linewidth=1)
+        for kind, thin in figure.bounds.items():
+            axis.plot([], [], thin, color="grey", linewidth=1, label=kind)
         axis.set(xscale=figure.scale, xlabel=figure.x.replace("_", " "), title=name)
+        ticks = sorted({x for own, points in lines.items() if own[0] == name for x in points if x < 1e9})
+        if len(ticks) <= 14:
+            axis.set_xticks(ticks, [f"{x:g}" for x in ticks], fontsize=7, rotation=45)
+            axis.minorticks_off()
+        axis.tick_params(axis="y", labelsize=7)
         axis.grid(alpha=0.3)
     axes[0][0].set_ylabel(figure.measure)
-    plot.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=7)
+    found = {label: line for axis in axes.flat for line, label in zip(*axis.get_legend_handles_labels())}
+    plot.legend(found.values(), found.keys(), loc="outside lower center", ncols=3, fontsize=7)
     plot.savefig(file, dpi=90)
     pyplot.close(plot)
     return file
@@ -95,6 +116,7 @@ def _against_epsilon(known: Any, measure: str, file: Path) -> Path:
                 axis.errorbar([e for e, _ in points], [m.value for _, m in points], errors, color=colour, label=method,
                               marker="o", markersize=2.5, linewidth=2 if method == OURS else 1, capsize=2)  # fmt: skip
         axis.set_xscale("log")
+        axis.set_yscale("log" if measure == "mse" else "linear")
         axis.set_xticks(EPSILONS, [f"{e:g}" for e in EPSILONS], fontsize=7)
         axis.minorticks_off()
         axis.tick_params(labelsize=7)
@@ -116,7 +138,7 @@ def _ranks(known: Any, file: Path) -> Path:
         (f"{TITLES[measure].removesuffix(' x 1000')}, {epsilon:g}", own)
         for measure in MEASURES
         for epsilon in EPSILONS
-        if (own := ranks(list(at(known, measure, epsilon).values()), ranked(measure), measure))
+        if (own := ranks(list(at(known, measure, epsilon).values()), ranked(known, measure), measure))
     ]
     figure, axis = pyplot.subplots(figsize=(8, 0.45 * len(found) + 1.4), layout="constrained")
     for y, (_, own) in enumerate(found):

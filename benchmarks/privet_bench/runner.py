@@ -7,9 +7,11 @@ when it is called again; the processes that it had started end with it.
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from datetime import UTC, datetime
@@ -65,6 +67,40 @@ def older(store: Store) -> set[Task]:
     peer = {(own.name, name) for own in EXPERIMENTS.values() for name, m in own.methods.items() if m.peer}
     rows = (row for row in store.rows() if (row.experiment, row.method) not in peer)
     return {row.task for row in rows if changes_since(row.commit) != 0}
+
+
+CHECKED = "checked"
+"""Rows of the store that say how many runs came out the same under a later commit."""
+
+
+def check(store: Store, methods: Sequence[str], *, out: TextIO = sys.stderr) -> int:
+    """Make one run of ours against peers again for each set, drawn at random among quick ones; how many differ.
+
+    If none does, the store says so: a change of the learners that changes no result does not make them older.
+    """
+    rows: dict[str, dict[Task, dict[str, float]]] = {}
+    for row in store.rows("peers"):
+        if row.method in methods and row.seconds < QUICK:
+            rows.setdefault(row.set, {}).setdefault(row.task, {})[row.measure] = row.value
+    drawn = [random.choice(list(own.items())) for own in rows.values()]
+    differ = [task for task, kept in drawn if not _same(perform(task)[0], kept)]
+    print(f"{len(drawn)} runs made again, {len(differ)} differ", *differ, sep="\n", file=out, flush=True)
+    if not differ:
+        found = {"runs": float(len(drawn))}
+        store.add(
+            rows_of(Task(CHECKED, "peers", "ours", "{}", 0), found, 0.0, commit(), f"{datetime.now(UTC):%Y-%m-%d}")
+        )
+        store.save()
+    return len(differ)
+
+
+QUICK = 10.0
+"""Seconds of a run that may be made again for a check."""
+
+
+def _same(found: Scores, kept: Mapping[str, float]) -> bool:
+    """To rounding errors, which machines may make differently."""
+    return found.keys() == kept.keys() and np.allclose(list(map(found.__getitem__, kept)), list(kept.values()), 1e-9)
 
 
 def wanted(experiment: Experiment, only: Only, *, quick: bool = False) -> list[Task]:
@@ -178,7 +214,8 @@ def perform(task: Task) -> tuple[Scores, float]:
     experiment = EXPERIMENTS[task.experiment]
     start = time.perf_counter()
     try:
-        found = (experiment.run or fits.scores)(experiment, task)
+        with warnings.catch_warnings(action="ignore"):  # of budgets that are small on purpose
+            found = (experiment.run or fits.scores)(experiment, task)
     except peers.TooLong:
         found = {peers.TOO_LONG: float(peers.LIMIT)}
     return found, time.perf_counter() - start

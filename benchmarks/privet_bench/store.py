@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from privet_bench.experiment import Scores, Task
+from privet_bench.experiment import Measured, Scores, Task
 
 FILE = Path(os.environ.get("PRIVET_BENCH_STORE", Path(__file__).parents[1] / "results.parquet"))
 UNKNOWN = "unknown"
@@ -57,16 +57,13 @@ SCHEMA = pa.schema(
 
 
 def rows_of(task: Task, scores: Scores, seconds: float, commit: str, day: str) -> list[Row]:
-    nan = math.nan
-    known = asdict(task)
-    return [
-        Row(**known, measure=measure, value=value, error=nan, runs=1, seconds=seconds, commit=commit, day=day)
-        for measure, value in scores.items()
-    ]
+    known = asdict(task) | {"seconds": seconds, "commit": commit, "day": day}
+    found = {name: own if isinstance(own, Measured) else Measured(own, math.nan, 1) for name, own in scores.items()}
+    return [Row(**known, measure=measure, **own._asdict()) for measure, own in found.items()]
 
 
 class Store:
-    """All rows, in memory; the later of two rows of one task and measure counts."""
+    """All rows, in memory; of a task that was made again the later rows count."""
 
     def __init__(self, file: Path = FILE) -> None:
         self.file = file
@@ -76,7 +73,7 @@ class Store:
         if file.exists():
             self._keep(Row(**line) for line in pq.read_table(file).to_pylist())
         if self.journal.exists():
-            self._keep(_journal(self.journal))
+            self._replace(list(_journal(self.journal)))
 
     def rows(self, experiment: str | None = None) -> list[Row]:
         return [row for row in self._rows.values() if experiment in (None, row.experiment)]
@@ -87,7 +84,7 @@ class Store:
             file.write("".join(json.dumps(asdict(row)) + "\n" for row in rows))
             file.flush()
             os.fsync(file.fileno())
-        self._keep(rows)
+        self._replace(rows)
 
     def save(self) -> None:
         """The journal into the Parquet file; whichever of the two a kill leaves behind, nothing is lost."""
@@ -97,6 +94,13 @@ class Store:
         pq.write_table(pa.table(columns, schema=SCHEMA), scratch, compression="zstd", compression_level=19)
         os.replace(scratch, self.file)
         self.journal.unlink(missing_ok=True)
+
+    def _replace(self, rows: Sequence[Row]) -> None:
+        """A task that was made again has what it says now, and nothing else."""
+        again = {row.task for row in rows} & self.done
+        if again:
+            self._rows = {key: row for key, row in self._rows.items() if key[0] not in again}
+        self._keep(rows)
 
     def _keep(self, rows: Iterable[Row]) -> None:
         for row in rows:

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from privet_bench.experiment import TITLES, Experiment, Task, canonical
 from privet_bench.store import Mean, Row, mean
+
+
+def values(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """``NAME=A,B``: values by name; a comma before a space is part of a name, such as "Privet, pure"."""
+    found: dict[str, tuple[str, ...]] = {}
+    for word in words:
+        name, equals, listed = word.partition("=")
+        if not equals:
+            raise SystemExit("--only wants NAME=A,B, such as set=adult,vote")
+        found[name] = (*found.get(name, ()), *re.split(r",(?! )", listed))
+    return found
+
+
+def chosen(row: Row, only: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a row has one of the values of each name; ``measure`` is a name, too."""
+    return all(str(row.measure if name == "measure" else row.task.value(name)) in own for name, own in only.items())
 
 
 def row(head: str, cells: Sequence[str]) -> str:
@@ -21,12 +39,14 @@ def head(first: str, columns: Sequence[str]) -> list[str]:
     return [row(first, columns), "|---|" + "---|" * len(columns)]
 
 
-def cell(found: Mean | None, measure: str, usual: int = 0) -> str:
+def cell(found: Mean | None, measure: str, usual: int = 0, digits: int = 3, sign: str = "") -> str:
     """The mean with its error; the number of runs where it is not the usual one."""
     if found is None:
         return ""
-    factor, digits = (1000, 2) if measure == "mse" else (1, 3)
-    value = f"{factor * found.value:.{digits}f}" if abs(found.value) < 100 else f"{found.value:,.0f}"
+    if found.value >= 2 and found.value.is_integer() and math.isnan(found.error):
+        return f"{found.value:,.0f}"
+    factor, digits = (1000, 2) if measure == "mse" else (1, digits)
+    value = f"{factor * found.value:{sign}.{digits}f}" if abs(found.value) < 100 else f"{found.value:,.0f}"
     error = "" if math.isnan(found.error) else f" ± {factor * found.error:.{digits}f}"
     return value + error + (f" ({found.runs})" if usual and found.runs != usual else "")
 
@@ -41,17 +61,15 @@ def provenance(experiment: Experiment, rows: Sequence[Row], only: str = "") -> s
     """The line under a table: how each number is made again, of which code, and what its error is."""
     runs = sorted({found.runs for found in _groups(rows, experiment.pooled).values()})
     how = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}" if runs else "no"
-    return (
-        f"*`benchmarks/privet-bench run {experiment.name}{only}`; mean ± standard error of {how} runs; code of "
-        f"{commits(rows)}.*"
-    )
+    said_how = "one run each" if runs == [1] else f"mean ± standard error of {how} runs"
+    return f"*`benchmarks/privet-bench run {experiment.name}{only}`; {said_how}; code of {commits(rows)}.*"
 
 
 def commits(rows: Sequence[Row]) -> str:
     known = sorted({row.commit for row in rows})
     plain, older = [c for c in known if not c.startswith(("in ", "unknown"))], [c for c in known if c.startswith("in ")]
     words = [f"commit {', '.join(plain)}"] if plain else []
-    words += [f"results kept before the store, in {', '.join(c[3:] for c in older)}"] if older else []
+    words += [f"results that came with {', '.join(c[3:] for c in older)}"] if older else []
     words += ["results imported with their commit unknown"] if "unknown" in known else []
     return "; ".join(words) or "nothing yet"
 
@@ -70,16 +88,38 @@ Key = tuple[str, str, str, str]
 """Set, method, setting, measure."""
 
 
-def tables(experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
+def measured(rows: Sequence[Row]) -> dict[tuple[str, str, str], dict[str, Mean]]:
+    """By set, method and setting: the mean of each measure, for layouts of an experiment's own."""
+    found: dict[tuple[str, str, str], dict[str, Mean]] = {}
+    for (*known, measure), own in _groups(rows).items():
+        found.setdefault(tuple(known), {})[measure] = own
+    return found
+
+
+def tables(experiment: Experiment, rows: Sequence[Row], only: str = "") -> Iterator[str]:
     """All tables of an experiment: one for each combination of what stands neither across nor down it."""
-    found = _groups(rows, experiment.pooled)
+    if experiment.layout:
+        yield from experiment.layout(experiment, rows, only)
+        return
+    found = _groups(_gains(rows, experiment.against) if experiment.against else rows, experiment.pooled)
     for rest in dict.fromkeys(_rest(key, experiment) for key in sorted(found, key=_order(experiment))):
         yield from _table(experiment, {key: own for key, own in found.items() if _rest(key, experiment) == rest}, rest)
     if rows:
-        yield "\n" + provenance(experiment, rows)
-    weaker = [f"- **{name}**: {m.weaker}" for name, m in experiment.methods.items() if m.weaker]
-    if weaker and rows:
+        yield "\n" + provenance(experiment, rows, only)
+    shown = {own.method for own in rows}
+    weaker = [f"- **{name}**: {m.weaker}" for name, m in experiment.methods.items() if m.weaker and name in shown]
+    if weaker:
         yield "\n" + "\n".join(weaker)
+
+
+def _gains(rows: Sequence[Row], baseline: str) -> list[Row]:
+    """Each run less the baseline's on the same records; the baseline's own as they are."""
+    base = {(own.set, own.setting, own.seed, own.measure): own.value for own in rows if own.method == baseline}
+    return [
+        replace(own, value=own.value - base[key]) if own.method != baseline else own
+        for own in rows
+        if (key := (own.set, own.setting, own.seed, own.measure)) in base
+    ]
 
 
 def _order(experiment: Experiment) -> Callable[[Key], tuple[Any, ...]]:
@@ -98,7 +138,7 @@ def _order(experiment: Experiment) -> Callable[[Key], tuple[Any, ...]]:
 
 
 def _across(key: Key, columns: str) -> str:
-    value = {"set": key[0], "method": key[1], "measure": key[3], "value": "ratio"}.get(columns) or json.loads(
+    value = {"set": key[0], "method": key[1], "measure": key[3], "value": "value"}.get(columns) or json.loads(
         key[2]
     ).get(columns)
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -111,35 +151,56 @@ def _rest(key: Key, experiment: Experiment) -> tuple[str, str]:
     return "" if experiment.columns in ("measure", "value") else key[3], canonical(setting)
 
 
-def _name(key: Key, experiment: Experiment, *, method: bool) -> str:
-    """What stands at the beginning of a row."""
+def _in_order(columns: Iterable[str]) -> list[str]:
+    """Numbers by size, words as the experiment lists them."""
+    listed = list(columns)
+    try:
+        return sorted(listed, key=float)
+    except ValueError:
+        return listed
+
+
+def _name(key: Key, columns: str, vary: Sequence[str], *, method: bool) -> str:
+    """What stands at the beginning of a row: of the settings down a table those that vary in it."""
     own = json.loads(key[2])
-    setting = canonical({name: own[name] for name in experiment.down if name in own})
-    last = key[3] if experiment.columns == "value" else ""
-    return ", ".join(filter(None, (key[0], key[1] if method else "", said(setting), last)))
+    setting = canonical({name: own[name] for name in vary if name in own})
+    last = key[3] if columns == "value" else ""
+    words = ("" if columns == "set" else key[0], key[1] if method else "", said(setting), last)
+    return ", ".join(filter(None, words))
 
 
 def _table(experiment: Experiment, found: dict[Key, Mean], rest: tuple[str, str]) -> Iterator[str]:
     by, one = experiment.columns, len({key[1] for key in found}) == 1
     keys = sorted(found, key=_order(experiment))
-    columns = list(dict.fromkeys(_across(key, by) for key in keys))
-    usual = max(own.runs for own in found.values())
+    columns = _in_order(dict.fromkeys(_across(key, by) for key in keys))
+    own = [json.loads(key[2]) for key in found]
+    vary = [name for name in experiment.down if len({str(setting.get(name)) for setting in own}) > 1]
+    fixed = {name: own[0][name] for name in experiment.down if name in own[0] and name not in vary}
+    most = {column: max(own.runs for key, own in found.items() if _across(key, by) == column) for column in columns}
+    usual = most if by == "measure" else dict.fromkeys(columns, max(most.values()))
     down: dict[str, dict[str, str]] = {}
     values: dict[str, list[float]] = {column: [] for column in columns}
     gains: dict[str, list[float]] = {column: [] for column in columns}
     for key in keys:
         paper = experiment.printed(Task(experiment.name, *key[:3], 0), key[3])
         note = f" [printed {cell(Mean(*paper, 1, frozenset()), key[3])}]" if paper else ""
-        name, column = _name(key, experiment, method=by != "method" and not one), _across(key, by)
-        down.setdefault(name, {})[column] = cell(found[key], key[3], usual) + note
+        sign = "+" if experiment.against and key[1] != experiment.against else ""
+        name, column = _name(key, by, vary, method=by != "method" and not one), _across(key, by)
+        down.setdefault(name, {})[column] = cell(found[key], key[3], usual[column], experiment.digits, sign) + note
         values[column].append(found[key].value)
         gains[column] += [found[key].value - paper[0]] if paper else []
-    title = ", ".join(filter(None, (TITLES.get(rest[0], rest[0]), said(rest[1]))))
+    title = ", ".join(filter(None, (TITLES.get(rest[0], rest[0]), said(canonical(json.loads(rest[1]) | fixed)))))
     yield f"\n**{title or experiment.title}**\n"
-    yield from head("set" if by == "method" or one else "set, method", columns)
+    first = "method" if by == "set" else "set" if by == "method" or one else "set, method"
+    yield from head(f"{first}, by {by.replace('_', ' ')}" if by in own[0] else first, columns)
     yield from (row(name, [cells.get(column, "") for column in columns]) for name, cells in down.items())
-    if len(down) > 2 and (by == "method" or one) and all(len(own) == len(down) for own in values.values()):
-        means = [Mean(float(np.mean(own)), math.nan, usual, frozenset()) for own in values.values()]
-        yield row("**mean**", [cell(own, rest[0]) for own in means])
-    if any(len(own) > 2 for own in gains.values()):
+    if (
+        len(down) > 2
+        and by not in ("measure", "value")
+        and (by == "method" or one)
+        and all(len(own) == len(down) for own in values.values())
+    ):
+        means = [Mean(float(np.mean(own)), math.nan, 0, frozenset()) for own in values.values()]
+        yield row("**mean**", [cell(own, rest[0], digits=experiment.digits) for own in means])
+    if by != "set" and any(len(own) > 2 for own in gains.values()):
         yield row("**gain over printed**", [f"{np.mean(own):+.4f}" if own else "" for own in gains.values()])

@@ -1,5 +1,7 @@
 """Three real processes with TLS between them."""
 
+from importlib import import_module
+
 import pytest
 
 from consortium.net.server_programs import dies, dies_on_the_way, keys_and_costs, program, stalls
@@ -20,6 +22,18 @@ def test_three_processes_compute_over_tls_and_a_new_run_has_fresh_keys():
 def test_a_killed_server_ends_the_run_for_all():
     with pytest.raises(MpcError):
         run_three(dies)
+
+
+class OfNoModule:
+    """What no process can read."""
+
+    def __reduce__(self):
+        return import_module, ("a_module_that_is_nowhere",)
+
+
+def test_a_program_that_servers_cannot_import_is_an_error_at_once():
+    with pytest.raises(ModuleNotFoundError, match="nowhere"):
+        run_three(keys_and_costs, bytes(2**20), OfNoModule(), bytes(2**20))
 
 
 def test_a_stalled_server_ends_the_run_for_all():

@@ -105,6 +105,7 @@ EXPERIMENTS = [
         split=Holdout(1),
         measures=("mse",),
         points=of_interest,
+        columns="set",
         printed=lambda task, measure: papers().get((task.set, f"DiPriMe: {task.method}", task.setting)),
         seconds=10,
         note="Targets are divided by the width of their range. A name with a colon was held out while defaults were "
@@ -117,7 +118,7 @@ EXPERIMENTS = [
         sets=("banknote",),
         methods=classifiers(5, 3) | without_noise(5),
         settings=grid(epsilon=(0.5, 1.0, 2.0, 5.0, 10.0, 20.0)),
-        seeds=5,
+        seeds=3,
         split=Holdout(1),
         points=lambda task: "no privacy" not in task.method or task.value("epsilon") == 20,
         columns="epsilon",

@@ -139,6 +139,7 @@ EXPERIMENTS = [
         split=Holdout(2),
         rows=40_000,
         measures=("accuracy", "auc"),
+        columns="epsilon",
         seconds=8,
     ),
     Experiment(
@@ -164,6 +165,7 @@ EXPERIMENTS = [
         split=Folds(),
         measures=("accuracy", "auc"),
         columns="epsilon",
+        digits=4,
         seconds=20,
     ),
     Experiment(
@@ -188,7 +190,7 @@ EXPERIMENTS = [
         settings=[{"epsilon": epsilon, "n": n} for n, epsilon in (
             (60, 1.0), (120, 1.0), (1500, 0.1), (250, 1.0), (500, 1.0), (5000, 0.1), (10_000, 0.1), (1500, 1.0),
             (3000, 1.0), (10_000, 0.3), (5000, 1.0), (10_000, 1.0))],
-        seeds=4,
+        seeds=2,
         rows=40_000,
         measures=("accuracy", "auc"),
         run=drawn,
@@ -234,10 +236,12 @@ EXPERIMENTS = [
         sets=("magic", "california", "electricity", "default_credit_card"),
         methods={name: Method("PrivateForestClassifier", {"method": "boosting"}) for name in CONSTANTS},
         settings=[{"epsilon": 1.0}, {"epsilon": 1.0, **DELTA}],
-        seeds=3,
+        seeds=2,
         rows=10_000,
         measures=("accuracy", "auc"),
         run=with_constants,
+        against="as it is",
+        digits=4,
         pooled=("set",),
         columns="measure",
         seconds=1,

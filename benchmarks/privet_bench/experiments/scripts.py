@@ -6,31 +6,56 @@ the pattern finds in a line.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from privet_bench.experiment import Experiment, Method, Scores, Task
+from privet_bench.experiment import Experiment, Measured, Method, Scores, Task
+from privet_bench.store import Row
+from privet_bench.tables import head, provenance, row
 
 BENCHMARKS = Path(__file__).parents[2]
 NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 
 
-def of_tables(printed: str) -> Iterator[tuple[str, float]]:
-    heads: list[str] = []
-    for line in printed.splitlines():
-        cells = [cell.strip() for cell in line.strip("| ").split("|")]
-        if not line.startswith("|"):
-            heads = []
-        elif not heads:
-            heads = cells
-        elif not line.startswith("|---"):
-            for head, cell in zip(heads[1:], cells[1:]):
+def of_tables(printed: str) -> Iterator[tuple[str, float | Measured]]:
+    """Every number of every table with its error, by its row, which its first cells name, and its column."""
+    for lines in re.findall(r"(?:^\|.*\n?)+", printed, re.M):
+        heads, *rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines.splitlines()]
+        rows = [cells for cells in rows if not cells[0].startswith("---")]
+        names = next(n for n in range(1, len(heads)) if len({tuple(cells[:n]) for cells in rows}) == len(rows))
+        for cells in rows:
+            name = ", ".join(f"{column} {cell}" for column, cell in zip(heads[:names], cells))
+            for column, cell in zip(heads[names:], cells[names:]):
                 if found := NUMBER.match(cell):
-                    yield f"{heads[0]} {cells[0]}: {head}", _value(found[0])
+                    value, error = _value(found[0]), NUMBER.match(cell.partition("± ")[2])
+                    yield f"{name}: {column}", Measured(value, _value(error[0]), 1) if error else value
+
+
+def as_printed(experiment: Experiment, rows: Sequence[Row], only: str) -> Iterator[str]:
+    """The script's tables again: the rows that have the same columns stand together."""
+    cells: dict[str, dict[str, str]] = {}
+    for own in rows:
+        name, _, column = own.measure.partition(": ")
+        value = f"{own.value:,.4g}" if own.value < 1000 else f"{own.value:,.0f}"
+        error = "" if math.isnan(own.error) else f" ± {own.error:.2g}"
+        cells.setdefault(name, {})[column or "value"] = value + error
+    for columns in dict.fromkeys(tuple(own) for own in cells.values()):
+        yield ""
+        yield from head("", columns)
+        for name in sorted((name for name, own in cells.items() if tuple(own) == columns), key=_by_numbers):
+            yield row(name, list(cells[name].values()))
+    yield "\n" + provenance(experiment, rows, only)
+
+
+def _by_numbers(name: str) -> list[tuple[float, str]]:
+    """So that 10 comes after 9, and 1,000 after both."""
+    words = ((NUMBER.fullmatch(word.rstrip(",")), word) for word in name.split())
+    return [(_value(found[0]) if found else -1.0, word) for found, word in words]
 
 
 def of_lines(pattern: str, printed: str) -> Iterator[tuple[str, float]]:
@@ -44,8 +69,8 @@ def _value(text: str) -> float:
 
 
 SCRIPTS: dict[str, tuple[str, str, list[str], str]] = {
-    "federated-costs": ("Rounds, bytes and seconds of federated training", "federated_costs.py", [], ""),
-    "persons": ("What a promise to persons costs", "persons.py", ["--seeds", "20", "--sizes", "1000", "4000"], ""),
+    "federated-costs": ("Rounds, bytes and seconds of federated training", "federated_costs.py", ["--runs", "2"], ""),
+    "persons": ("What a promise to persons costs", "persons.py", [], ""),
     "audit-power": ("How much of the truth counted bounds show", "audit_power.py", [], ""),
     "mpc-engines": (
         "Our engine against MPyC's arrays", "mpc.py", [], r"^(?P<what>.+? MPyC takes) (?P<value>\d+) times",
@@ -58,6 +83,15 @@ SCRIPTS: dict[str, tuple[str, str, list[str], str]] = {
         "Rounds of hidden training on Adult's shape", "hidden.py", ["--ours", "--depths", "2,3", "--runs", "1"],
         r"^(?P<what>\w+, depth \d+): training .*?, (?P<value>[\d,]+) rounds",
     ),
+    "audit-diffprivlib": (
+        "What audits of diffprivlib's tree and forest found", "audit_diffprivlib.py", [],
+        r"^diffprivlib +(?P<what>\S.*?) {2,}\S+ +\S+ +(?P<value>[\d.]+) ",
+    ),
+    "databases": (
+        "One tree from files and inside databases, in seconds", "databases.py", ["--rows", "1000000"],
+        r"^(?P<what>\w+): (?P<value>[\d.]+) s",
+    ),
+    "scale": ("Records in files beside records in memory", "scale.py", ["--rows", "1000000", "5000000"], ""),
 }  # fmt: skip
 """By name: what it is, the script with its options, and the pattern of its lines (empty: tables)."""
 
@@ -68,9 +102,9 @@ def measured(experiment: Experiment, task: Task) -> Scores:
     free = {k: v for k, v in os.environ.items() if k not in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")}
     command = [sys.executable, "-W", "ignore", str(BENCHMARKS / script), *options]
     printed = subprocess.run(
-        command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=free
+        command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=free
     ).stdout
-    found = dict(of_lines(pattern, printed) if pattern else of_tables(printed))
+    found: Scores = dict(of_lines(pattern, printed) if pattern else of_tables(printed))
     if not found:
         raise ValueError(f"{script} printed no number: {printed[:200]!r}")
     return found
@@ -86,7 +120,7 @@ EXPERIMENTS = [
         settings=({},),
         seeds=1,
         run=measured,
-        columns="value",
+        layout=as_printed,
         alone=True,
         seconds=300,
         note=f"One run of `benchmarks/{' '.join([script, *options])}`.",

@@ -1,27 +1,17 @@
 """Sketches of a better single tree where records are few and epsilon is small: what was tried, and what it is worth.
 
-    python benchmarks/single_tree.py                              the table of docs/defaults.md
-    python benchmarks/single_tree.py --splits 2 --sketches "the rule" "cuts all even"
-
 Every sketch is a private algorithm of its own, with all of its prices paid. It learns from 1,000 and from 5,000 records
-of each of twenty sets, at epsilon 0.01, 0.1 and 1, several times from each of the splits that the rule learns from. The
-rule is the default before this was measured: all cuts of a feature weigh alike. Printed are the mean gain in accuracy
-over it and its standard error, over all sets, by n * epsilon. Noise is seeded; a seed changes no law. What was measured
-is kept in ``results/single_tree.jsonl``, so that a run can be stopped and taken up again.
+of each of twenty sets, several times from each of the splits that the rule learns from. The rule is the default before
+this was measured: all cuts of a feature weigh alike.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import sys
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -38,16 +28,16 @@ from privet.questions import grid as grids
 from privet.questions.curtain import Curtain, Node
 from privet.questions.grid import public_grid
 from privet.questions.splits import Splits
-from privet.tables.table import read_table
 from privet.tree import planning, public_splits
 from privet.tree.frontier import Frontier
 from privet.tree.planning import Plan, plan_levels
 from privet.tree.tree import Tree
-from shared_data import OTHER_SETS, PRIVATREE_SETS, available, load
+from privet_bench.data import table
+from privet_bench.experiment import Experiment, Method, Scores, Task, grid
+from privet_bench.processes import apart, constant
+from shared_data import OTHER_SETS, PRIVATREE_SETS
 
-RESULTS = Path(__file__).parent / "results" / "single_tree.jsonl"
-SETS = (*PRIVATREE_SETS, *OTHER_SETS)
-SIZES = (1_000, 5_000)
+RULE = public_splits.public_splits.__wrapped__
 FITS = {0.01: 8, 0.1: 6, 1.0: 2}
 """How often a sketch learns from each split, by epsilon: less noise needs fewer."""
 
@@ -138,7 +128,7 @@ def intervals(share: float, parts: int = 12) -> Callable[[Any], Splits]:
     """The splits of the rule, and of every number also what is between two of some cuts, with a share of its weight."""
 
     def splits(grid: Any) -> Splits:
-        own = public_splits.public_splits.__wrapped__(grid)
+        own = RULE(grid)
         runs, priors = [], []
         log_prior = own.log_prior.copy()
         for f, cells in enumerate(grid.features):
@@ -165,7 +155,7 @@ def central(power: float) -> Callable[[Any], Splits]:
     """The splits of the rule; of a number, those weigh more that leave many cells on both sides."""
 
     def splits(grid: Any) -> Splits:
-        own = public_splits.public_splits.__wrapped__(grid)
+        own = RULE(grid)
         log_prior = own.log_prior.copy()
         for f, cells in enumerate(grid.features):
             if cells.cuts is not None:
@@ -192,9 +182,9 @@ class Voted:
             model.fit_curator(curator)
         return self
 
-    def right(self, X: Any, labels: np.ndarray) -> float:
+    def predict(self, X: Any) -> np.ndarray:
         votes = sum(_chances(model, X) for model in self.models)
-        return float(np.mean(self.models[0].classes_[votes.argmax(axis=1)] == labels))
+        return self.models[0].classes_[votes.argmax(axis=1)]
 
 
 def _chances(model: Any, X: Any) -> np.ndarray:
@@ -289,120 +279,42 @@ SKETCHES: dict[str, Sketch] = {
 BEFORE = (public_splits, "_run_log_prior", lambda grid, runs: public_splits.even_by_feature(runs[0]))
 """What the library did before: no sketch but the one that is now the default weighs cuts by where they are."""
 
-CACHES = (public_grid, public_splits.public_splits, planning.plan_levels, public_splits._subsets)
+
+def sketched(experiment: Experiment, task: Task) -> Scores:
+    """The mean accuracy of several fits on one split, with the sketch's constants, in a process that ends with it."""
+    data, sketch = table(task.set), SKETCHES[task.method]
+    n, epsilon = task.value("n"), task.value("epsilon")
+
+    def run() -> Scores:
+        for change in (BEFORE, *sketch.constants):
+            constant(*change)()
+        order = np.random.default_rng([n, task.seed]).permutation(len(data.y))
+        train, test = np.split(order, [min(n, len(order) * 4 // 5)])
+        noise = mechanisms(zlib.crc32(f"{task.set} {n} {task.seed}".encode()))
+        ledger = Ledger(math.inf)
+        curator = MemoryCurator(data.X.iloc[train], data.y[train], data.schema, ledger=ledger, mechanisms=noise)
+        X, labels = data.X.iloc[test[:TEST]], data.y[test[:TEST]]
+        fits = (sketch.make(data.schema, epsilon).fit_curator(curator) for _ in range(FITS[epsilon]))
+        return {"accuracy": float(np.mean([np.mean(model.predict(X) == labels) for model in fits]))}
+
+    return apart(run)
 
 
-# -- measuring ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Split:
-    """Some records to learn from, and others to be right on."""
-
-    curator: MemoryCurator
-    X: Any
-    labels: np.ndarray
-    columns: dict[int, np.ndarray]
-    codes: np.ndarray
-
-    @classmethod
-    def of(cls, name: str, n: int, seed: int) -> Split:
-        data = load(name)
-        order = np.random.default_rng([n, seed]).permutation(len(data.y))
-        n = min(n, len(order) * 4 // 5)
-        train, test = order[:n], order[n : n + TEST]
-        noise = mechanisms(zlib.crc32(f"{name} {n} {seed}".encode()))
-        curator = MemoryCurator(
-            data.X.iloc[train], data.y.iloc[train], data.schema, ledger=Ledger(math.inf), mechanisms=noise
-        )
-        table = read_table(data.X.iloc[test], data.schema)
-        columns = {
-            f: table.numeric(name) if isinstance(feature, Numeric) else table.codes(name)
-            for f, (name, feature) in enumerate(data.schema.features.items())
-        }
-        labels = data.y.iloc[test].to_numpy()
-        codes = np.array([list(data.schema.classes).index(label) for label in labels])
-        return cls(curator, data.X.iloc[test], labels, columns, codes)
-
-    def accuracy(self, model: Any) -> float:
-        model.fit_curator(self.curator)
-        if isinstance(model, Voted):
-            return model.right(self.X, self.labels)
-        leaves = model.tree_.apply(self.columns, len(self.codes))
-        return float(np.mean(model.tree_.labels[leaves] == self.codes))
-
-
-def measure(sketch: Sketch, name: str, n: int, splits: int, first: int = 0) -> dict[float, np.ndarray]:
-    """The mean accuracy on each split, by epsilon."""
-    with ExitStack() as stack:
-        for module, constant, value in (BEFORE, *sketch.constants):
-            stack.enter_context(patch.object(module, constant, value))
-        for cache in CACHES:
-            cache.cache_clear()
-        found: dict[float, list[float]] = {epsilon: [] for epsilon in FITS}
-        schema = load(name).schema
-        for seed in range(first, first + splits):
-            split = Split.of(name, n, seed)
-            for epsilon, fits in FITS.items():
-                if n * epsilon < sketch.least:
-                    continue
-                runs = [split.accuracy(sketch.make(schema, epsilon)) for _ in range(fits)]
-                found[epsilon].append(float(np.mean(runs)))
-    for cache in CACHES:
-        cache.cache_clear()
-    return {epsilon: np.array(own) for epsilon, own in found.items()}
-
-
-Key = tuple[str, str, int]
-
-
-def read(results: Path) -> dict[Key, dict[float, np.ndarray]]:
-    lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
-    return {
-        (line["sketch"], line["set"], line["n"]): {float(e): np.array(a) for e, a in line["accuracy"].items()}
-        for line in lines
-    }
-
-
-def show(found: dict[Key, dict[float, np.ndarray]], sets: Sequence[str]) -> None:
-    """The mean of the rule, and of each sketch that was measured on all these sets the gain over it."""
-    cells = sorted(((n, e) for n in SIZES for e in FITS), key=lambda cell: cell[0] * cell[1])
-    print(f"| n * epsilon | {' | '.join(f'{n * e:,.0f}' for n, e in cells)} |\n|---|{'---|' * len(cells)}")
-    for title, sketch in SKETCHES.items():
-        if any((title, name, n) not in found for name in sets for n in SIZES):
-            continue
-        shown = []
-        for n, e in cells:
-            rule = np.array([found["the rule", name, n][e] for name in sets])
-            if title == "the rule" or n * e < sketch.least:
-                shown.append(f"{rule.mean():.4f}" if title == "the rule" else "")
-                continue
-            gains = np.array([found[title, name, n][e] for name in sets]) - rule
-            error = math.sqrt((gains.var(axis=1, ddof=1) / gains.shape[1]).sum()) / len(sets)
-            shown.append(f"{gains.mean():+.4f} ± {error:.4f}")
-        print(f"| {title} | {' | '.join(shown)} |")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--splits", type=int, default=4)
-    parser.add_argument("--first", type=int, default=0, help="the first split's number: others check what was found")
-    parser.add_argument("--sets", nargs="*", choices=SETS, default=SETS)
-    parser.add_argument("--sketches", nargs="*", choices=SKETCHES, default=list(SKETCHES))
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--show", action="store_true", help="only the table of what has been measured")
-    args = parser.parse_args()
-    if not available():
-        sys.exit("SKIPPED: the shared data sets are not here. Put them in ../shared or set PRIVET_SHARED.")
-    found = read(args.results)
-    wanted = [(title, name, n) for title in args.sketches for name in args.sets for n in SIZES]
-    for title, name, n in [] if args.show else [key for key in wanted if key not in found]:
-        own = measure(SKETCHES[title], name, n, args.splits, args.first)
-        plain = {f"{e:g}": np.round(accuracy, 5).tolist() for e, accuracy in own.items()}
-        with open(args.results, "a") as file:
-            file.write(json.dumps({"sketch": title, "set": name, "n": n, "accuracy": plain}) + "\n")
-    show(read(args.results), args.sets)
-
-
-if __name__ == "__main__":
-    main()
+EXPERIMENTS = [
+    Experiment(
+        name="single-tree",
+        title="Sketches of a better single tree: gains over the rule as it was",
+        source="Privet",
+        sets=(*PRIVATREE_SETS, *OTHER_SETS),
+        methods={name: Method("sketch") for name in SKETCHES},
+        settings=grid(n=(1_000, 5_000), epsilon=tuple(FITS)),
+        seeds=4,
+        run=sketched,
+        points=lambda task: task.value("n") * task.value("epsilon") >= SKETCHES[task.method].least,
+        columns="epsilon",
+        pooled=("set",),
+        against="the rule",
+        digits=4,
+        seconds=0.5,
+    ),
+]
