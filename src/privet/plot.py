@@ -156,7 +156,7 @@ def _draw_curve(ax: Any, boosted: Additive, term: Term, values: np.ndarray, erro
 def _draw_categories(ax: Any, boosted: Additive, term: Term, values: np.ndarray, errors: np.ndarray) -> None:
     feature = boosted.schema.features[boosted.schema.names[term.features[0]]]
     assert isinstance(feature, Categorical)
-    names = [*map(str, feature.values), *(["other"] if feature.other else [])]
+    names = [*map(str, feature.values), *(["any other value"] if feature.other else [])]
     cells = term.stretches[0]
     order = np.argsort(values[cells], kind="stable")
     ax.axvline(0, color=OTHER, lw=0.6, ls=":")

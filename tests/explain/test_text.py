@@ -1,7 +1,7 @@
 """Trees and receipts as text: complete, true and readable."""
 
 from privet import Categorical, Numeric, Schema
-from privet.explain.text import leaf_text, tree_text
+from privet.explain.text import leaf_text, rule_text, tree_text
 from privet.tree.growing import GrowingTree
 from privet.tree.tree import Rule, Tree, TreeNode
 
@@ -39,3 +39,13 @@ def test_noisy_counts_say_that_they_are_noisy():
 def test_classes_that_are_not_text_are_written_as_they_are():
     schema = Schema({"age": Numeric(0, 90)}, classes=[False, True])
     assert leaf_text(TreeNode(label=1), schema) == "True"
+
+
+def test_brief_cuts_have_three_digits_where_these_tell_them_apart():
+    schema = Schema({"x": Numeric(0, 9000)}, classes=["no", "yes"])
+
+    def brief(*cuts):
+        return rule_text(Rule(0, cuts, bytes([0, *[1] * (len(cuts) - 1), 0])), 0, schema, brief=True)
+
+    assert brief(4.29688, 5123.46) == "x <= 4.3 or x > 5123"
+    assert brief(4.29688, 4.29712) == "x <= 4.29688 or x > 4.29712"

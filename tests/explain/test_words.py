@@ -10,7 +10,7 @@ import pytest
 from privet import Numeric, PrivateForestClassifier, PrivateTreeClassifier, PrivateTreeRegressor, Schema
 from privet.algorithms.explained import subject_of
 from privet.explain.subject import Subject
-from privet.explain.words import answers, cost, promised
+from privet.explain.words import LedgerWords, about_how_many, answers, cost, promised
 
 FEATURES = {"a": Numeric(0, 1), "b": Numeric(0, 1)}
 SCHEMA = Schema(FEATURES, classes=["no", "yes"], label="ill")
@@ -28,19 +28,23 @@ def texts(subject, **more):
 
 
 def test_all_six_are_answered(subject):
-    said = texts(subject, ledger="Half is left.")
+    said = texts(subject, ledger=LedgerWords("ward 3", "Half is left."))
     learned, whose, promise, price, quality, trust = said.values()
     assert "decision tree" in learned
     assert "predicts ill (no or yes) from 2 features" in learned
     assert "one row of the table" in whose
-    assert "about 1," in whose  # the noisy counts of the leaves
+    assert whose.startswith("By their ledger they are: ward 3. It was learned from about 1,")  # counts of the leaves
+    assert "and scored on about" in whose
+    assert "they need not add up" in whose
     assert "2.72 times as likely" in promise
     assert "right at most 73.1 times in 100" in promise
     assert price.endswith("all that this fit was given. Half is left.")
-    assert "Always saying no would be right for about" in quality
+    assert "Always saying no would be right for " in quality
     assert "95% confidence" in quality
     assert trust.startswith(subject.receipt.trust)
+    assert "You also rely on those who wrote the schema" in trust
     assert "No program can check it" in trust  # that the schema is public
+    assert "alpha software" in trust
 
 
 def test_a_model_without_scores_says_how_to_get_them(subject):
@@ -54,10 +58,39 @@ def test_nothing_is_promised_where_nothing_holds(subject):
     assert math.isinf(float(void.receipt.epsilon))
 
 
-def test_a_weak_promise_is_called_weak(subject):
-    weak = replace(subject, receipt=replace(subject.receipt, spent=Fraction(30), claimed=Fraction(30)))
-    assert "weak promise" in promised(weak)
-    assert "possibly always right" in promised(weak)
+@pytest.mark.parametrize(("epsilon", "said"), [(3, "weak promise"), (7, "weak promise"), (10, "promises nothing")])
+def test_a_weak_promise_is_called_weak(subject, epsilon, said):
+    weak = replace(subject, receipt=replace(subject.receipt, spent=Fraction(epsilon), claimed=Fraction(epsilon)))
+    assert said in promised(weak)
+    assert answers(weak)[2].warning
+    assert ("possibly always right" in promised(weak)) == (epsilon >= 10)
+
+
+def test_a_ledger_without_the_release_is_a_warning_and_names_nobody(subject):
+    said = answers(subject, LedgerWords("ward 3", "The ledger of ward 3 does NOT list this release.", known=False))
+    assert said[3].warning
+    assert "ward 3" not in said[1].text
+
+
+def test_a_single_number_of_records_has_nothing_to_add_up_with(subject):
+    said = texts(replace(subject, evaluation=None))["From whose records?"]
+    assert "That number is noisy" in said
+    assert "add up" not in said
+
+
+def test_a_note_says_whose_records_they_were(subject):
+    assert "note: ward 3, 2024." in texts(replace(subject, note="ward 3, 2024"))["From whose records?"]
+
+
+def test_the_number_of_records_has_a_range_that_holds_it(subject):
+    about = about_how_many(subject)
+    assert about.low < 1400 < about.high
+    assert about.high - about.low < 400
+
+
+@pytest.mark.parametrize(("label", "said"), [(0, "ill = 0"), (True, "ill = True"), (-1.5, "ill = -1.5"), ("no", "no")])
+def test_a_bare_class_says_what_it_is_of(subject, label, said):
+    assert subject.says(label) == said
 
 
 def test_a_small_epsilon_keeps_its_digits(subject):

@@ -1,4 +1,4 @@
-"""The text of a receipt has every charge, and says "in parallel" only where that is so."""
+"""The text of a receipt has every charge, and says that it counts once only where that is so."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateSearch, PrivateTreeClassifier, Schema
+from privet import (
+    Categorical,
+    Ledger,
+    MemoryCurator,
+    Numeric,
+    PrivateForestClassifier,
+    PrivateSearch,
+    PrivateTreeClassifier,
+    Schema,
+)
 from privet.privacy.receipt import Receipt
 from privet.questions.grid import public_grid
 from privet.questions.tally import Tally
@@ -38,18 +47,21 @@ def test_a_level_is_one_line_that_says_parallel(curator):
     level = [child for children in curator.split(dict.fromkeys(level, split)).values() for child in children]
     curator.tally(dict.fromkeys(level, Tally()), Fraction(1, 10))
     line = text_of(curator, root).splitlines()[-1]
-    assert line.strip() == "0.1   tally: geometric, tally(1), 4 disjoint nodes in parallel"
+    assert line.strip() == (
+        "0.1   How many records are here, in all or of each kind? Records are counted. "
+        "(4 nodes, a record is in one of them: counted once) [tally: geometric, tally(1)]"
+    )
 
 
 def test_what_adds_up_is_not_called_parallel(curator):
     root = curator.root()
     curator.tally(dict.fromkeys(curator.copies(root, 3), Tally()), Fraction(1, 10))
-    assert text_of(curator, root).endswith("tally: geometric, tally(1), 3 times")
+    assert text_of(curator, root).endswith("(3 times) [tally: geometric, tally(1)]")
     curator.quantiles(root, [0], [Fraction(1, 4), Fraction(3, 4)], Fraction(1, 5))
-    assert text_of(curator, root).endswith("0.2   joint quantiles: exponential, joint quantiles(1/4)")
+    assert text_of(curator, root).endswith("[joint quantiles: exponential, joint quantiles(1/4)]")
     for _ in range(2):
         curator.quantiles(root, [0], [Fraction(3, 4)], Fraction(1, 10))
-    assert text_of(curator, root).endswith("quantile(3/4), 2 times")
+    assert text_of(curator, root).endswith("(2 times) [quantile: exponential, quantile(3/4)]")
 
 
 def test_two_splits_of_the_same_records_are_not_called_parallel(curator):
@@ -57,26 +69,27 @@ def test_two_splits_of_the_same_records_are_not_called_parallel(curator):
     split = public_splits(curator.cells).split(5)
     children = [curator.split({root: split})[root][0] for _ in range(2)]
     curator.tally(dict.fromkeys(children, Tally()), Fraction(1, 10))
-    assert text_of(curator, root).endswith("2 times")
+    assert "(2 times)" in text_of(curator, root)
+    assert "counted once" not in text_of(curator, root)
 
 
 def test_a_receipt_says_what_holds_and_why_nothing_does():
     X = np.array([[20, "f"], [50, "m"]] * 50, dtype=object)
     y = ["no", "yes"] * 50
     text = str(PrivateTreeClassifier(SCHEMA, epsilon=0.1).fit(X, y).privacy_)
-    assert text.startswith("epsilon   0.1   (delta 0)\nclaimed   0.1\nspent     0.1\n")
-    assert "one row of the table, not a person who has several; neighbours: add or remove one" in text
+    assert text.startswith("epsilon   0.1\ncovers    ")  # nothing that is said twice
+    assert "one row of the table, not a person who has several: whether it is there or not" in text
     assert "saw all records" in text
     assert "VOID" not in text
     void = str(PrivateTreeClassifier(SCHEMA, epsilon=0.1, random_state=1).fit(X, y).privacy_)
-    assert void.startswith("epsilon   infinity")
+    assert void.startswith("epsilon   infinity\nclaimed   0.1\nspent     0.1\n")
     assert "VOID      random_state: the noise can be reproduced" in void
 
 
 def test_an_infinite_receipt_says_infinity(curator):
     curator.peek([curator.root()])
     assert curator.ledger.spent == math.inf
-    assert "infinity   peek: peek, peek" in text_of(curator, curator.root())
+    assert "[peek: peek, peek]" in text_of(curator, curator.root())
 
 
 def test_every_charge_is_in_the_text(curator):
@@ -87,26 +100,53 @@ def test_every_charge_is_in_the_text(curator):
     receipt = model.privacy_
     lines = str(receipt).splitlines()
     kinds = {(e.question, e.charged, e.scope.count("/")) for e in receipt.events}
-    assert len(lines) == 5 + len(kinds)
-    assert len(str(replace(receipt, events=())).splitlines()) == 5
+    assert len(lines) == 4 + len(kinds)
+    assert len(str(replace(receipt, events=())).splitlines()) == 3
 
 
-def test_what_was_asked_of_parts_of_the_records_says_so():
+def test_learning_and_scoring_have_their_own_sums():
     X = np.array([[20, "f"], [50, "m"]] * 50, dtype=object)
     text = str(PrivateTreeClassifier(SCHEMA, epsilon=1, n_records=100).fit(X, ["no", "yes"] * 50, holdout=0.2).privacy_)
-    assert ", part 1 of 2\n" in text
-    assert ", part 2 of 2\n" in text
-    assert text.endswith("Parts have no record in common: of their costs the largest counts, not the sum.")
+    explained = "cost      learning 1, scoring 1. No record is in both, so each pays 1 at most, and not the sum.\n"
+    assert explained in text
+    assert text.index(explained) < text.index("\nlearning: 1\n") < text.index("\nscoring: 1\n")
+    assert "Parts have no record in common" not in text  # it was said
 
 
 def test_parts_of_a_part_are_told_apart():
     X = np.array([[20, "f"], [50, "m"]] * 50, dtype=object)
     trees = [PrivateTreeClassifier(max_depth=1), PrivateTreeClassifier(max_depth=1, leaves="counts")]
     search = PrivateSearch(SCHEMA, candidates=trees, epsilon=1).fit(X, ["no", "yes"] * 50, holdout=0.2)
-    lines = {line.split("   ")[-1].split(":")[0]: line for line in str(search.privacy_).splitlines()}
-    assert lines["choose a model"].endswith(", part 1 of 2, in it part 2 of 2")
-    assert lines["evaluate"].endswith(", part 2 of 2")
-    assert ", part 1 of 2, in it part 1 of 2\n" in str(search.privacy_)
+    text = str(search.privacy_)
+    assert "cost      choosing a model and learning it 1, scoring 1. No record is in both" in text
+    choice = next(line for line in text.splitlines() if "choose a model" in line)
+    assert "(part 2 of 2)" in choice
+    assert "(part 1 of 2)" in text
+
+
+def test_what_all_records_pay_comes_on_top():
+    X = np.array([[20, "f"], [50, "m"]] * 50, dtype=object)
+    trees = [PrivateTreeClassifier(max_depth=1), PrivateTreeClassifier(max_depth=2)]
+    text = str(PrivateSearch(SCHEMA, candidates=trees, epsilon=1).fit(X, ["no", "yes"] * 50).privacy_)
+    assert (
+        "learning 0.3, choosing among models 0.3, on all records 0.7. What was asked of all records comes on top"
+        in text
+    )
+
+
+def test_parts_that_do_the_same_have_one_list():
+    X = np.array([[20, "f"], [50, "m"]] * 50, dtype=object)
+    forest = PrivateForestClassifier(SCHEMA, epsilon=1, method="trees", n_trees=3).fit(X, ["no", "yes"] * 50)
+    assert "cost      answer by answer:" in str(forest.privacy_)
+
+
+def test_very_many_prices_are_one_line_with_their_sum():
+    x = np.random.default_rng(0).random((3000, 3))
+    schema = Schema(dict.fromkeys("abc", Numeric(0, 1)), classes=[0, 1])
+    model = PrivateForestClassifier(schema, epsilon=3, delta=1e-6, method="boosting")
+    boosted = model.fit(x, (x[:, 0] > 0.5).astype(int))
+    assert len(boosted.privacy_.events) > 40
+    assert len(str(boosted.privacy_).splitlines()) < 12
 
 
 def test_two_draws_of_parts_are_not_called_one(curator):

@@ -8,7 +8,7 @@ import pytest
 
 from privet import Numeric, PrivateTreeClassifier, Schema
 from privet.errors import BudgetWarning
-from privet.privacy.meaning import guess_rate, in_words, warnings_about
+from privet.privacy.meaning import guess_rate, in_words, promise_in_words, too_few, warnings_about
 
 
 def test_the_best_guess_against_a_mechanism_that_loses_all_it_may_is_right_that_often():
@@ -30,15 +30,26 @@ def test_the_words_have_the_number():
     assert "right in at most 73.1% of cases; odds grow at most 2.72 times." in in_words(1)
     assert "one row" in in_words(0.1, 1e-6, "row")
     assert in_words(0.1, 1e-6).endswith("except with probability 1e-06.")
+    assert "at most 99.995% of cases" in in_words(10)
+    assert "odds grow at most by 0.01%" in in_words(1e-4)
     assert "practically always be right; odds grow at most about 10^4.34e+299 times" in in_words(1e300)
 
 
 def test_a_budget_that_is_too_small_too_large_or_weak_is_told():
     assert warnings_about(1, 1e-6, 10_000) == []
     assert "promises nothing" in warnings_about(1e300)[0]
-    assert "weak promise" in warnings_about(8)[0]
-    assert "too small to learn anything" in warnings_about(1e-9)[0]
-    assert "hides whatever 30 records could show" in warnings_about(0.1, 0, 30)[0]
+    assert "weak promise" in warnings_about(3)[0]
+    assert warnings_about(2.9) == []
+    assert [promise_in_words(epsilon).rpartition("This")[2] for epsilon in (3, 10)] == [
+        " is a weak promise.",
+        " promises nothing.",
+    ]
+    assert "too small to learn much from even a million" in warnings_about(1e-9)[0]
+    assert "about 900 records: n * epsilon is 90, and below 100" in warnings_about(0.1, 0, 900)[0]
+    assert warnings_about(0.1, 0, 1000) == []
+    assert "about 900 records (a noisy count): n * epsilon is 45" in too_few(0.05, 900, 500)[0]
+    for hidden in (-300, 0, 400):
+        assert "so few records that noise hides their number: a model may be" in too_few(0.05, hidden, 500)[0]
     assert "delta 0.001 is too large for 5,000 records" in warnings_about(1, 1e-3, 5_000)[0]
 
 

@@ -51,6 +51,19 @@ def test_disjoint_records_pay_once_and_samples_less():
     assert sampled["dearest"][0][1] < 0.2
 
 
+def test_learning_and_scoring_have_a_sum_each():
+    facts = BudgetFacts(receipt_of("/fit0:0/parts0:0", "/fit0:0/parts0:1")).facts()
+    assert [part["name"] for part in facts["parts"]] == ["learning"]  # parts that do the same
+    X, y, _ = stand_in(CLASSES, 300)
+    receipt = model_class("PrivateTreeClassifier")(schema=CLASSES, epsilon=2).fit(X, y, holdout=0.3).privacy_
+    facts = BudgetFacts(receipt).facts()
+    assert [(part["name"], part["spent"]) for part in facts["parts"]] == [("learning", 2.0), ("scoring", 2.0)]
+    for number, part in enumerate(facts["parts"]):
+        assert all(facts["groups"][group]["part"] == number for group, _ in part["dearest"])
+        assert sum(amount for _, amount in part["dearest"]) == pytest.approx(2, rel=1e-4)
+    assert facts["together"].startswith("learning 2, scoring 2. No record is in both, so each pays 2")
+
+
 def test_exact_values_leave_nothing_to_draw():
     event = Event("/fit0:0", "peek", "peek", Fraction(0), 0.0, float("inf"), "peek")
     facts = BudgetFacts(Receipt(Fraction(1), float("inf"), Fraction(0), ("x",), "somebody", (event,))).facts()

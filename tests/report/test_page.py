@@ -16,7 +16,18 @@ from privet.algorithms.registry import MODELS, model_class
 from privet.algorithms.stand_in import stand_in
 from privet.errors import PrivetError, ReceiptError
 from privet.explain.subject import Subject
-from privet.report.page import embedded, facts_of, filled, report_page
+from privet.explain.words import LedgerWords
+from privet.report.page import (
+    CHOSEN_TOGETHER,
+    MERGED,
+    NO_COUNTS,
+    NOISY_COUNTS,
+    embedded,
+    facts_of,
+    filled,
+    left_in,
+    report_page,
+)
 from sample_certificate import certificate
 
 SCHEMA = Schema({"a": Numeric(0, 9, missing=True), "b": Categorical(["x", "y"])}, classes=["no", "yes"], label="it")
@@ -66,6 +77,40 @@ def test_a_void_receipt_is_said_first():
     assert page.index("No guarantee holds") < page.index("In six answers")
 
 
+def test_an_epsilon_that_promises_nothing_is_said_first():
+    page = report_page(subject_of(fitted(PrivateTreeClassifier(SCHEMA, epsilon=12))))
+    assert 0 < page.index('class="notice alarm"') < page.index("Epsilon 12 promises nothing") < page.index("In six")
+    assert "Epsilon 3 is a weak promise" in report_page(subject_of(fitted(PrivateTreeClassifier(SCHEMA, epsilon=3))))
+
+
+def test_a_tree_says_what_was_counted_and_what_was_merged(tree):
+    labels = report_page(subject_of(tree))
+    assert NO_COUNTS in labels
+    assert NOISY_COUNTS not in labels
+    counts = report_page(subject_of(fitted(PrivateTreeClassifier(SCHEMA, epsilon=2, leaves="counts"))))
+    assert NOISY_COUNTS in counts
+    assert CHOSEN_TOGETHER in counts
+    asked = sum("split" in event.question for event in tree.privacy_.events)
+    drawn = sum(node.rule is not None for node in tree.tree_.nodes)
+    assert (MERGED.format(asked=asked, drawn=drawn) in labels) == (asked > drawn)
+
+
+def test_what_a_ledger_has_left_is_told_of_releases_that_it_lists(tmp_path, tree):
+    with privet.Ledger.create(tmp_path / "l.ledger", 4, records="ward 3"):
+        known = fitted(PrivateTreeClassifier(SCHEMA, epsilon=1))
+    said = left_in(tmp_path / "l.ledger", subject_of(known))
+    assert said.known
+    assert (
+        "epsilon 3 of 4 is left (all that it lists is together epsilon 1: a guess is right in at most 73.1% of"
+        in said.left
+    )
+    assert "It counts only what was charged to it." in said.left
+    other = left_in(tmp_path / "l.ledger", subject_of(tree))
+    assert not other.known
+    assert "does NOT list this release" in other.left
+    assert "is left" not in other.left
+
+
 def test_a_receipt_that_does_not_add_up_has_no_page(tree):
     subject = subject_of(tree)
     with pytest.raises(ReceiptError):
@@ -73,7 +118,7 @@ def test_a_receipt_that_does_not_add_up_has_no_page(tree):
 
 
 def test_a_certificate_and_a_ledger_are_told(tree):
-    page = report_page(subject_of(tree), ledger="In the ledger of x, epsilon 1 is left.", certificate=certificate())
+    page = report_page(subject_of(tree), ledger=LedgerWords("x", "There epsilon 1 is left."), certificate=certificate())
     assert "epsilon 1 is left" in page
     assert 'href="#robustness"' in page
 

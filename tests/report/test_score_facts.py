@@ -1,5 +1,7 @@
 """Evaluations as plain data."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,11 +25,22 @@ def test_two_classes_have_calibration_and_a_curve_that_rises():
     assert (np.diff(curve[:, :2], axis=0) >= 0).all()
     assert curve[0, :2].tolist() == [0, 0]
     assert curve[-1, :2].tolist() == [1, 1]
-    area = float(np.trapezoid(curve[:, 1], curve[:, 0]))
+    area = float(np.sum(np.diff(curve[:, 0]) * (curve[1:, 1] + curve[:-1, 1]) / 2))  # NumPy 1.26 has no trapezoid
     assert area == pytest.approx(found.auc.value, abs=0.03)
     assert facts["of"] == "yes"
     assert len(facts["groups"]) == 2
-    assert all(low <= value <= high for _, value, low, high, _ in facts["calibration"])
+    assert all(low <= value <= high for _, value, low, high, _ in facts["calibration"] if value is not None)
+    common, value, low, high = facts["common"]
+    assert common in ("no", "yes")
+    assert low < value < high
+
+
+def test_what_noise_hides_has_no_numbers_to_draw():
+    schema = Schema(FEATURES, classes=["no", "yes"])
+    found = replace(evaluated(PrivateTreeClassifier(schema, epsilon=3), by={"a": [0.5]}), variance=1e7)
+    facts = score_facts(found)
+    assert all(row[2:] == [None, None, None] for row in facts["groups"])
+    assert all(row[1:] == [None, None, None] for row in facts["recall"])
 
 
 def test_labels_alone_have_neither():

@@ -30,8 +30,8 @@ def card(subject: Subject) -> str:
     delta = f", delta {float(receipt.delta):.2g}" if receipt.delta and not receipt.void else ""
     return (
         f'<div style="border:1px solid #8b949066;border-radius:8px;padding:12px 16px;max-width:60em;font-size:13px">'
-        f'<div style="display:flex;justify-content:space-between;gap:1em"><b>{escape(subject.model)}: '
-        f"{escape(subject.label)}</b><b>{promise}{delta}</b></div>{_bar(subject)}"
+        f'<div style="display:flex;justify-content:space-between;gap:1em"><b>{escape(subject.heading)}'
+        f"</b><b>{promise}{delta}</b></div>{_bar(subject)}"
         f'<table style="border-collapse:collapse;margin:4px 0;text-align:left;font-size:13px">{rows}</table>'
         f"{_folded('Rules', _rules(subject))}{_folded('Receipt', str(receipt))}</div>"
     )
@@ -72,5 +72,5 @@ def _rules(subject: Subject) -> str:
 def _folded(title: str, text: str) -> str:
     return (
         f'<details><summary style="cursor:pointer">{title}</summary>'
-        f'<pre style="max-height:24em;overflow:auto;font-size:12px">{escape(text)}</pre></details>'
+        f'<pre style="max-height:24em;overflow:auto;font-size:12px;white-space:pre-wrap">{escape(text)}</pre></details>'
     )

@@ -47,6 +47,9 @@ TALLY_PAYS_FOR = {
 }
 """The same of a tally, by what it adds up."""
 
+ROUNDED = 1 - 1e-9
+"""A variance is a float, and another machine's last digit may differ."""
+
 _STEPS = re.compile(r"/split(\d+):(\d+)((?:/split\d+:\d+)*)")
 
 
@@ -87,27 +90,53 @@ def check(released: Any, receipt: Receipt, *, drawn: bool = False, scored: dict[
         for tree in trees:
             _check_tree(tree, paid, drawn)
     check_scores(scored, receipt, released)
+    if scored is not None and not paid.all_at_once:
+        _check_held_out(released, scored["scope"])
 
 
 def check_hidden(schema: Schema, receipt: Receipt, scored: dict[str, Any] | None) -> None:
     """What can be checked of every model: the receipt is for whom the schema names, and its scores were paid for."""
     if receipt.unit != str(Unit.of(schema)):
         raise ReceiptError("The receipt covers somebody else than the model's schema says: one row, or one person.")
-    _check_paid(scored, receipt)
+    _check_paid(scored, receipt, schema)
 
 
-def _check_paid(scored: dict[str, Any] | None, receipt: Receipt) -> None:
+def _check_paid(scored: dict[str, Any] | None, receipt: Receipt, schema: Schema) -> None:
+    """The scores' intervals follow from their noise: it is what was paid for, or more where parties each add some."""
     if scored is None:
         return
-    if not any(event.question == "evaluate" and event.scope == scored["scope"] for event in receipt.events):
+    paid = [event for event in receipt.events if event.question == "evaluate" and event.scope == scored["scope"]]
+    if not paid:
         raise ReceiptError("No answer paid for the model's scores.")
+    if scored["weight"] != receipt.weight or scored["variance"] < ROUNDED * min(event.variance for event in paid):
+        raise ReceiptError("The model's scores are said to have less noise than the answer that paid for them.")
+    if scored["classes"] != (None if schema.classes is None else list(schema.classes)):
+        raise ReceiptError("The model's scores are of other classes than its schema's.")
 
 
 def check_scores(scored: dict[str, Any] | None, receipt: Receipt, released: Tree | Forest | Additive) -> None:
     """Raise ReceiptError unless one of the answers is the table of scores, if there is one, and the digest is right."""
-    _check_paid(scored, receipt)
+    _check_paid(scored, receipt, released.schema)
     if receipt.released != digest(released, scored):
         raise ReceiptError("This receipt is of another model: the digest that it holds is not this one's.")
+
+
+def _check_held_out(released: Tree | Forest | Additive, scored: str) -> None:
+    """Raise ReceiptError unless the records that score the model are others than those that it was learned from."""
+    if isinstance(released, Additive):
+        scopes = {own.scope for own in released.rounds}
+    else:
+        scopes = {node.scope for node in released.nodes}
+    if not all(_are_apart(scope, scored) for scope in scopes if scope):
+        raise ReceiptError("The model's scores are of records that it was learned from: they flatter it.")
+
+
+def _are_apart(one: str, other: str) -> bool:
+    """Whether two scopes hold different records: where their paths part, they are two parts of one draw."""
+    for step, beside in zip(one.split("/"), other.split("/")):
+        if step != beside:
+            return step.startswith("parts") and step.partition(":")[0] == beside.partition(":")[0]
+    return False
 
 
 class _Paid:
@@ -118,15 +147,15 @@ class _Paid:
         for event in events:
             self._at.setdefault(event.scope, Counter()).update(_pays_for(event))
         # A slash behind each scope: then those at and below it are next to each other.
-        self._all = any(event.mechanism == PAYS_FOR_ALL for event in events)
+        self.all_at_once = any(event.mechanism == PAYS_FOR_ALL for event in events)
         self._labelled = sorted(f"{scope}/" for scope, paid in self._at.items() if paid[LABEL])
 
     def times(self, what: str, scope: str) -> int:
-        return sys.maxsize if self._all else self._at.get(scope, Counter())[what]
+        return sys.maxsize if self.all_at_once else self._at.get(scope, Counter())[what]
 
     def label(self, scope: str) -> bool:
         """Whether a label was chosen at this scope or below it: leaves that say the same are one."""
-        if self._all:
+        if self.all_at_once:
             return True
         place = bisect_left(self._labelled, f"{scope}/")
         return bool(scope) and place < len(self._labelled) and self._labelled[place].startswith(f"{scope}/")

@@ -6,6 +6,7 @@ import math
 from html import escape
 
 from privet.explain.subject import Subject
+from privet.explain.words import is_nothing
 from privet.privacy.meaning import guess_rate
 
 WIDTH, LEFT, RIGHT = 700, 4, 696
@@ -20,11 +21,12 @@ def meter(subject: Subject) -> str:
     none = not math.isfinite(epsilon)
     said = f"A guess whether one {subject.who} was in the records is right in at most {100 * rate:.1f}% of cases"
     said = "Nothing is promised" if none else said
-    told = "nothing is promised" if none else f"{100 * rate:.1f}% right, at most"
+    right = f"{100 * rate:.1f}% right, at most" if rate < 0.9995 else "possibly always right"
+    told = "nothing is promised" if none else right
     anchor = "end" if end > WIDTH / 2 else ""
     at = end - 8 if anchor else end + 8
     return (
-        f'<figure class="meter{" void" if none else ""}">'
+        f'<figure class="meter{" void" if none or is_nothing(receipt) else ""}">'
         f'<svg viewBox="0 0 {WIDTH} 64" role="img" aria-label="{escape(said)}">'
         f'<rect class="track" x="{LEFT}" y="22" width="{RIGHT - LEFT}" height="16" rx="8"/>'
         f'<rect class="fill" x="{LEFT}" y="22" width="{max(end - LEFT, 3):.1f}" height="16" rx="8"/>'

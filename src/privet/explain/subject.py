@@ -29,6 +29,8 @@ class Subject:
     params: Mapping[str, Any] = field(default_factory=dict)
     chosen: str = ""
     """Which of several candidates it is, where a search chose it."""
+    note: str = ""
+    """What those wrote who released it."""
 
     @property
     def trees(self) -> tuple[Tree, ...]:
@@ -50,6 +52,22 @@ class Subject:
     def votes(self) -> bool:
         """Whether classes are predicted by the mean of trees' probabilities, and not by the label of one leaf."""
         return isinstance(self.released, Forest) and self.schema.classes is not None
+
+    @property
+    def heading(self) -> str:
+        """What it is, in a line."""
+        n = len(self.trees)
+        if self.boosted is not None:
+            kind = "a sum of curves"
+        else:
+            kind = "a decision tree" if n == 1 else f"a forest of {n} trees" if n else "a hidden model"
+        return f"{self.label[:1].upper()}{self.label[1:]}, predicted by {kind}"
+
+    def says(self, label: Any) -> str:
+        """A class as people read it: 0 and 1, true and false mean nothing without what they are of."""
+        text = str(label)
+        bare = text.lower() in ("true", "false") or text.lstrip("+-").replace(".", "", 1).isdecimal()
+        return f"{self.label} = {text}" if bare and self.schema.label else text
 
     @property
     def label(self) -> str:

@@ -122,8 +122,10 @@ def leaf_text(node: TreeNode, schema: Schema) -> str:
     return str(classes[node.answer or 0])
 
 
-def rule_text(rule: Rule, part: int, schema: Schema, reach: Reach | None = None) -> str:
+def rule_text(rule: Rule, part: int, schema: Schema, reach: Reach | None = None, *, brief: bool = False) -> str:
     """The condition under which a record goes to child ``part``, of values that can ``reach`` the node at all.
+
+    ``brief``: cuts with about three digits, where these still tell them apart.
 
     >>> from privet.schema import Numeric, Schema
     >>> rule_text(Rule(0, (30.0,), bytes([0, 1])), 1, Schema({"age": Numeric(0, 99)}, classes=["no", "yes"]))
@@ -135,7 +137,7 @@ def rule_text(rule: Rule, part: int, schema: Schema, reach: Reach | None = None)
     if isinstance(feature, Categorical):
         codes = [code for code, own in enumerate(rule.part) if own == part and here[code]]
         return _category_text(name, feature, codes, here)
-    return _number_text(name, feature, rule, part, here)
+    return _number_text(name, feature, rule, part, here, brief=brief)
 
 
 def _category_text(name: str, feature: Categorical, codes: Sequence[int], here: Sequence[bool]) -> str:
@@ -148,8 +150,11 @@ def _category_text(name: str, feature: Categorical, codes: Sequence[int], here: 
     return f"{name} is {_listed(values + others)}" if codes else "never"
 
 
-def _number_text(name: str, feature: Numeric, rule: Rule, part: int, here: Sequence[bool]) -> str:
+def _number_text(
+    name: str, feature: Numeric, rule: Rule, part: int, here: Sequence[bool], *, brief: bool = False
+) -> str:
     cuts = rule.cuts or ()
+    show = _brief_cut if brief and len(set(map(_brief_cut, cuts))) == len(cuts) else _cut_text
     bounds = [-math.inf, *cuts, math.inf]
     pieces = []
     for segment in range(len(cuts) + 1):
@@ -159,14 +164,19 @@ def _number_text(name: str, feature: Numeric, rule: Rule, part: int, here: Seque
         if low == -math.inf and high == math.inf:
             pieces.append(f"{name} is known")
         elif low == -math.inf:
-            pieces.append(f"{name} <= {_cut_text(high)}")
+            pieces.append(f"{name} <= {show(high)}")
         elif high == math.inf:
-            pieces.append(f"{name} > {_cut_text(low)}")
+            pieces.append(f"{name} > {show(low)}")
         else:
-            pieces.append(f"{_cut_text(low)} < {name} <= {_cut_text(high)}")
+            pieces.append(f"{show(low)} < {name} <= {show(high)}")
     if feature.missing and rule.part[-1] == part and here[-1]:
         pieces.append(f"{name} is missing")
     return " or ".join(pieces) or "never"
+
+
+def _brief_cut(cut: float) -> str:
+    """Whole numbers in full, others to three digits or to the point, whichever is more."""
+    return _cut_text(cut) if cut == int(cut) else f"{cut:.0f}" if abs(cut) >= 1000 else f"{cut:.3g}"
 
 
 def _cut_text(cut: float) -> str:

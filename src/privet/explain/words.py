@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from privet.evaluate.evaluation import TOO_WIDE
+from privet.evaluate.intervals import Estimate, Z
 from privet.explain.subject import Subject
 from privet.privacy.amounts import show
 from privet.privacy.meaning import NOTHING, WEAK, guess_rate, short
@@ -27,29 +28,44 @@ class Answer:
     warning: bool = False
 
 
-def answers(subject: Subject, ledger: str = "") -> list[Answer]:
-    """The six answers; ``ledger`` says what is left, where a ledger is known."""
+@dataclass(frozen=True)
+class LedgerWords:
+    """Which ``records`` a ledger is for, what is ``left`` in words, and whether it lists the release (``known``)."""
+
+    records: str
+    left: str
+    known: bool = True
+
+
+def answers(subject: Subject, ledger: LedgerWords | None = None) -> list[Answer]:
+    """The six answers; ``ledger`` is what the records' ledger says, where it is known."""
     receipt = subject.receipt
+    astray = ledger is not None and not ledger.known
+    left = NO_LEDGER if ledger is None else ledger.left
+    schema = READ_OFF if subject.schema.unconfirmed else DECLARED
     return [
         Answer("What was learned?", learned(subject)),
-        Answer("From whose records?", whose(subject)),
-        Answer("What does it promise to one person?", promised(subject), bool(receipt.void) or _is_weak(receipt)),
-        Answer(
-            "What did it cost, and what is left?", f"{cost(receipt)} {ledger or NO_LEDGER}", bool(receipt.shortfall)
-        ),
+        Answer("From whose records?", whose(subject, ledger)),
+        Answer("What does it promise to one person?", promised(subject), bool(receipt.void) or is_weak(receipt)),
+        Answer("What did it cost, and what is left?", f"{cost(receipt)} {left}", bool(receipt.shortfall) or astray),
         Answer("How good is it?", NOT_SCORED if subject.evaluation is None else quality(subject)),
-        Answer("Who had to be trusted?", f"{receipt.trust} {READ_OFF if subject.schema.unconfirmed else DECLARED}"),
+        Answer("Who had to be trusted?", f"{receipt.trust} {schema} {ALPHA}"),
     ]
 
 
-NO_LEDGER = "What is left for other releases of the same records is known to their ledger, and none was given."
+NO_LEDGER = (
+    "What is left for other releases from the same records cannot be said here. A ledger, the file that adds up all "
+    "releases from them, knows it, and this page was made without one (privet report --ledger FILE)."
+)
 
 DECLARED = (
-    "And whoever wrote the schema: that its ranges, categories and classes are public, and were not read off the "
-    "records, is declared there. No program can check it."
+    "You also rely on those who wrote the schema: that its ranges, categories and classes are public, and were not "
+    "read off the records, is declared there. No program can check it."
 )
 
 READ_OFF = "The schema was read off the records, and nobody has confirmed that what it says is public."
+
+ALPHA = "And you rely on those who wrote Privet: it is alpha software, and nobody outside the project has reviewed it."
 
 NOT_SCORED = (
     "Nobody measured it privately, so this page cannot say. A fit with holdout=0.2 (privet fit --holdout 0.2) "
@@ -104,30 +120,66 @@ def _outcomes(subject: Subject) -> str:
     return f"{', '.join(rest)} or {last}" if rest else f"always {last}"
 
 
-def whose(subject: Subject) -> str:
-    """Which unit the promise is about, and about how many there were, if that was released."""
-    records = about_how_many(subject)
-    about = "" if records is None else f"Learned from about {records:,.0f} {subject.who}s (a noisy count). "
+def whose(subject: Subject, ledger: LedgerWords | None = None) -> str:
+    """Whose records they were, about how many, and which unit the promise is about."""
+    names = [f"By their ledger they are: {ledger.records}."] if ledger is not None and ledger.known else []
+    names += [f"Those who released it note: {subject.note.rstrip('.')}."] if subject.note else []
+    named = " ".join(names) or "The model's file does not say whose records they were: a note could (--note)."
+    about = _how_many(subject)
     if subject.who == "person":
         cap = subject.receipt.unit.removeprefix("one person, ")
-        return (
-            f"{about}The promise covers a person with all their records: {cap} of each person count, and column "
+        covered = (
+            f"The promise covers a person with all their records: {cap} of each person count, and column "
             f"{subject.schema.person or 'with the persons'} says whose is whose."
         )
-    return (
-        f"{about}The promise covers one row of the table. A person with several rows is covered for each row apart, "
-        "and less for all of them together."
-    )
+    else:
+        covered = (
+            "The promise covers one row of the table. A person with several rows is covered for each row apart, and "
+            "less for all of them together."
+        )
+    return " ".join(part for part in (named, about, covered) if part)
 
 
-def about_how_many(subject: Subject) -> float | None:
+def _how_many(subject: Subject) -> str:
+    """About how many were learned from and scored, by noisy counts: their sum need not be the number of records."""
+    learned_from, scored, who = about_how_many(subject), subject.evaluation, f"{subject.who}s"
+    if learned_from is None and scored is None:
+        return ""
+    noisy = "That number is noisy; a range holds with 95% confidence."
+    if learned_from is None:
+        assert scored is not None
+        return f"It was scored on about {_ranged(scored.size)} {who} that it did not learn from. {noisy}"
+    if scored is None:
+        return f"It was learned from about {_ranged(learned_from)} {who}. {noisy}"
+    both = f"It was learned from about {_ranged(learned_from)} {who} and scored on about {_ranged(scored.size)} others."
+    return f"{both} The numbers are noisy, so they need not add up; ranges hold with 95% confidence."
+
+
+def _ranged(found: Estimate) -> str:
+    return f"{found.value:,.0f}" + (f" ({found.low:,.0f} to {found.high:,.0f})" if found.high > found.low else "")
+
+
+def about_how_many(subject: Subject) -> Estimate | None:
     """The records that the leaves of a tree say they have, by their noisy counts; None where nothing was said."""
     if len(subject.trees) != 1 or not subject.trees[0].weighed:
         return None
     tree = subject.trees[0]
     leaves = [tree.nodes[i] for i in tree.leaves]
     total = sum(sum(leaf.counts) if leaf.counts is not None else leaf.weight or 0.0 for leaf in leaves)
-    return total if total > 0 else None
+    reach = Z * math.sqrt(_variance_of_counts(subject, {leaf.scope for leaf in leaves}))
+    return Estimate(total, max(total - reach, 0.0), total + reach) if total > 0 else None
+
+
+def _variance_of_counts(subject: Subject, scopes: set[str]) -> float:
+    """That of the noise in all leaves' counts together: rather too much, each scope is taken to part two ways.
+
+    Nothing where it is not plain which sums the counts come from.
+    """
+    receipt, classes = subject.receipt, subject.schema.classes
+    sums = [event for event in receipt.events if event.scope in scopes and event.lemma.endswith("tally(1)")]
+    if classes is None or receipt.weight > 1 or {event.scope for event in sums} != scopes:
+        return 0.0
+    return 2 * len(classes) * sum(event.variance for event in sums)
 
 
 def promised(subject: Subject) -> str:
@@ -143,7 +195,7 @@ def promised(subject: Subject) -> str:
     right = f"right at most {rate:.1f} times in 100" if rate < 99.95 else "possibly always right"
     them = "them" if who == "person" else "it"
     rarely = f" Except with a probability of {delta:g}." if delta else ""
-    weak = " That is a weak promise: usual are epsilons from 0.1 to 1." if _is_weak(receipt) else ""
+    weak = f" {NO_PROMISE if is_nothing(receipt) else WEAK_PROMISE}" if is_weak(receipt) else ""
     return (
         f"What a reader can learn about one {who} has a limit: no model is more than {times} times as likely with "
         f"{them} in the records as without, or the other way round. A blind guess whether a given {who} was in the "
@@ -160,8 +212,17 @@ def _times(epsilon: float) -> str:
     return f"{math.exp(epsilon):.3f}" if epsilon >= 1e-3 else f"(1 + {epsilon:.2g})"
 
 
-def _is_weak(receipt: Receipt) -> bool:
-    return float(receipt.epsilon) > WEAK
+WEAK_PROMISE = "That is a weak promise: usual are epsilons from 0.1 to 1."
+
+NO_PROMISE = "In practice that promises nothing: usual are epsilons from 0.1 to 1."
+
+
+def is_weak(receipt: Receipt) -> bool:
+    return float(receipt.epsilon) >= WEAK
+
+
+def is_nothing(receipt: Receipt) -> bool:
+    return float(receipt.epsilon) >= NOTHING
 
 
 def cost(receipt: Receipt) -> str:
@@ -196,15 +257,23 @@ def quality(subject: Subject) -> str:
             f"Noise hides it: on {n} it is right for some {right.low:.0%} to {right.high:.0%}. More records that "
             "score, or a larger epsilon, would tell."
         )
-    text = f"On {n} it is right for {right.value:.1%} ({right.low:.1%} to {right.high:.1%}). "
-    common, share = found.commonest
-    text += f"Always saying {common} would be right for about {share:.1%}. "
+    text = f"On {n} it is right for {_percent(right)}. "
+    common, share = found.baseline
+    text += f"Always saying {subject.says(common)} would be right for {_percent(share)}. "
+    text += f"{found.verdict(str(subject.says(common)))} "
     missed = min(found.classes, key=lambda label: found.recall(label).value)
     if (least := found.recall(missed)).value < WORTH_SAYING:
-        text += f"Of those that are {missed} it finds {least.value:.1%} ({least.low:.1%} to {least.high:.1%}). "
+        text += f"Of those that are {subject.says(missed)} it finds {_percent(least)} (recall)"
+        called = found.precision(missed)
+        known = called.high - called.low <= TOO_WIDE
+        text += f", and of those that it calls so {_percent(called)} are (precision). " if known else ". "
     if "AUC" in found.summary:
         text += f"The area under its ROC curve is {found.auc.value:.3f} ({found.auc.low:.3f} to {found.auc.high:.3f}). "
     return text + SURE
+
+
+def _percent(found: Estimate) -> str:
+    return f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})"
 
 
 WORTH_SAYING = 0.5

@@ -43,7 +43,7 @@ _ASKED = {
 }
 
 _COUNTED = {
-    "tally": ("How many records are in each part?", "Records are counted."),
+    "tally": ("How many records are here, in all or of each kind?", "Records are counted."),
     "target_tally": ("What is the mean target of each part?", "Targets are added up, each as a part of its range."),
     "clipped_gradient_tally": (
         "By how much are predictions off in each part?",

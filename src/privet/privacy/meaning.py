@@ -16,11 +16,14 @@ from typing import Any
 from privet.errors import BudgetWarning
 from privet.privacy.amounts import checked_delta
 
-WEAK, NOTHING = 5.0, 20.0
-"""From these epsilons on a promise is weak, and is none."""
+WEAK, NOTHING = 3.0, 10.0
+"""From these epsilons on a promise is weak (a guess may be right in 95% of cases), and is none (in 99.995%)."""
 
-LEAST_RECORDS = 4.0
-"""n * epsilon below this: noise is a quarter of all records or more, in a single count that has the whole budget."""
+MOSTLY_NOISE = 100.0
+"""n * epsilon, of the n records that are learned from: below this a model may be mostly noise, whoever makes it."""
+
+
+CERTAIN = "100%"
 
 
 def guess_rate(epsilon: float, delta: float = 0.0) -> float:
@@ -35,11 +38,39 @@ def guess_rate(epsilon: float, delta: float = 0.0) -> float:
 
 def in_words(epsilon: float, delta: float = 0.0, who: str = "person") -> str:
     """One sentence for people."""
-    rate = 100 * guess_rate(epsilon, delta)
-    right = f"is right in at most {rate:.1f}% of cases" if rate < 99.95 else "may practically always be right"
+    rate = percent(guess_rate(epsilon, delta))
+    right = f"is right in at most {rate} of cases" if rate != CERTAIN else "may practically always be right"
     guess = f"a guess whether one {who} was in the records, with even chances before, {right}"
     unless = f", except with probability {delta:g}" if delta else ""
     return f"epsilon {epsilon:g}: {guess}; odds grow at most {_times(epsilon)}{unless}."
+
+
+def together(epsilon: float, delta: float = 0.0) -> str:
+    """What all releases from the same records promise, in a few words.
+
+    >>> together(0.9)
+    'together epsilon 0.9: a guess is right in at most 71.1% of cases'
+    """
+    return f"together epsilon {epsilon:g}: a guess is right in at most {percent(guess_rate(epsilon, delta))} of cases"
+
+
+def percent(rate: float) -> str:
+    """A rate of guesses with as many digits as it takes to tell it from a coin's and from certainty.
+
+    >>> [percent(guess_rate(epsilon)) for epsilon in (0, 1e-4, 0.1, 1, 10, 50)]
+    ['50.0%', '50.002%', '52.5%', '73.1%', '99.995%', '100%']
+    """
+    for digits in range(1, 6):
+        shown = f"{100 * rate:.{digits}f}"
+        if float(shown) not in (50, 100):
+            return f"{shown}%"
+    return "50.0%" if rate < 0.75 else CERTAIN
+
+
+def promise_in_words(epsilon: float, delta: float = 0.0, who: str = "person") -> str:
+    """What a model's epsilon means, and whether that is much: one line, said after a fit."""
+    weak = " This promises nothing." if epsilon >= NOTHING else " This is a weak promise." if epsilon >= WEAK else ""
+    return in_words(epsilon, delta, who) + weak
 
 
 def warnings_about(epsilon: float, delta: float = 0.0, n_records: float | None = None) -> list[str]:
@@ -50,15 +81,9 @@ def warnings_about(epsilon: float, delta: float = 0.0, n_records: float | None =
             f"epsilon {epsilon:g} promises nothing: odds that a person is in the records may grow {_times(epsilon)}. "
             "Usual are 0.1 to 1."
         )
-    elif epsilon > WEAK:
+    elif epsilon >= WEAK:
         found.append(f"epsilon {epsilon:g} is a weak promise: odds may grow {_times(epsilon)}. Usual are 0.1 to 1.")
-    known = 1e6 if n_records is None else n_records
-    if epsilon * known < LEAST_RECORDS:
-        shown = f"{known:,.0f} records" if n_records is not None else "even a million records"
-        found.append(
-            f"epsilon {epsilon:g} is too small to learn anything: noise of about {short(1 / epsilon)} records hides "
-            f"whatever {shown} could show."
-        )
+    found += too_few(epsilon, n_records)
     if n_records and delta * n_records >= 1:
         found.append(
             f"delta {delta:g} is too large for {n_records:,.0f} records: it would allow to publish one of them as it "
@@ -67,10 +92,30 @@ def warnings_about(epsilon: float, delta: float = 0.0, n_records: float | None =
     return found
 
 
+def too_few(epsilon: float, n_records: float | None, noise: float | None = None) -> list[str]:
+    """A word where n * epsilon is too small to learn anything; without a number of records, where a million are.
+
+    A number that a fit has measured is a noisy one: ``noise`` is the scale of its noise.
+    """
+    known = 1e6 if n_records is None else max(float(n_records), 0.0)
+    if epsilon * known >= MOSTLY_NOISE:
+        return []
+    product = f"n * epsilon is {short(epsilon * known)}, and below {MOSTLY_NOISE:g} a model may be mostly noise"
+    if n_records is None:
+        shown = f"even a million records: {product}"
+    elif noise is None:
+        shown = f"about {known:,.0f} records: {product}"
+    elif known < noise:
+        shown = "so few records that noise hides their number: a model may be mostly noise"
+    else:
+        shown = f"about {known:,.0f} records (a noisy count): {product}"
+    return [f"epsilon {epsilon:g} is too small to learn much from {shown}. More records help, or a larger epsilon."]
+
+
 def warn_about(budget: Fraction, delta: Any, n_records: float | None) -> None:
     """Warn before a fit, from public numbers alone; a promise that is merely weak is the user's choice."""
     epsilon = as_float(budget)
-    if epsilon >= NOTHING or epsilon * (1e6 if n_records is None else float(n_records)) < LEAST_RECORDS:
+    if epsilon >= NOTHING or too_few(epsilon, n_records):
         for words in warnings_about(epsilon, float(checked_delta(delta)) if delta else 0.0, n_records):
             warnings.warn(words, BudgetWarning, stacklevel=4)
 
@@ -90,4 +135,6 @@ def short(amount: float) -> str:
 
 
 def _times(epsilon: float) -> str:
+    if epsilon < 0.005:
+        return f"by {short(100 * math.expm1(epsilon))}%"
     return f"{short(math.exp(epsilon))} times" if epsilon < 20 else f"about 10^{epsilon / math.log(10):.3g} times"

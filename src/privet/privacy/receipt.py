@@ -187,16 +187,15 @@ class Receipt:
         return cls.from_dict(data)
 
     def __str__(self) -> str:
-        lines = [
-            f"epsilon   {show(self.epsilon)}   (delta {show(self.delta)})",
-            f"claimed   {show(self.claimed)}",
-            f"spent     {show(self.spent)}",
-            f"covers    {self.unit}{_ROW_ALONE if self.unit == str(ROW) else ''}; neighbours: {self.neighbours}",
-            f"trust     {self.trust}",
-        ]
+        delta = f", delta {show(self.delta)}" if self.delta else ""
+        lines = [f"epsilon   {show(self.epsilon)}{delta}"]
+        if not self.epsilon == self.claimed == self.spent:
+            lines += [f"claimed   {show(self.claimed)}", f"spent     {show(self.spent)}"]
+        alone = _ROW_ALONE if self.unit == str(ROW) else ""
+        lines += [f"covers    {self.unit}{alone}: whether it is there or not", f"trust     {self.trust}"]
         lines += [f"SHORT     {self.shortfall}"] if self.shortfall else []
         lines += [f"VOID      {reason}" for reason in self.void]
-        return "\n".join([*lines, *event_lines(self.events)])
+        return "\n".join([*lines, *event_lines(self.events, self.weight, bool(self.at_delta))])
 
 
 def _plain(value: object) -> object:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from privet.privacy.amounts import show
 from privet.privacy.event import PARALLEL, SAMPLE, Event, amplified
-from privet.privacy.event_words import in_plain_words
+from privet.privacy.event_parts import disjoint_sum, parts_of
+from privet.privacy.event_words import in_plain_words, spread
 from privet.privacy.receipt import Receipt
 
 
@@ -26,9 +27,11 @@ class BudgetFacts:
         self._parents = [-1]
         self._spent: list[dict[int, float]] = [defaultdict(float)]
         self._groups: dict[tuple[Any, ...], list[Event]] = {}
-        for event in receipt.events:
-            key = (event.scope.count("/"), event.question, event.mechanism, event.lemma)
-            self._groups.setdefault(key, []).append(event)
+        self._parts = parts_of(receipt.events) if receipt.events else []
+        for number, part in enumerate(self._parts):
+            for event in part.events:
+                key = (number, event.scope.count("/"), event.question, event.mechanism, event.lemma)
+                self._groups.setdefault(key, []).append(event)
         self._order = {key: i for i, key in enumerate(self._groups)}
         for key, events in self._groups.items():
             for event in events:
@@ -56,11 +59,24 @@ class BudgetFacts:
             "currency": "rho" if receipt.at_delta else "epsilon",
             "total": _number(receipt.reserved if receipt.at_delta else receipt.spent),
             "epsilon": _number(receipt.epsilon),
-            "groups": [self._group(events) for events in self._groups.values()],
+            "parts": [self._part(number) for number in range(len(self._parts))],
+            "together": self._together(),
+            "groups": [{**self._group(events), "part": key[0]} for key, events in self._groups.items()],
             "parents": self._parents,
             "spent": [[[g, _plain(amount)] for g, amount in own.items()] for own in self._spent],
-            "dearest": self._dearest() if finite else [],
+            "dearest": self._dearest(range(len(self._groups))) if finite else [],
         }
+
+    def _part(self, number: int) -> dict[str, Any]:
+        """What the records of one part paid: its sum, and the groups along the path that cost most."""
+        part = self._parts[number]
+        groups = [i for key, i in self._order.items() if key[0] == number]
+        finite = part.spent != math.inf
+        return {"name": part.name, "spent": _number(part.spent), "dearest": self._dearest(groups) if finite else []}
+
+    def _together(self) -> str:
+        who = "record" if self._receipt.weight == 1 else "person"
+        return disjoint_sum(self._parts, [f"{float(part.spent):.4g}" for part in self._parts], who)
 
     def _group(self, events: Sequence[Event]) -> dict[str, Any]:
         """The words are of the answer in the middle, by its noise: others differ by little."""
@@ -81,10 +97,12 @@ class BudgetFacts:
             "lemma": middle.lemma.replace("_", " "),
             "sensitivity": show(middle.sensitivity),
             "scale": f"{middle.scale:.6g}",
+            **({"spread": _brief(spread(middle, self._receipt.weight))} if words.noise.startswith("Noise") else {}),
         }
 
-    def _dearest(self) -> list[list[float]]:
-        """[group, amount] along the scopes that cost most, as a receipt adds them up: root first."""
+    def _dearest(self, groups: Iterable[int]) -> list[list[float]]:
+        """[group, amount] of these groups along the scopes that cost most, as a receipt adds them up: root first."""
+        kept_groups = set(groups)
         below: list[list[str]] = [[] for _ in self._parents]
         for scope, number in self._number.items():
             if number:
@@ -92,7 +110,8 @@ class BudgetFacts:
         costs: dict[int, float] = {}
         paths: dict[int, dict[int, float]] = {}
         for number in reversed(range(len(self._parents))):  # children before their parents
-            path = defaultdict(float, self._spent[number])
+            own = {group: amount for group, amount in self._spent[number].items() if group in kept_groups}
+            path = defaultdict(float, own)
             for kept in _counted(below[number], self._number, costs):
                 inner, factor = self._number[kept], 1.0
                 step = kept.rpartition("/")[2]

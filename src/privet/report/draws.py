@@ -25,7 +25,7 @@ from privet.schema import Schema
 
 TEST_SHARE = 0.2
 SPLIT_SEED = 0  # public, as the records are
-SYNTHETIC = 25_000
+SYNTHETIC, SYNTHETIC_TEST = 20_000, 5_000
 MOST_RECORDS = 200_000
 KEPT = 256  # draws that are not fitted again
 SIZES = (1_000, 5_000, 20_000, 100_000)
@@ -78,7 +78,8 @@ class Wish:
 class Draws:
     """Fits on one public table: a part of it to learn from, the rest to score on."""
 
-    def __init__(self, X: Any, y: Any, schema: Schema, source: str) -> None:
+    def __init__(self, X: Any, y: Any, schema: Schema, source: str, n_records: int | None = None) -> None:
+        """``n_records``: how many are learned from, of a table that has more."""
         n = len(y)
         order = np.random.default_rng(SPLIT_SEED).permutation(n)
         held = max(1, int(TEST_SHARE * n))
@@ -86,16 +87,22 @@ class Draws:
             raise PrivetError("there are too few records to play with: it takes at least 50")
         self.schema, self.source = schema, source
         self._X, self._y = X, np.asarray(y)
-        self._learn, self._test = order[held:][:MOST_RECORDS], order[:held]
+        self._learn, self._test = order[held:][: n_records or MOST_RECORDS], order[:held]
+        if len(self._learn) < (n_records or 0):
+            raise PrivetError(f"there are {len(self._learn):,} records to learn from, and --n-records asks for more")
         self.methods = CLASSES if schema.classes is not None else TARGETS
         self._kept = lru_cache(KEPT)(self._fitted)
 
     @classmethod
-    def synthetic(cls, schema: Schema) -> Draws:
-        """On a table that nobody is in, drawn from the schema."""
-        X, y, _ = stand_in(schema, SYNTHETIC)
-        words = "Records that nobody is in, drawn from the schema: even values, and a made-up rule for the label."
-        return cls(X, y, schema, words)
+    def synthetic(cls, schema: Schema, n_records: int | None = None) -> Draws:
+        """On a table that nobody is in, drawn from the schema: so many to learn from, and enough to score on."""
+        n = SYNTHETIC if n_records is None else n_records
+        X, y, _ = stand_in(schema, max(-(-n * 5 // 4), n + SYNTHETIC_TEST, 5 * SYNTHETIC_TEST))
+        words = (
+            "Records that nobody is in, drawn from the schema: even values, and a made-up rule for the label. "
+            "This is one made-up table, and another would look different."
+        )
+        return cls(X, y, schema, words, n)
 
     @property
     def sizes(self) -> list[int]:

@@ -21,12 +21,13 @@ from privet.tree.tree import Reach, Tree, TreeNode
 ScopeNumber = Callable[[str], int]
 
 
-def schema_facts(schema: Schema) -> dict[str, Any]:
-    """What a record looks like, and what is predicted."""
+def schema_facts(schema: Schema, says: Callable[[Any], str] = str) -> dict[str, Any]:
+    """What a record looks like, and what is predicted; ``says`` is how people read a class."""
     classes = schema.classes
     return {
         "label": schema.label or "",
         "classes": None if classes is None else list(map(str, classes)),
+        "says": None if classes is None else [says(own) for own in classes],
         # Ties go to the first class by name: that is how predictions are made.
         "order": [] if classes is None else np.argsort(np.array(classes)).tolist(),
         "target": None if schema.target is None else list(schema.target),
@@ -57,9 +58,10 @@ def model_facts(subject: Subject, scope_number: ScopeNumber) -> dict[str, Any]:
 def _tree_facts(tree: Tree, scope_number: ScopeNumber) -> dict[str, Any]:
     texts = _conditions(tree)
     nodes = []
-    for node, text in zip(tree.nodes, texts):
+    for node, (text, exact) in zip(tree.nodes, texts):
         own = _leaf_facts(node) if node.rule is None else _rule_facts(node)
-        nodes.append({**own, "s": scope_number(node.scope), **({"t": text} if text else {})})
+        said = {**({"t": text} if text else {}), **({"x": exact} if exact != text else {})}
+        nodes.append({**own, "s": scope_number(node.scope), **said})
     return {"nodes": nodes, "weighed": tree.weighed}
 
 
@@ -76,9 +78,9 @@ def _rule_facts(node: TreeNode) -> dict[str, Any]:
     return {"f": node.rule.feature, **cuts, "p": list(node.rule.part), "k": list(node.children), **drawn}
 
 
-def _conditions(tree: Tree) -> list[str]:
-    """For each node the condition under which a record comes to it from its parent."""
-    texts = [""] * len(tree.nodes)
+def _conditions(tree: Tree) -> list[tuple[str, str]]:
+    """For each node the condition under which a record comes to it from its parent: briefly, and exactly."""
+    texts = [("", "")] * len(tree.nodes)
     reach: dict[int, Reach | None] = {0: Reach(tree)}
     for i, node in enumerate(tree.nodes):  # parents come before their children
         here = reach.pop(i, None)
@@ -86,7 +88,8 @@ def _conditions(tree: Tree) -> list[str]:
             continue
         below = [None] * len(node.children) if here is None else here.below(node.rule, len(node.children))
         for part, child in enumerate(node.children):
-            texts[child] = rule_text(node.rule, part, tree.schema, here)
+            brief, exact = (rule_text(node.rule, part, tree.schema, here, brief=brief) for brief in (True, False))
+            texts[child] = brief, exact
             reach[child] = below[part]
     return texts
 

@@ -24,9 +24,10 @@ from privet.errors import PrivetError
 from privet.explain.meter import meter
 from privet.explain.subject import Subject
 from privet.explain.text import rules_text
-from privet.explain.words import Answer, answers
+from privet.explain.words import Answer, LedgerWords, answers, is_nothing, is_weak
 from privet.privacy.amounts import show
 from privet.privacy.ledger import Ledger
+from privet.privacy.meaning import together
 from privet.report.budget_facts import BudgetFacts
 from privet.report.model_facts import model_facts, schema_facts
 from privet.report.score_facts import score_facts
@@ -43,16 +44,16 @@ LONGEST_RULES = 200_000
 """More text than this is not printed into a page."""
 
 
-def report_page(subject: Subject, *, ledger: str = "", certificate: Certificate | None = None) -> str:
+def report_page(subject: Subject, *, ledger: LedgerWords | None = None, certificate: Certificate | None = None) -> str:
     """The whole page; raises if the receipt does not add up, because the page says that it does.
 
-    ``ledger`` says what is left, in words; ``certificate`` is what ``privet certify`` found.
+    ``ledger`` is what the records' ledger says; ``certificate`` is what ``privet certify`` found.
     """
     subject.receipt.verify()
     style, script = web_file("style.css"), web_script(SCRIPTS)
     parts = [_model(subject), _record(subject), _budget(subject), _scores(subject), _robustness(certificate)]
     sections = [part for part in parts if part]
-    heading = f"{subject.model}: {subject.label}"
+    heading = subject.heading
     return filled(
         web_file("report.html"),
         policy=policy(script, style),
@@ -89,31 +90,39 @@ def write_report(
         raise PrivetError(f"{target} exists. Choose another name, or say overwrite=True.")
     model.verify()
     subject = subject_of(model)
-    left = "" if ledger is None else left_in(ledger, subject)
+    left = None if ledger is None else left_in(ledger, subject)
     write_whole(target, report_page(subject, ledger=left, certificate=certificate).encode(), mode=0o666)
 
 
-def left_in(path: str | os.PathLike[str], subject: Subject) -> str:
-    """What a ledger's file has left, in words, and whether it knows this release."""
+def left_in(path: str | os.PathLike[str], subject: Subject) -> LedgerWords:
+    """What a ledger's file has left, in words, and whether it knows this release: if not, what is left is not told."""
     kept = Ledger.open(path).file
     assert kept is not None
+    if not any(line.released and line.released == subject.receipt.released for line in kept.lines()):
+        return LedgerWords(
+            kept.records,
+            f"The ledger of {kept.records} does NOT list this release: it was learned without that ledger, or the file "
+            "is an older copy. So what that ledger has left says nothing here.",
+            known=False,
+        )
     parts = []
     for own in kept.cohorts():
         left = show(max(kept.in_epsilon(own.left), 0)) if own.left > 0 else "0"
         name = "" if len(kept.cohorts()) == 1 else f" of cohort {own.name}"
-        parts.append(f"epsilon {left} of {show(own.limit)} is left{name}")
-    known = any(line.released and line.released == subject.receipt.released for line in kept.lines())
-    listed = (
-        "lists this release" if known else "does NOT list this release: it was learned without it, or is an older copy"
+        spent = together(float(kept.in_epsilon(own.spent)), float(kept.delta or 0)) if own.spent > 0 else "nothing"
+        parts.append(f"epsilon {left} of {show(own.limit)} is left{name} (all that it lists is {spent})")
+    left = "; ".join(parts)
+    return LedgerWords(
+        kept.records,
+        f"The ledger of {kept.records} lists this release, and there {left}. It counts only what was charged to it.",
     )
-    return f"In the ledger of {kept.records}, {'; '.join(parts)}. That ledger {listed}."
 
 
 def facts_of(subject: Subject) -> dict[str, Any]:
     """All numbers that the page draws."""
     budget = BudgetFacts(subject.receipt)
     return {
-        "schema": schema_facts(subject.schema),
+        "schema": schema_facts(subject.schema, subject.says),
         "model": model_facts(subject, budget.number),
         "budget": budget.facts(),
         "scores": None if subject.evaluation is None else score_facts(subject.evaluation),
@@ -175,11 +184,20 @@ def _notice(subject: Subject) -> str:
         mend = f" {VOID_MEANS}" if receipt.void else ""
         text = f"<strong>{what}.</strong> {escape(why.rstrip('.'))}.{mend}"
         return f'<div class="notice alarm" role="note"><p>{text}</p></div>'
+    epsilon = show(receipt.epsilon)
+    if is_nothing(receipt):
+        return (
+            f'<div class="notice alarm" role="note"><p><strong>Epsilon {epsilon} promises nothing.</strong> The '
+            "receipt adds up, but with such an epsilon a reader of the model may learn about one person whatever "
+            "there is to learn. Usual are 0.1 to 1. Treat the model as you treat the records.</p></div>"
+        )
+    weak = f"<strong>Epsilon {epsilon} is a weak promise.</strong> Usual are 0.1 to 1. " if is_weak(receipt) else ""
+    kind = "notice weak" if weak else "notice"
     return (
-        '<div class="notice" role="note"><p>The receipt was re-checked when this page was made: every answer\'s cost '
-        "was computed again from its noise, and they add up to what is said below. No check of a file can see whether "
-        "the machine that trained the model did what the receipt says, nor whether the schema's ranges and values are "
-        "really public.</p></div>"
+        f'<div class="{kind}" role="note"><p>{weak}The receipt was re-checked when this page was made: every answer\'s '
+        "cost was computed again from its noise, and they add up to what is said below. No check of a file can see "
+        "whether the machine that trained the model did what the receipt says, nor whether the schema's ranges and "
+        "values are really public.</p></div>"
     )
 
 
@@ -198,10 +216,39 @@ def _section(name: str, title: str, lead: str) -> str:
 
 
 TREE_LEAD = (
-    "Each card is a node: the condition that leads to it and, at a leaf, what it says. Rules were chosen by private "
-    "answers, and counts are noisy: a rule that looks odd, such as one that parts off hardly any records, was probably "
-    "picked by noise where no other rule was much better. Click a card or use the arrow keys; Enter folds."
+    "Each card is a node: the condition that leads to it and, at a leaf, what it says. Click a card or use the arrow "
+    "keys; Enter folds."
 )
+ODD_RULES = (
+    "Rules were chosen by private answers. A rule that looks odd, such as one that parts off hardly any records, was "
+    "probably picked by noise where no other rule was much better."
+)
+NOISY_COUNTS = "Counts are noisy."
+NO_COUNTS = "How many records are in a leaf was not released."
+CHOSEN_TOGETHER = (
+    "The last split of a path and the labels of its two sides were chosen together, before anything was counted: so a "
+    "label may differ from what the noisy counts suggest."
+)
+MERGED = (
+    "Two sides with the same label are drawn as one leaf, so more splits were paid for ({asked}) than are drawn "
+    "({drawn})."
+)
+
+
+def _tree_lead(subject: Subject) -> str:
+    """How to read the trees, and what of their oddities has which reason."""
+    weighed = all(tree.weighed for tree in subject.trees)
+    questions = [event.question for event in subject.receipt.events]
+    said = [TREE_LEAD, ODD_RULES, NOISY_COUNTS if weighed else NO_COUNTS]
+    if weighed and "choose a split with its labels" in questions:
+        said.append(CHOSEN_TOGETHER)
+    asked = sum(question in ("choose a split", "choose a split with its labels") for question in questions)
+    drawn = sum(node.rule is not None for tree in subject.trees for node in tree.nodes)
+    if asked > drawn and not subject.chosen:
+        said.append(MERGED.format(asked=asked, drawn=drawn))
+    return " ".join(said)
+
+
 TERMS_LEAD = (
     "Each picture is what a feature, or several together, adds to the score, beside its average. Bands and whiskers "
     "are two standard deviations of the noise on each side; crossed cells could be noise alone."
@@ -212,7 +259,7 @@ def _model(subject: Subject) -> str:
     if subject.boosted is not None:
         return _section("model", "What features add", TERMS_LEAD)
     if subject.trees:
-        return _section("model", "The tree" if len(subject.trees) == 1 else "The trees", TREE_LEAD)
+        return _section("model", "The tree" if len(subject.trees) == 1 else "The trees", _tree_lead(subject))
     lead = (
         "This model is hidden: its rules and labels exist only as shares on three servers, and none can read "
         "them. So there is nothing to draw. Its shape follows from the schema and the depth, and is the same "
@@ -227,10 +274,14 @@ def _record(subject: Subject) -> str:
 
 
 def _budget(subject: Subject) -> str:
-    currency = "rho, which adds up and is converted to epsilon once," if subject.receipt.at_delta else "epsilon"
+    rho = (
+        " Amounts are in rho, which adds up; the whole is converted to epsilon once."
+        if subject.receipt.at_delta
+        else ""
+    )
     lead = (
-        f"A record is in one branch at each split, so it pays for one path alone. Below is where the budget went, in "
-        f"{currency} from the first question to the last, and every kind of question in words."
+        "A record is in one branch at each split, so it pays for one path alone. Here is where the budget went, from "
+        f"the first question to the last, with every kind of question in words.{rho}"
     )
     return _section("budget", "Where the budget went", lead)
 
@@ -240,7 +291,7 @@ def _scores(subject: Subject) -> str:
     if found is None:
         return ""
     whose = "a test set with a receipt of its own" if found.privacy_ is not None else "records held out of the fit"
-    lead = f"From one noisy table of {whose}. All intervals are at 95%, for noise and chance."
+    lead = f"From one noisy table of {whose}. All intervals hold with 95% confidence, for noise and chance."
     return _section("scores", "How good it is", lead)
 
 
@@ -253,11 +304,12 @@ def _robustness(certificate: Certificate | None) -> str:
 
 def _details(subject: Subject) -> str:
     receipt = subject.receipt
+    same, claimed = receipt.epsilon == receipt.spent == receipt.claimed, show(receipt.claimed)
     facts = {
         "model": subject.model,
-        "epsilon": f"{show(receipt.epsilon)} (claimed {show(receipt.claimed)}, spent {show(receipt.spent)})",
+        "epsilon": show(receipt.epsilon) + ("" if same else f" (claimed {claimed}, spent {show(receipt.spent)})"),
         "delta": show(receipt.delta),
-        "covers": f"{receipt.unit}; neighbours: {receipt.neighbours}",
+        "covers": f"{receipt.unit}: whether it is there or not ({receipt.neighbours})",
         "released (SHA-256)": receipt.released or "nothing that could be hashed: the model is hidden",
         **{name: str(value) for name, value in subject.params.items() if value is not None and name != "epsilon"},
     }
@@ -268,7 +320,10 @@ def _details(subject: Subject) -> str:
         rules = text if len(text) <= LONGEST_RULES else text[:LONGEST_RULES] + "\n... (privet show prints the rest)"
         parts.append(_folded("The rules as text", f'<pre tabindex="0" aria-label="The rules">{escape(rules)}</pre>'))
     parts.append(
-        _folded("The receipt as text", f'<pre tabindex="0" aria-label="The receipt">{escape(str(receipt))}</pre>')
+        _folded(
+            "The receipt as text",
+            f'<pre class="wrapped" tabindex="0" aria-label="The receipt">{escape(str(receipt))}</pre>',
+        )
     )
     return "\n".join(parts)
 

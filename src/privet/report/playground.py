@@ -90,6 +90,7 @@ def _page(draws: Draws) -> tuple[bytes, str]:
     text = filled(
         web_file("playground.html"),
         source=escape(draws.source),
+        people=f"{draws.sizes[-1]:,}",
         style=style,
         facts=embedded(facts),
         script=script,

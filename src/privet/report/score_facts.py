@@ -7,27 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from privet.evaluate.evaluation import Evaluation
+from privet.evaluate.evaluation import TOO_WIDE, Evaluation
 from privet.evaluate.intervals import Estimate, Z
 
 
 def score_facts(found: Evaluation) -> dict[str, Any]:
     """All that is drawn of an evaluation."""
     facts: dict[str, Any] = {
-        "n": round(max(found.n, 0.0)),
+        "n": _estimate(found.size),
         "who": "records" if found.weight == 1 else "persons",
         "summary": [[name, *_estimate(own)] for name, own in found.summary.items()],
         "by": found.by,
-        "groups": [[name, round(max(own.n, 0.0)), *_estimate(_first(own))] for name, own in found.by_group.items()],
+        "groups": [[name, round(max(own.n, 0.0)), *_known(own, _first(own))] for name, own in found.by_group.items()],
         "own": found.privacy_ is not None,
     }
     if found.classes is None:
         return facts | {"errors": _errors(found)}
     says_chances = len(found.classes) != 2 or "AUC" in found.summary
     return facts | {
-        "common": list(found.commonest),
-        "recall": [[str(label), *_estimate(found.recall(label))] for label in found.classes],
-        "precision": [[str(label), *_estimate(found.precision(label))] for label in found.classes],
+        "common": [found.baseline[0], *_estimate(found.baseline[1])],
+        "recall": [[str(label), *_known(found, found.recall(label))] for label in found.classes],
+        "precision": [[str(label), *_known(found, found.precision(label))] for label in found.classes],
         "calibration": _calibration(found) if says_chances else [],
         "of": str(found.classes[1]) if len(found.classes) == 2 else "the predicted class",
         "roc": roc(found) if "AUC" in found.summary else [],
@@ -42,14 +42,23 @@ def _estimate(own: Estimate) -> list[float]:
     return [_brief(own.value), _brief(own.low), _brief(own.high)]
 
 
+def _known(found: Evaluation, own: Estimate) -> list[float | None]:
+    """A share whose interval says something; three blanks where noise hides it, so that nothing is drawn."""
+    hidden = found.classes is not None and own.high - own.low > TOO_WIDE
+    return [None, None, None] if hidden else [*_estimate(own)]
+
+
 def _brief(number: float) -> float:
     return float(f"{number:.5g}")
 
 
-def _calibration(found: Evaluation) -> list[list[float]]:
-    """What is said, what is so (with its interval), and how many; bins in which noise is all that there is are out."""
+def _calibration(found: Evaluation) -> list[list[float | None]]:
+    """What is said, what is so (with its interval), and how many; bins in which noise is all that there is are out.
+
+    Where noise hides what is so there are three blanks.
+    """
     noise = math.sqrt(found.variance) / found.weight
-    return [[_brief(said), *_estimate(own), round(n)] for said, own, n in found.calibration if n > 2 * noise]
+    return [[_brief(said), *_known(found, own), round(n)] for said, own, n in found.calibration if n > 2 * noise]
 
 
 def roc(found: Evaluation) -> list[list[float]]:

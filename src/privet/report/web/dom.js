@@ -44,6 +44,10 @@ function clipped(text, letters) {
   return text.length <= letters ? text : `${text.slice(0, letters - 1)}…`;
 }
 
+function capital(text) {
+  return `${text[0].toUpperCase()}${text.slice(1)}`;
+}
+
 function plural(n, one, many) {
   return `${n.toLocaleString("en")} ${n === 1 ? one : many || `${one}s`}`;
 }

@@ -9,7 +9,7 @@ class Inspector {
   show(view, number) {
     const node = view.tree.nodes[number];
     const conditions = [];
-    for (let at = number; at; at = view.parents[at]) conditions.unshift(view.tree.nodes[at].t);
+    for (let at = number; at; at = view.parents[at]) conditions.unshift(view.tree.nodes[at].x || view.tree.nodes[at].t);
     const where = conditions.length
       ? html("ol", {}, ...conditions.map((text) => html("li", {}, text)))
       : html("p", {}, "The root: every record begins here.");
@@ -22,17 +22,18 @@ class Inspector {
 
   released(view, node, number) {
     const schema = this.facts.schema;
+    const rare = number && view.rare(number) ? " By noisy counts hardly any records come here: noise may have picked the rule." : "";
     if (node.k) {
       const how = node.drawn ? "was drawn without looking at records" : "was chosen privately";
-      return `Asks ${schema.features[node.f].name}; the rule ${how}, and parts the records ${node.k.length} ways.`;
+      return `Asks ${schema.features[node.f].name}; the rule ${how}, and parts the records ${node.k.length} ways.${rare}`;
     }
     if (schema.target)
-      return `Predicts ${short(node.v, 5)}, a noisy mean of about ${short(node.w)} records. ${this.noise(node)}`;
+      return `Predicts ${short(node.v, 5)}, a noisy mean of about ${short(node.w)} records. ${this.noise(node)}${rare}`;
     if (!node.n)
-      return `Says ${schema.classes[node.a]}. Only this label was released, and not how many records are here.`;
-    const counts = node.n.map((n, k) => `${schema.classes[k]} ${short(n)}`).join(", ");
+      return `Says ${schema.says[node.a]}. Only this label was released, and not how many records are here.`;
+    const counts = node.n.map((n, k) => `${schema.says[k]}: ${short(n)}`).join(", ");
     const below = node.n.some((n) => n < 0) ? " Noise may make a small count negative; it is then taken as none." : "";
-    return `Says ${schema.classes[node.a]}. Noisy counts: ${counts}. ${this.noise(node)}${below}`;
+    return `Says ${schema.says[node.a]}. Noisy counts: ${counts}. ${this.noise(node)}${below}${rare}`;
   }
 
   // What is said of the noise in the sums that were asked for here.

@@ -15,10 +15,12 @@ function showTrees() {
   const holder = html("div", {});
   let view = null;
   const open = (t) => {
-    view = new TreeView(facts.model.trees[t], facts.schema, (number, chosen) => {
+    const tree = facts.model.trees[t];
+    const act = (number, chosen) => {
       inspector.show(view, number);
       if (chosen) showPath(view.tree.nodes[number].s);
-    });
+    };
+    view = new TreeView(tree, facts.schema, act, budget.spreadAt(tree.nodes.find((node) => !node.k).s));
     holder.replaceChildren(view.draw());
     view.fit(0.8);
     inspector.show(view, 0);
@@ -65,29 +67,25 @@ function showTerms() {
 
 // -- the budget --------------------------------------------------------------------------------------------------
 
-function showDearest() {
-  budget.draw(facts.budget.dearest, "The path that cost most: what one person pays at most.");
-}
-
 function showPath(scope) {
   const parts = budget.along(scope);
   if (facts.budget.total !== null && parts.length)
-    budget.draw(parts, "The path to the node that is chosen in the tree.");
+    budget.drawPath(parts, "The path to the node that is chosen in the tree");
 }
 
 // -- all together ------------------------------------------------------------------------------------------------
 
-place("budget-here", budget.box, budget.list);
-showDearest();
+place("budget-here", budget.box);
 let walk = () => {};
 if (facts.model.kind === "boosted") walk = showTerms();
 else if (facts.model.kind !== "hidden") walk = showTrees();
 if (facts.model.kind !== "hidden") {
   const record = new RecordForm(facts, walk);
   place("record-here", record.form, record.outcome);
-  record.answer(false); // the middle of every range, until somebody types
+  record.answer(false); // a made-up record, until somebody types
 }
-if (facts.scores) place("scores-here", scoreTable(facts.scores), scoreFigures(facts.scores));
+if (facts.scores)
+  place("scores-here", html("div", { class: "tables" }, ...scoreTables(facts)), scoreFigures(facts.scores, facts.schema));
 // Printed pages show what screens fold.
 window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((own) => (own.open = true)));
 // For other programs, and for tests: the same walker that the form uses.

@@ -74,6 +74,7 @@ class PlaygroundPage {
     const deep = facts.methods.find(([name]) => name === this.settings.method)[2];
     this.depthBox.querySelector("select").disabled = !deep;
     here("epsilon").textContent = epsilon;
+    here("people").textContent = this.settings.records.toLocaleString("en");
     here("risk").textContent = percent(guessRate(epsilon));
     here("odds").textContent = `of guesses right, at most; odds grow up to ${short(Math.exp(epsilon))} times`;
     here("verdict").textContent = verdict(epsilon);

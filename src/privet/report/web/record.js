@@ -67,10 +67,11 @@ class RecordForm {
 
   told(found) {
     const { schema } = this.facts;
-    const said = schema.target ? short(found.value, 5) : found.answer;
-    const parts = [html("p", { class: "big" }, `${schema.label || "Prediction"}: ${said}`)];
+    const said = schema.target ? short(found.value, 5) : schema.says[found.best];
+    const named = said.startsWith(`${schema.label} = `) ? "" : `${schema.label || "Prediction"}: `;
+    const parts = [html("p", { class: "big" }, `${named}${said}`)];
     if (found.chances) {
-      const chances = found.chances.map((chance, k) => `${schema.classes[k]} ${percent(chance)}`);
+      const chances = found.chances.map((chance, k) => `${schema.says[k]}: ${percent(chance)}`);
       parts.push(html("p", { class: "note" }, chances.join(", ")));
     } else if (!schema.target) {
       parts.push(
@@ -83,7 +84,7 @@ class RecordForm {
 
   path(nodes) {
     const tree = this.facts.model.trees[0];
-    const items = nodes.slice(1).map((number) => html("li", {}, tree.nodes[number].t));
+    const items = nodes.slice(1).map((number) => html("li", { title: tree.nodes[number].x || null }, tree.nodes[number].t));
     return items.length ? html("ol", { class: "path" }, ...items) : html("p", {}, "The tree has a single leaf.");
   }
 
@@ -94,7 +95,7 @@ class RecordForm {
     if (!reason || !reason.steps.some((own) => own.by !== 0)) return [];
     const of = schema.target
       ? schema.label || "the target"
-      : `${reason.unit} of ${schema.classes[model.kind === "boosted" && model.outputs === 1 ? 1 : output]}`;
+      : `${reason.unit} of ${schema.says[model.kind === "boosted" && model.outputs === 1 ? 1 : output]}`;
     return [html("h3", {}, `What moved the ${of}`), waterfall(reason)];
   }
 }
@@ -108,16 +109,25 @@ function choiceOf(feature) {
 }
 
 function numberOf(feature) {
-  // Where values spread over orders of magnitude most are at the low end.
-  const middle = feature.log ? feature.low : (feature.low + feature.high) / 2;
-  const value = feature.integer ? Math.round(middle) : Number(middle.toPrecision(4));
+  const start = startOf(feature);
+  const value = feature.integer ? Math.round(start) : Number(start.toPrecision(2));
   return html("input", {
     type: "number",
     step: "any",
-    value,
+    value: Math.min(Math.max(value, feature.low), feature.high),
     placeholder: feature.missing ? "missing" : null,
     inputmode: "decimal",
   });
+}
+
+// A value to begin with that somebody might have, from the public range alone. Ranges are wide, and most values are in
+// their lower part: of orders of magnitude the middle one; few of what is counted from 0 or 1 on; else a third.
+function startOf({ low, high, log, integer }) {
+  if (log && low >= 0) return Math.sqrt((low + 1) * (high + 1)) - 1;
+  if (low < 0 && high > 0 && (high > -2 * low || low < -2 * high)) return 0;
+  const age = high >= 90 && high <= 130;
+  if (integer && (low === 0 || low === 1) && !age) return low + Math.floor(Math.cbrt(high - low + 1)) - 1;
+  return low + (high - low) / 3;
 }
 
 function usedFeatures({ model }) {

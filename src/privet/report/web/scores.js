@@ -2,45 +2,69 @@
 
 const PLOT = { width: 340, height: 320, left: 48, right: 330, top: 12, bottom: 280 };
 
-function scoreFigures(scores) {
+function scoreFigures(scores, schema) {
   const figures = [];
-  if (scores.calibration && scores.calibration.length > 1) figures.push(calibrationFigure(scores));
+  if (scores.calibration && scores.calibration.filter(known).length > 1) figures.push(calibrationFigure(scores));
   if (scores.roc && scores.roc.length > 2) figures.push(rocFigure(scores));
-  if (scores.recall)
-    figures.push(intervalFigure("Of the records of each class, the share that is found", scores.recall, percent));
+  if (scores.recall) {
+    const found = scores.recall.map(([, ...own], k) => [`recall: ${schema.says[k]}`, ...own]);
+    const right = scores.precision.map(([, ...own], k) => [`precision: ${schema.says[k]}`, ...own]);
+    figures.push(intervalFigure("Recall and precision of each class", [...found, ...right], percent));
+  }
   if (scores.errors) figures.push(errorFigure(scores));
   if (scores.groups.length) {
-    const rows = scores.groups.map(([name, , ...estimate]) => [name, ...estimate]);
-    const said = scores.recall ? "accuracy" : "mean absolute error";
-    figures.push(intervalFigure(`By ${scores.by}: ${said}`, rows, scores.recall ? percent : short));
+    const rows = scores.groups.map(([name, n, ...estimate]) => [`${name}, about ${short(n)}`, ...estimate]);
+    const said = scores.recall ? "Accuracy" : "Mean absolute error";
+    figures.push(intervalFigure(`${said} by ${scores.by}`, rows, scores.recall ? percent : short));
   }
   return html("div", { class: "figures" }, ...figures);
 }
 
-// All scores as a table, for those who want the digits.
-function scoreTable({ summary, n, who }) {
-  const head = html(
-    "tr",
-    {},
-    ...["score", "value", "95% interval"].map((name, i) =>
-      html("th", { scope: "col", class: i ? "number" : null }, name),
-    ),
-  );
-  const rows = summary.map(([name, value, low, high]) =>
-    html(
-      "tr",
-      {},
-      html("th", { scope: "row" }, name),
-      html("td", { class: "number" }, short(value, 4)),
-      html("td", { class: "number" }, `${short(low, 4)} to ${short(high, 4)}`),
-    ),
-  );
+// Whether noise leaves anything of a number: where it does not, three blanks stand for it.
+function known([, value]) {
+  return value !== null;
+}
+
+// All scores as tables, for those who want the digits.
+function scoreTables({ scores, schema }) {
+  const { summary, n, who, common } = scores;
+  const first = summary.slice(0, common ? 1 : 0);
+  const saying = common ? schema.says[schema.classes.indexOf(common[0])] : "";
+  const always = common ? [[`always saying ${saying}`, ...common.slice(1)]] : [];
+  const rows = [...first, ...always, ...summary.slice(first.length)];
+  const about = `Scored on about ${short(Math.round(n[0]))} ${who} (a noisy count: ${short(Math.round(n[1]))} to ${short(Math.round(n[2]))})`;
+  const digits = (value) => short(value, 4);
+  const tables = [table(about, ["score", "value", "95% interval"], rows.map((own) => estimateCells(own, digits)))];
+  if (scores.recall) {
+    const caption = "Recall: of those that are of a class, the share that is found. Precision: of those that are said to be of it, the share that is.";
+    const cells = scores.recall.map(([, ...found], k) => [
+      schema.says[k],
+      intervalText(found, percent),
+      intervalText(scores.precision[k].slice(1), percent),
+    ]);
+    tables.push(table(caption, ["class", "recall", "precision"], cells));
+  }
+  return tables;
+}
+
+function estimateCells([name, value, low, high], show) {
+  return [name, show(value), `${show(low)} to ${show(high)}`];
+}
+
+function intervalText([value, low, high], show) {
+  return value === null ? "noise hides it" : `${show(value)} (${show(low)} to ${show(high)})`;
+}
+
+function table(caption, names, rows) {
+  const head = names.map((name, i) => html("th", { scope: "col", class: i ? "number" : null }, name));
+  const line = ([name, ...cells]) =>
+    html("tr", {}, html("th", { scope: "row" }, name), ...cells.map((cell) => html("td", { class: "number" }, cell)));
   return html(
     "table",
     {},
-    html("caption", { class: "note" }, `Scored on about ${short(n)} ${who}`),
-    html("thead", {}, head),
-    html("tbody", {}, ...rows),
+    html("caption", { class: "note" }, caption),
+    html("thead", {}, html("tr", {}, ...head)),
+    html("tbody", {}, ...rows.map(line)),
   );
 }
 
@@ -55,7 +79,9 @@ function square(label, xName, yName, marks) {
   return drawing(PLOT.width, PLOT.height, label, grid, even, ...marks(x, y), ...names);
 }
 
-function calibrationFigure({ calibration, of }) {
+function calibrationFigure({ calibration: every, of }) {
+  const calibration = every.filter(known);
+  const hidden = every.filter((own) => !known(own)).map(([said]) => percent(said, 0));
   const most = Math.max(...calibration.map((row) => row[4]));
   const marks = (x, y) =>
     calibration.flatMap(([said, value, low, high, n]) => [
@@ -75,6 +101,7 @@ function calibrationFigure({ calibration, of }) {
     {},
     html("b", {}, "Calibration. "),
     "On the dotted line, what the model says is so. Larger dots have more records.",
+    hidden.length ? ` Where it says ${hidden.join(", ")}, noise hides what is so: nothing is drawn.` : null,
   );
   const words = calibration.map(([said, value]) => `says ${percent(said, 0)}, is ${percent(value, 0)}`).join("; ");
   return html(
@@ -102,28 +129,36 @@ function rocFigure({ roc, summary }) {
   return html("figure", {}, caption, square(`ROC curve, ${words}`, "false alarms", "found", marks));
 }
 
-// Rows of [name, value, low, high] as dots with whiskers.
+// Rows of [name, value, low, high] as dots with whiskers over an axis, with the numbers; nothing is drawn for blanks.
 function intervalFigure(title, rows, show) {
-  const [left, right, row] = [120, 270, 26];
-  const low = Math.min(...rows.map((own) => own[2]), show === percent ? 1 : Infinity);
-  const x = scale(Math.max(0, low - 0.02), Math.max(...rows.map((own) => own[3])), left, right);
+  const [left, right, row, top] = [12, 328, 44, 6];
+  const shown = rows.filter(known);
+  const share = show === percent;
+  const end = share ? 1 : Math.max(...shown.map((own) => own[3]), 1e-9);
+  const x = scale(0, end, left, right);
+  const bottom = top + rows.length * row;
+  const lines = ticks(0, end).map((tick) => [
+    svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: top, y2: bottom }),
+    svg("text", { class: "quiet small middle", x: x(tick), y: bottom + 15 }, share ? percent(tick, 0) : short(tick)),
+  ]);
   const marks = rows.flatMap(([name, value, from, to], i) => {
-    const y = i * row + 14;
-    return [
-      svg("text", { class: "small end", x: left - 8, y: y + 4 }, clipped(name, 18), svg("title", {}, name)),
-      svg("line", { class: "whisker", x1: x(from), x2: x(to), y1: y, y2: y }),
-      svg("circle", { class: "dot", cx: x(value), cy: y, r: 4 }),
-      svg("text", { class: "quiet small", x: right + 10, y: y + 4 }, show(value)),
+    const y = top + i * row + 32;
+    const words = intervalText([value, from, to], show);
+    const texts = [
+      svg("text", { class: "small strong", x: left, y: y - 14 }, clipped(name, 28), svg("title", {}, name)),
+      svg("text", { class: "quiet small end", x: right, y: y - 14 }, words),
     ];
+    if (value === null) return texts;
+    const whisker = svg("line", { class: "whisker", x1: x(from), x2: x(to), y1: y, y2: y });
+    return [...texts, whisker, svg("circle", { class: "dot", cx: x(value), cy: y, r: 4 })];
   });
-  const words = rows
-    .map(([name, value, from, to]) => `${name} ${show(value)} (${show(from)} to ${show(to)})`)
-    .join(", ");
+  const axis = svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom });
+  const words = rows.map(([name, ...own]) => `${name}: ${intervalText(own, show)}`).join(", ");
   return html(
     "figure",
     {},
     html("figcaption", {}, html("b", {}, title)),
-    drawing(340, rows.length * row + 8, words, ...marks),
+    drawing(340, bottom + 22, words, ...lines.flat(), axis, ...marks),
   );
 }
 

@@ -259,7 +259,7 @@ class Terms {
 }
 
 function categories({ values, other }) {
-  return [...values, ...(other ? ["other"] : [])].map((name, cell) => ({ cell, name }));
+  return [...values, ...(other ? ["any other value"] : [])].map((name, cell) => ({ cell, name }));
 }
 
 // Powers of ten inside a range, for values that spread over orders of magnitude.

@@ -2,15 +2,17 @@
 // condition that leads to it. Branches fold, cards are reached by the arrow keys, and the window around it scrolls, so
 // that panning works as everywhere else.
 
-const CARD = { width: 206, height: 46, row: 55, margin: 14 };
-const ACROSS = { column: 238, outline: false };
+const CARD = { width: 232, height: 60, row: 69, margin: 14, letters: 35 };
+const ACROSS = { column: 264, outline: false };
 const OUTLINE = { column: 20, outline: true };
 const NARROW = 640;
+const RARE = 0.002; // a smaller share of all records is hardly any, and so is what noise alone may have counted
 const FIRST_LEAVES = 16; // a first look has room for so many; the rest is folded
 
 class TreeView {
-  constructor(tree, schema, onChoose) {
-    Object.assign(this, { tree, schema, onChoose });
+  // `spread` is the standard deviation of the noise in a leaf's released counts, where it is known.
+  constructor(tree, schema, onChoose, spread = 0) {
+    Object.assign(this, { tree, schema, onChoose, spread });
     this.summaries = summariesOf(tree, schema);
     this.depths = depthsOf(tree);
     this.parents = parentsOf(tree);
@@ -100,7 +102,10 @@ class TreeView {
       onkeydown: (event) => this.key(event, own.node),
     });
     group.append(svg("rect", { class: "card", width: CARD.width, height: CARD.height, rx: 7 }));
-    group.append(svg("text", { x: 11, y: 19, class: own.node ? "" : "strong" }, clipped(node.t || "All records", 31)));
+    const lines = inTwoLines(node.t || "All records", CARD.letters);
+    lines.forEach((line, i) =>
+      group.append(svg("text", { x: 11, y: (lines.length > 1 ? 17 : 23) + 15 * i, class: own.node ? "" : "strong" }, line)),
+    );
     group.append(...(node.k ? this.innerMarks(own.node, node) : this.leafMarks(own.node, node)));
     group.append(svg("title", {}, this.spoken(own.node)));
     return group;
@@ -110,7 +115,7 @@ class TreeView {
     const name = this.schema.features[node.f].name;
     const asks = svg(
       "text",
-      { x: 11, y: 36, class: "quiet small" },
+      { x: 11, y: 49, class: "quiet small" },
       clipped(`asks ${name}${node.drawn ? " (drawn)" : ""}`, 36),
     );
     const fold = svg("g", {
@@ -131,10 +136,22 @@ class TreeView {
   }
 
   leafMarks(number, node) {
-    const said = svg("text", { x: 11, y: 36, class: "strong" }, clipped(this.says(node), 16));
-    const records = node.n || node.w !== undefined ? `about ${short(Math.round(this.summaries[number].weight))}` : "";
-    const count = svg("text", { x: CARD.width - 11, y: 36, class: "quiet small end" }, records);
+    const said = svg("text", { x: 11, y: 49, class: "strong" }, clipped(this.says(node), 18));
+    const count = svg("text", { x: CARD.width - 11, y: 49, class: "quiet small end" }, this.records(number));
     return [said, count, ...this.bar(this.summaries[number].outputs)];
+  }
+
+  // About how many records are here, where that was released; a leaf for hardly anybody says so.
+  records(number) {
+    const node = this.tree.nodes[number];
+    if (!node.n && node.w === undefined) return "";
+    const about = `about ${short(Math.round(this.summaries[number].weight))}`;
+    return this.rare(number) ? `hardly any: ${about}` : about;
+  }
+
+  rare(number) {
+    const { weight } = this.summaries[number];
+    return this.tree.weighed && (weight < RARE * this.summaries[0].weight || weight < 2 * this.spread);
   }
 
   // Along the lower edge: shares of noisy counts, one colour for a label alone, or where a number is in its range.
@@ -142,24 +159,25 @@ class TreeView {
     if (this.schema.target) {
       const [low, high] = this.schema.target;
       const width = scale(low, high, 0, CARD.width - 22)(outputs[0]);
-      return [svg("rect", { class: "fill", x: 11, y: 41, width: Math.max(width, 1), height: 3 })];
+      return [svg("rect", { class: "fill", x: 11, y: 55, width: Math.max(width, 1), height: 3 })];
     }
     let x = 11;
     return outputs.map((share, k) => {
       const width = share * (CARD.width - 22);
       x += width;
-      return svg("rect", { class: `class-${k % 6}`, x: x - width, y: 41, width, height: 3 });
+      return svg("rect", { class: `class-${k % 6}`, x: x - width, y: 55, width, height: 3 });
     });
   }
 
   says(node) {
-    return this.schema.target ? short(node.v, 4) : this.schema.classes[node.a];
+    return this.schema.target ? short(node.v, 4) : (this.schema.says || this.schema.classes)[node.a];
   }
 
   spoken(number) {
     const node = this.tree.nodes[number];
-    const here = node.t || "All records";
-    return node.k ? `${here}; asks ${this.schema.features[node.f].name}` : `${here}: ${this.says(node)}`;
+    const here = node.x || node.t || "All records";
+    const rare = number && this.rare(number) ? " (hardly any records, by noisy counts)" : "";
+    return node.k ? `${here}${rare}; asks ${this.schema.features[node.f].name}` : `${here}: ${this.says(node)}${rare}`;
   }
 
   // -- moving about ----------------------------------------------------------------------------------------------
@@ -250,6 +268,18 @@ class TreeView {
       this.window.classList.remove("dragged");
     });
   }
+}
+
+// A condition in at most two lines. One that is longer still loses its middle, never its end: there it says whether
+// values that nobody listed belong to it.
+function inTwoLines(text, letters) {
+  if (text.length <= letters) return [text];
+  const cut = text.lastIndexOf(" ", letters);
+  const at = cut > 0 ? cut : letters;
+  const rest = text.slice(at).trim();
+  if (rest.length <= letters) return [text.slice(0, at), rest];
+  const end = text.endsWith("any other value") ? ", any other value" : text.slice(-Math.floor(letters / 2));
+  return [text.slice(0, at), `${rest.slice(0, letters - end.length - 1)}…${end}`];
 }
 
 function parentsOf(tree) {
