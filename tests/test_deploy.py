@@ -87,6 +87,8 @@ def test_the_container_is_built_where_there_is_a_builder():
         [builder, "build", *chroot, "-t", "privet-test", "-f", str(DEPLOY / "Containerfile"), str(ROOT)],
         capture_output=True, text=True, timeout=3600,
     )  # fmt: skip
+    if built.returncode and "Cannot connect to the Docker daemon" in built.stderr:
+        pytest.skip("docker has no daemon here to build with")
     if built.returncode and re.search(r"pinging container registry|no such host|dial tcp|pull", built.stderr):
         pytest.skip(f"the base image cannot be had: {built.stderr.splitlines()[-1]}")
     assert built.returncode == 0, built.stderr

@@ -1,13 +1,16 @@
 """Every code block of every page runs, in order: Python as it stands, commands as they are typed, TOML is parsed.
+Stories between machines are Bash, with real programs on this one: long tests.
 
 Pages speak of a reader's own records. Here these are a few of the census data: ``X``, ``y`` and ``schema`` in Python,
 people.csv with people.toml in files. What cannot run is listed with its reason; what takes minutes runs among the long
 tests. The site has no broken link.
 """
 
+import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
@@ -19,6 +22,7 @@ from types import ModuleType
 import pytest
 
 from every_command import call
+from held_ports import HERE, held_ports
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -42,8 +46,6 @@ NOT_RUN = {
     ("mpc.md", 3): BETWEEN_MACHINES,
     ("operations.md", 0): "installs a service: tests/test_deploy.py verifies the units",
     ("playground.md", 0): PROGRAM,
-    ("story_bank.md", 0): BETWEEN_MACHINES,
-    ("story_five_hospitals.md", 0): BETWEEN_MACHINES,
     ("where_records_live.md", 2): "a cluster: tests/curators/test_dask.py has one of its own",
     ("where_records_live.md", 4): "a server's database: tests/cli/test_databases.py has DuckDB and PostgreSQL",
 }
@@ -79,6 +81,7 @@ TINY = """
 schema = Schema({"a": Categorical(["u", "v"])}, classes=["n", "y"])
 X, y = np.array([["u"], ["v"]]), ["n", "y"]
 X_with_one_row_more, y_with_one_more = np.array([["u"], ["v"], ["v"]]), ["n", "y", "y"]
+model = PrivateTreeClassifier(schema, epsilon=1.0)
 """
 TOWN = """
 features = {"age": Numeric(0, 110), "town": Categorical(["Paris", "Lyon"]), "id": Numeric(0, 9)}
@@ -184,7 +187,7 @@ def test_every_block_that_takes_long_runs(page, number, desk, monkeypatch, tmp_p
 
 def test_every_block_says_what_it_is_and_what_is_not_run_exists():
     for page, text in PAGES.items():
-        assert {language for language, _ in BLOCK.findall(text)} <= {"python", "console", "toml", "text"}, page
+        assert {language for language, _ in BLOCK.findall(text)} <= {"python", "console", "toml", "bash", "text"}, page
     for page, number in {**NOT_RUN, **LONG}:
         assert BLOCK.findall(PAGES[page])[number][0] in ("python", "console"), (page, number)
     assert not set(NOT_RUN) & set(LONG)
@@ -219,6 +222,40 @@ def test_the_site_builds_and_no_link_is_broken(tmp_path, monkeypatch):
     build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path / "site")))
     assert (tmp_path / "site" / "reference" / "index.html").stat().st_size > 50_000
     assert "data:image/png" in (tmp_path / "site" / "notebooks" / "what_features_add" / "index.html").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "printed_ports", "ends_with"),
+    [
+        ("story_five_hospitals.md", ("9443",), "coordinator/report.html"),
+        ("story_bank.md", ("7101", "7102", "7103"), "branch/answers.csv"),
+    ],
+)
+def test_a_story_between_machines_can_be_followed_to_its_end(page, printed_ports, ends_with, tmp_path):
+    """Its blocks as one script of Bash; programs that were left running are stopped at its end."""
+    script = ["set -euo pipefail"]
+    for language, block in BLOCK.findall(PAGES[page]):
+        script.append(block if language == "bash" else f"python - <<'END'\n{block}END")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name, words in {"privet": "-c 'from privet.cli import main; main()'", "python": ""}.items():
+        (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
+        (programs / name).chmod(0o755)
+    found = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    with held_ports(len(printed_ports)) as ports, (tmp_path / "said").open("w+") as said:
+        text = "\n".join(script)
+        for printed, port in zip(printed_ports, ports):
+            text = text.replace(f"127.0.0.1:{printed}", f"{HERE}:{port}")
+        shell = subprocess.Popen(
+            ["bash", "-c", text], cwd=tmp_path, env=found, stdout=said, stderr=said, start_new_session=True
+        )
+        try:
+            assert shell.wait(600) == 0, (tmp_path / "said").read_text()
+        finally:
+            os.killpg(shell.pid, signal.SIGTERM)  # the programs that stay
+    assert (tmp_path / ends_with).exists()
+    assert "It adds up" in (tmp_path / "said").read_text()
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ def test_an_error_keeps_its_kind_and_words_on_its_way_out_of_a_worker_process(ki
 
 def test_warnings_are_users_warnings():
     warnings = [kind for kind in CLASSES if issubclass(kind, Warning)]
-    assert warnings == [errors.BudgetWarning]
+    assert warnings == [errors.BudgetWarning, errors.DataWarning]
     assert all(issubclass(kind, UserWarning) and inspect.getdoc(kind) for kind in warnings)
 
 

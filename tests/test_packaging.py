@@ -62,7 +62,8 @@ def test_the_lowest_versions_that_are_allowed_work(tmp_path):
     extras = [extra for extra in PROJECT["project"]["optional-dependencies"] if extra not in ("all", "flower", "spark")]
     pins = [*lowest("dependencies"), *lowest(*extras)]
     (tmp_path / "lowest.txt").write_text("\n".join(pins))
-    wanted = (f"{HERE}[{','.join(extras)}]", "pytest", "pytest-xdist", "hypothesis", "pandas", "polars", "onnxruntime")
+    wanted = (f"{HERE}[{','.join(extras)}]", "pytest", "pytest-xdist", "hypothesis", "pandas", "polars")
+    wanted += ("onnxruntime", "psycopg[binary]")  # what tests of exports and of PostgreSQL need
     python = environment(tmp_path / "env", "-c", str(tmp_path / "lowest.txt"), *wanted)
     command = [python, "-m", "pytest", "-q", "-n", "2", "-m", "not slow", "-p", "no:cacheprovider"]
     subprocess.run([*command, *(f"tests/{each}" for each in ENOUGH.split())], cwd=HERE, check=True, env=alone())

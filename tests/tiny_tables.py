@@ -43,13 +43,14 @@ VALUES = {
 }
 
 
-def worst_loss(case, model, most_records, window=(-2, 6), room="memory"):
+def worst_loss(case, model, most_records, window=(-2, 6), room="memory", kinds=None):
     """The largest loss over all pairs of tables of at most ``most_records`` records that differ by one.
 
+    With ``kinds``, of tables of these records alone.
     An estimator that draws public structure without a seed is refused: its transcripts cannot be compared.
     """
     schema = CASES[case]
-    return _worst(schema, model, [(kind,) for kind in kinds_of(case)], most_records, window, room)
+    return _worst(schema, model, [(kind,) for kind in kinds or kinds_of(case)], most_records, window, room)
 
 
 def worst_person_loss(case, model, most_persons, most_records, cap, window=(-2, 6), room="memory"):

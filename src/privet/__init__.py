@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # for type checkers and editors: a test holds it equal to the
     from privet.errors import BudgetError as BudgetError
     from privet.errors import BudgetWarning as BudgetWarning
     from privet.errors import CapabilityError as CapabilityError
+    from privet.errors import DataWarning as DataWarning
     from privet.errors import LeakError as LeakError
     from privet.errors import NotReleasedError as NotReleasedError
     from privet.errors import PrivetError as PrivetError
@@ -77,6 +78,7 @@ _NAMES = {
         "SchemaError",
         "BudgetError",
         "BudgetWarning",
+        "DataWarning",
         "LeakError",
         "NotReleasedError",
         "ReceiptError",

@@ -17,6 +17,10 @@ class BudgetWarning(UserWarning):
     """A budget is so small that nothing can be learned, or so large that it promises nothing."""
 
 
+class DataWarning(UserWarning):
+    """Rows fit the schema, and probably not as they were meant; counts are told, never a value."""
+
+
 class MissingExtraError(PrivetError, ImportError):
     """A package that an extra brings is not installed; the message names the extra."""
 

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NoReturn
 
 from privet.errors import SchemaError
-from privet.schema_file import as_table, check_keys, parse, write
+from privet.schema_file import as_table, check_keys, is_text, parse, write
 from privet.schema_values import Value, as_columns, as_groups, as_name, as_range, as_target, as_values, check_flags
 from privet.strict_json import loads_strict
 from privet.values import exact_int, final
@@ -34,6 +34,11 @@ MOST_RECORDS_PER_PERSON = 64
 
 DEFAULT_RECORDS_PER_PERSON = 20
 
+_NO_LABEL = """the schema does not say what is to be predicted: add classes, or target = [low, high] for a number, as in
+
+[label]
+name = "outcome"
+classes = ["no", "yes"]"""
 _NO_FEATURES = "a schema needs at least one feature: Schema({'age': Numeric(0, 120)}, ...)"
 
 
@@ -307,6 +312,8 @@ class Schema:
             name: _field_from(name, entry)
             for name, entry in as_table(content.get("features", {}), "[features]").items()
         }
+        if not {"classes", "target"} & set(label):
+            raise SchemaError(_NO_LABEL)
         return cls(
             features,
             classes=label.get("classes"),
@@ -326,7 +333,12 @@ class Schema:
     @classmethod
     def from_toml(cls, source: str | Path) -> Schema:
         """Read TOML from a file, or from text: a string is text if it has more than one line."""
-        return cls.from_dict(parse(source, tomllib.loads, "TOML"))
+        content = parse(source, tomllib.loads, "TOML")
+        try:
+            return cls.from_dict(content)
+        except SchemaError as error:
+            where = "" if is_text(source) else f"{source}: "
+            raise SchemaError(f"{where}{error}") from None
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The schema as JSON, also written to ``path`` if one is given."""

@@ -30,9 +30,14 @@ def as_table(entry: Any, where: str) -> Mapping[str, Any]:
     return entry
 
 
+def is_text(source: str | Path) -> bool:
+    """Whether this is a schema itself, and not the name of its file."""
+    return isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{"))
+
+
 def parse(source: str | Path, loads: Callable[[str], Any], language: str) -> Any:
-    if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
-        text, where = source, "the schema"
+    if is_text(source):
+        text, where = str(source), "the schema"
     else:
         where = str(source)
         try:

@@ -161,7 +161,10 @@ def test_epsilon_has_no_default_and_a_fit_without_one_says_how_to_choose(name):
     curator = MemoryCurator(X, labels, model.schema, ledger=Ledger(math.inf))
     tries = [lambda: model.fit(X, labels), lambda: model.fit_curator(curator), lambda: model.quote(100)]
     for attempt in tries:
-        with pytest.raises(BudgetError, match=r"no default.*Usual are 0.1 to 1.*privet plan --choose"):
+        with pytest.raises(
+            BudgetError,
+            match=r"no default.*Usual are 0.1 to 1.*privet plan --schema SCHEMA.toml --n-records N --choose",
+        ):
             attempt()
     assert curator.ledger.spent == 0
 

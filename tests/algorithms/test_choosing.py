@@ -18,7 +18,7 @@ def test_accuracy_rises_with_epsilon_and_so_does_what_a_guess_gains():
     assert high.score > low.score
     assert high.score > 0.7
     assert (round(low.guess, 3), round(high.guess, 3)) == (0.5, 1.0)
-    assert as_text([low, high], "accuracy").count("\n") == 2
+    assert as_text([low, high], "accuracy").count("\n") == 3
 
 
 def test_public_records_are_parted_into_learned_from_and_scored_on():

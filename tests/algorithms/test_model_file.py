@@ -105,7 +105,7 @@ def test_a_seed_is_not_saved_and_a_void_receipt_stays_void(tmp_path):
     assert again.privacy_.epsilon == math.inf
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 3), np.float64(0.1), np.int64(2), "0.1", 2])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), np.float64(0.1), np.int64(2), "1/3", 2])
 def test_every_epsilon_can_be_saved(tmp_path, epsilon):
     model = fitted(epsilon=epsilon, max_depth=np.int64(2))
     model.save(tmp_path / "model.json")
@@ -120,13 +120,15 @@ def test_an_unfitted_model_cannot_be_saved(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a umask")
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_a_model_is_an_ordinary_file(tmp_path, umask, mode):
-    before = os.umask(umask)
+def test_a_model_is_an_ordinary_file_and_a_void_one_its_owners(tmp_path, umask, mode):
+    before, sound = os.umask(umask), fitted()
     try:
-        MODEL.save(tmp_path / "model.json")
+        sound.save(tmp_path / "model.json")
+        MODEL.save(tmp_path / "void.json")
     finally:
         os.umask(before)
     assert (tmp_path / "model.json").stat().st_mode & 0o777 == mode
+    assert (tmp_path / "void.json").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("failing", ["write", "replace"])

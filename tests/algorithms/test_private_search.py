@@ -254,7 +254,7 @@ def test_random_stopping_is_for_pure_epsilon_and_records_in_one_place():
         ([GOOD, "tree"], PrivetError),
         ([GOOD, PrivateTreeRegressor()], PrivetError),
         ([PrivateTreeRegressor()], SchemaError),
-        ([PrivateTreeClassifier(max_depth=0)], PrivetError),
+        ([PrivateTreeClassifier(max_depth=-1)], PrivetError),
         ([TopDownClassifier(variant="published")], PrivetError),
         ([PrivateForestClassifier(delta=1e-6)], PrivetError),
         ([PrivateSearch(candidates=[GOOD])], PrivetError),

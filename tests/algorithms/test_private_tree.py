@@ -26,8 +26,14 @@ from privet import (
     Receipt,
     Schema,
     SchemaError,
+    load,
+    write_report,
 )
 from privet.algorithms.model_file import to_dict
+from privet.audit import Pair, exact_bound
+from privet.export.python import to_python
+from privet.export.sklearn import to_sklearn
+from privet.export.sql import to_sql
 from privet.privacy.amounts import exact
 from privet.questions.grid import public_grid
 
@@ -72,7 +78,7 @@ relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @settings(relaxed, max_examples=120)
-@given(problems(), epsilons, st.integers(1, 6), st.one_of(st.none(), st.integers(0, 10**6)), leaves)
+@given(problems(), epsilons, st.integers(0, 6), st.one_of(st.none(), st.integers(0, 10**6)), leaves)
 def test_a_receipt_never_exceeds_the_requested_epsilon_and_verifies(problem, epsilon, max_depth, n_records, leaves):
     schema, X, y = problem
     model = PrivateTreeClassifier(schema, epsilon=epsilon, max_depth=max_depth, n_records=n_records, leaves=leaves)
@@ -318,7 +324,7 @@ def test_any_positive_epsilon_works(epsilon):
 
 WRONG = {
     "epsilon": [0, 0.0, -1, -0.1, math.nan, math.inf, -math.inf, None, True, "much", "", [1], {}, 1j, "nan", "inf"],
-    "max_depth": [0, -1, "3", 2.5, None, True, math.nan, [4]],
+    "max_depth": [-1, "3", 2.5, None, True, math.nan, [4]],
     "leaves": ["label", "", None, 3, True],
     "min_leaf": [-0.1, 0.5, math.nan, True, "0.1", None, 0.1],  # the last one needs counts
     "n_records": [-1, -0.5, math.nan],
@@ -341,6 +347,33 @@ def test_a_wrong_parameter_is_a_clear_error_and_costs_nothing(name, value):
 def test_a_hint_that_is_no_number_is_a_clear_error(n_records):
     with pytest.raises(PrivetError, match="n_records"):
         PrivateTreeClassifier(SCHEMA, epsilon=1, n_records=n_records).fit(TABLE, LABELS)
+
+
+@pytest.mark.parametrize("leaves", LEAVES)
+def test_a_depth_of_0_is_one_label_that_can_be_saved_reported_and_exported(leaves, tmp_path):
+    model = PrivateTreeClassifier(SCHEMA, epsilon=50, max_depth=0, leaves=leaves).fit(TABLE[8:], LABELS[8:])
+    assert set(model.predict(TABLE)) == {"yes"}
+    assert len(model.tree_.nodes) == 1
+    assert len(model.privacy_.events) == (1 if leaves == "labels" else 2)  # no number of records is measured
+    assert model.privacy_.epsilon == 50
+    model.save(tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    assert again.privacy_.verify()
+    assert set(again.predict(TABLE)) == {"yes"}
+    assert "yes" in model.export_text()
+    write_report(model, tmp_path / "report.html")
+    assert "yes" in to_python(model)
+    assert "yes" in to_sql(model, "people")
+    with pytest.raises(PrivetError, match="no tree to export"):
+        to_sklearn(model)
+
+
+def test_one_label_costs_at_most_its_epsilon():
+    schema = Schema({"f": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
+    few = (np.array([["a"], ["b"]]), np.array(["n", "y"]))
+    more = (np.array([["a"], ["b"], ["a"]]), np.array(["n", "y", "y"]))
+    bound = exact_bound(PrivateTreeClassifier(epsilon=1.0, max_depth=0), Pair(few, more, schema))
+    assert 0 < bound.epsilon <= 1.0 + 1e-9
 
 
 @pytest.mark.parametrize("max_depth", [1, 2, 20, np.int64(3)])
@@ -434,9 +467,12 @@ def test_bad_data_is_a_clear_error_without_a_value_at_no_cost(case):
 
 
 @pytest.mark.parametrize(
-    "table", [X for X, _, schema in CASES.values() if schema is SCHEMA and X is not TABLE], ids=lambda _: ""
+    "table",
+    [X for X, _, schema in CASES.values() if schema is SCHEMA and X is not TABLE and not isinstance(X, str)],
+    ids=lambda _: "",
 )
 def test_bad_data_is_a_clear_error_when_predicting_too(table):
+    """Text is the name of a file, which an error repeats."""
     model = PrivateTreeClassifier(SCHEMA, epsilon=1).fit(TABLE, LABELS)
     try:
         model.predict(table)

@@ -66,7 +66,7 @@ def test_persons_are_quoted_as_persons():
 @pytest.mark.parametrize(
     ("epsilon", "n", "words"),
     [
-        (1e-9, 10_000, "too small to learn anything"),
+        (1e-9, 10_000, "too small to learn much"),
         (1e300, 10_000, "promises nothing"),
         (0.1, 40, "mostly noise"),
         (8, 10_000, "weak promise"),
@@ -103,3 +103,33 @@ def test_a_quote_counts_persons_where_these_are_the_unit():
     assert "on 500 persons: epsilon 1" in told
     assert "beside 500 persons" in told
     assert " records\n" not in told
+
+
+def test_a_quote_of_all_records_is_for_the_share_that_is_learned_from():
+    whole = PrivateTreeClassifier(SCHEMA, epsilon=0.2, n_records=900).quote(900, holdout=0.2)
+    left = PrivateTreeClassifier(SCHEMA, epsilon=0.2, n_records=720).quote(720)
+    assert (whole.n_records, whole.depth, whole.steps) == (720, left.depth, left.steps)
+    assert "scores the model on the 180 records that are held out" in str(whole)
+    assert "scores the model" not in str(left)
+
+
+def test_a_quote_says_whether_the_records_are_counted_privately():
+    counted = PrivateTreeClassifier(SCHEMA, epsilon=1).quote(900, holdout=0.2)
+    public = PrivateTreeClassifier(SCHEMA, epsilon=1, n_records=900).quote(900, holdout=0.2)
+    assert "counted privately; where it is public, n_records=900 (`fit --n-records 900`)" in str(counted)
+    assert "counted privately" not in str(public)
+    assert counted.depth < public.depth
+
+
+def test_a_quote_hints_at_boosting_where_that_is_better():
+    few, many = (PrivateTreeClassifier(SCHEMA, epsilon=1).quote(n) for n in (3_000, 4_000))
+    assert few.hint == ""
+    assert "PrivateForestClassifier is as a rule more accurate than one tree" in str(many)
+    assert "--model PrivateForestClassifier" in str(many)
+    assert "PrivateForestRegressor" in PrivateTreeRegressor(TARGET, epsilon=1).quote(4_000).hint
+    assert PrivateForestClassifier(SCHEMA, epsilon=1).quote(4_000).hint == ""
+
+
+def test_a_quote_says_where_a_model_is_mostly_noise():
+    assert "mostly noise" in PrivateTreeClassifier(SCHEMA, epsilon=0.1).quote(900).warnings[0]
+    assert "mostly noise" not in str(PrivateTreeClassifier(SCHEMA, epsilon=1).quote(900))

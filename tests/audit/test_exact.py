@@ -351,7 +351,7 @@ def test_that_a_fit_fails_on_one_table_alone_is_an_output():
     assert bound.epsilon == math.inf
     assert "ValueError" in bound.event
     with pytest.raises(PrivetError, match="max_depth"):
-        exact_bound(PrivateTreeClassifier(epsilon=1.0, max_depth=0), Pair(two, one, schema))
+        exact_bound(PrivateTreeClassifier(epsilon=1.0, max_depth=-1), Pair(two, one, schema))
 
 
 UNSEEDED = [

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from privet import Numeric, PrivateTreeClassifier, Schema
 from privet.audit import Pair, attack_membership, release_of, statistical_bound
+from privet.audit.release import FAILED
 from privet.errors import PrivetError
 
 PAIR = Pair((np.zeros((2, 1)), [0, 1]), (np.zeros((3, 1)), [0, 1, 1]))
@@ -87,8 +88,8 @@ def test_a_generator_that_each_copy_makes_for_itself_is_allowed():
 
 def test_many_fits_of_an_audit_are_no_reason_to_warn():
     schema = Schema({"x": Numeric(0, 1)}, classes=[0, 1])
-    release = release_of(PrivateTreeClassifier(schema, epsilon=1, n_records=10))
+    release = release_of(PrivateTreeClassifier(schema, epsilon=1, n_records=100))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(4):
-            release(np.arange(100)[:, None] / 99, [0, 1] * 50)
+            assert FAILED not in release(np.arange(100)[:, None] / 99, [0, 1] * 50)

@@ -2,11 +2,14 @@
 
 import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from privet import Numeric, PrivateForestClassifier, Schema
+from privet import Numeric, PrivateForestClassifier, PrivateTreeClassifier, Schema
+from privet.cli import app
 from privet.cli.checks import check_event
 
 SCHEMA = Schema({"x": Numeric(0, 1)}, classes=[0, 1])
@@ -26,3 +29,35 @@ def test_every_line_is_an_inequality_that_holds(delta):
         assert 0 < float(cost) <= float(charged) * (1 + 1e-5)  # as many digits as are shown
         assert ("rho" in line) == (delta is not None)
     assert receipt.at_delta == Fraction(str(delta or 0))
+
+
+def test_an_epsilon_that_promises_nothing_is_refused_by_strict_before_anything_is_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    args = ["fit", "no.csv", "--epsilon", "10", "-o", "m.json", "--strict"]
+    refused = CliRunner().invoke(app, args)
+    assert refused.exit_code == 1
+    assert "promises nothing" in refused.stderr
+    X = np.random.default_rng(0).random((50, 1))
+    for epsilon, code in ((9.0, 0), (10.0, 1)):
+        model = PrivateTreeClassifier(SCHEMA, epsilon=epsilon, max_depth=1).fit(X, np.arange(50) % 2)
+        model.save("m.json", overwrite=True)
+        told = CliRunner().invoke(app, ["verify", "m.json", "--strict"])
+        assert told.exit_code == code
+        assert ("promises nothing" in told.stderr) == bool(code)
+        assert CliRunner().invoke(app, ["verify", "m.json"]).exit_code == 0
+
+
+def test_a_void_model_is_for_its_owner_alone_and_verify_says_so_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).random((50, 1))
+    for seed in (None, 0):
+        model = PrivateTreeClassifier(SCHEMA, epsilon=1, max_depth=1, random_state=seed)
+        model.fit(X, np.arange(50) % 2).save("m.json")
+        for args in (["report", "m.json", "-o", "r.html"], ["export", "m.json", "--to", "python", "-o", "m.py"]):
+            assert CliRunner().invoke(app, args).exit_code == 0
+        for path in ("m.json", "r.html", "m.py"):
+            assert seed is None or Path(path).stat().st_mode & 0o077 == 0
+        said = CliRunner().invoke(app, ["verify", "m.json"]).stdout
+        assert said.startswith("VOID: no guarantee holds") == (seed is not None)
+        for path in ("m.json", "r.html", "m.py"):
+            Path(path).unlink()

@@ -19,7 +19,7 @@ plan --schema people.toml --n-records 300 --choose --runs 1  | epsilons
 ledger new people.ledger --epsilon 9 --records people        | records, cohorts
 fit people.csv --schema people.toml --epsilon 1 -o model.json --holdout 0.3 --ledger people.ledger | file, privacy
 show model.json                                              | format, receipt
-verify model.json                                            | verified, answers, privacy
+verify model.json                                            | checks, verified, answers, privacy
 predict model.json people.csv                                | rows
 predict model.json people.csv -o p.csv                       | file, n_rows
 evaluate model.json people.csv --epsilon 1 -o scored.json    | scores, privacy, file

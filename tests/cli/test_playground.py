@@ -36,6 +36,7 @@ def test_public_records_and_schemas_are(files):
     data, schema = files
     assert "d.csv, which you said are public" in _draws(data, schema, True).source
     assert "nobody is in" in _draws(None, schema, False).source
+    assert "one made-up table, and another would look different" in _draws(None, schema, False).source
     assert "census" in _draws(None, None, False).source
 
 
@@ -48,3 +49,17 @@ def test_it_says_where_it_is_and_ends_quietly(files, monkeypatch):
     assert said.exit_code == 0
     assert "http://127.0.0.1:" in said.output
     assert "Closed." in said.output
+
+
+def test_it_opens_at_the_number_of_people_that_is_asked_for(files):
+    data, schema = files
+    for n in (900, 30_000):
+        draws = _draws(None, schema, False, n)
+        assert draws.sizes[-1] == n
+        assert len(draws._test) >= 5_000
+    assert _draws(None, schema, False).sizes[-1] == 20_000
+    assert _draws(data, schema, True, 100).sizes == [100]
+    assert f'<span id="people">{900:,}</span> people' in Playground(_draws(None, schema, False, 900)).page[0].decode()
+    said = run(data, "--schema", schema, "--public", "--n-records", 5_000)
+    assert said.exit_code == 2
+    assert "there are 160 records to learn from" in said.output

@@ -82,3 +82,15 @@ def test_what_is_wrong_is_said_with_its_file(model, folder):
     frame().assign(prediction=1).to_parquet(folder / "data" / "3.parquet")
     with pytest.raises(PrivetError, match="column 'prediction' of their own"):
         list(predictions(model, [folder / "data" / "3.parquet"], "prediction", proba=False, strict=False))
+
+
+def test_unlisted_categories_are_said_on_stderr_where_nobody_sits_at_a_terminal(model, folder):
+    model.save(folder / "model.json")
+    data = frame()
+    for name, column in {"all": ["X", "Y"] * 1500, "few": ["X", *["y"] * 2999]}.items():
+        data.assign(c=column).to_csv(folder / f"{name}.csv", index=False)
+        done = CliRunner().invoke(app, ["predict", str(folder / "model.json"), str(folder / f"{name}.csv")])
+        assert done.exit_code == 0
+        assert "warning: column 'c'" in done.stderr
+        assert "warning" not in done.stdout
+        assert "letters" in done.stderr

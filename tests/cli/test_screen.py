@@ -112,3 +112,10 @@ def test_all_that_is_missing_is_said_at_once():
 def test_a_number_that_is_none_is_said_in_plain_words(option, value):
     said = CliRunner().invoke(cli, ["fit", "a.csv", "-o", "m.json", "--epsilon", "1", option, value]).output
     assert re.search("is not a number. Write a number such as 0.5", " ".join(said.replace("│", " ").split()))
+
+
+def test_who_gives_no_epsilon_is_told_how_to_choose_one():
+    done = CliRunner().invoke(cli, ["fit", "d.csv", "-o", "m.json"], env={"NO_COLOR": "1", "TERM": "dumb"})
+    assert done.exit_code == 2
+    said = "".join(c for c in done.stderr if c not in "│\n╭╮╰╯─")
+    assert "privet plan --schema SCHEMA.toml" in " ".join(said.split())

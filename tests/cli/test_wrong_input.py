@@ -67,7 +67,7 @@ fit people.csv --epsilon 1 -o folder --schema people.toml
 fit people.csv --epsilon 1 -o m.json --schema people.toml --model Oak
 fit people.csv --epsilon 1 -o m.json --schema people.toml --model PrivateTreeRegressor
 fit people.csv --epsilon 1 -o m.json --schema target.toml --model PrivateTreeClassifier
-fit people.csv --epsilon 1 -o m.json --schema people.toml --max-depth 0
+fit people.csv --epsilon 1 -o m.json --schema people.toml --max-depth -1
 fit people.csv --epsilon 1 -o m.json --schema people.toml --max-depth deep
 fit people.csv --epsilon 1 -o m.json --schema people.toml --leaves green
 fit people.csv --epsilon 1 -o m.json --schema people.toml --n-records=-1

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from privet import Categorical, LeakError, Numeric, Schema
@@ -10,6 +11,7 @@ from privet.curators.prices import (
     MOST_JOINT_CELLS,
     check_score,
     check_statistic,
+    only_number,
     quantile_score,
     score_named,
 )
@@ -29,6 +31,7 @@ from privet.privacy.scores import (
 from privet.privacy.sensitivity import SUMS
 from privet.questions import tally
 from privet.questions.candidates import Candidates
+from privet.questions.curtain import Node
 from privet.questions.grid import public_grid
 from privet.questions.multiway import Multiway
 from privet.questions.products import Products
@@ -126,3 +129,9 @@ def test_several_quantiles_have_one_score_of_their_spacings():
             quantile_score(wrong, 8)
     with pytest.raises(LeakError, match="grid of at most"):
         quantile_score([Fraction(1, 4), Fraction(1, 2)], MOST_JOINT_CELLS + 1)
+
+
+def test_only_one_number_of_one_node_is_a_number_of_records():
+    one, two = np.array([[7]]), np.array([7, 8])
+    assert only_number({Node(): one}) == 7
+    assert only_number({Node(): two}) is only_number({Node(): one, Node(): one}) is only_number({}) is None

@@ -35,8 +35,29 @@ def test_the_second_fit_on_the_same_records_warns_with_the_sum():
     assert told(lambda: model.fit(X, y)) == []
     (said,) = told(lambda: model.fit(X, y))
     assert "epsilon 1," in said
-    assert told(lambda: model.fit(X, y)) == []  # the third, not to repeat itself
+    assert "3 models" in told(lambda: model.fit(X, y))[0]
     assert "epsilon 2," in told(lambda: model.fit(X, y))[0]
+
+
+def test_an_evaluation_counts_and_flatters_where_the_model_was_learned():
+    X, y = table()
+    model = PrivateTreeClassifier(SCHEMA, epsilon=0.5).fit(X, y)
+    with pytest.warns(UserWarning, match="its scores flatter it") as caught:
+        model.evaluate(X, y, epsilon=0.25)
+    said = str(caught[1].message)
+    assert "1 model and 1 evaluation" in said
+    assert "epsilon 0.75," in said
+    assert told(lambda: model.evaluate(*table(), epsilon=1)) == []
+    assert "scored the model" in model.evaluate(*table(), epsilon=1).privacy_.trust
+
+
+def test_a_void_release_beside_one_that_promises_something_has_no_bound():
+    X, y = table()
+    void, sound = (PrivateTreeClassifier(SCHEMA, epsilon=1, random_state=seed) for seed in (0, None))
+    assert told(lambda: void.fit(X, y)) == []
+    assert told(lambda: void.fit(X, y)) == []  # nothing was promised
+    (said,) = told(lambda: sound.fit(X, y))
+    assert "2 of them are void: together they have no bound" in said
 
 
 def test_a_grid_search_warns():
@@ -45,11 +66,10 @@ def test_a_grid_search_warns():
     assert told(lambda: search.fit(X, y))
 
 
-def test_other_records_ledgers_and_void_receipts_do_not_warn():
+def test_other_records_and_ledgers_do_not_warn():
     X, y = table()
     PrivateTreeClassifier(SCHEMA, epsilon=1).fit(X, y)
     assert told(lambda: PrivateTreeClassifier(SCHEMA, epsilon=1).fit(*table())) == []
-    assert told(lambda: PrivateTreeClassifier(SCHEMA, epsilon=1, random_state=0).fit(X, y)) == []
     with Ledger(3):
         assert told(lambda: PrivateTreeClassifier(SCHEMA, epsilon=1).fit(X, y)) == []
 

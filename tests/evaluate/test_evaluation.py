@@ -53,6 +53,33 @@ def test_two_classes_have_all_that_scikit_learn_says_of_the_bins():
     assert list(TWO.summary) == ["accuracy", "AUC", "log loss"]
 
 
+def two_bins(right_n, wrong_n, wrong_y, right_y, variance=0.0):
+    counts = np.array([[[right_n, wrong_y], [wrong_n, right_y]]])
+    return Evaluation(("n", "y"), counts, np.array([0.0, 1.0]), np.zeros(2), np.array([0, 1]), variance)
+
+
+def test_the_gain_over_the_commonest_class_is_of_pairs():
+    found = two_bins(890, 10, 60, 40)
+    assert found.gain.value == pytest.approx(found.accuracy.value - found.baseline[1].value) == 0.03
+    error = 1.96 * np.sqrt(50 - 30**2 / 1000) / 1000  # 40 won, 10 lost
+    assert [found.gain.low, found.gain.high] == pytest.approx([0.03 - error, 0.03 + error], abs=2e-4)
+    assert found.verdict() == "Better than always saying n by 3.0 points (1.6 to 4.4)."
+    assert found.verdict() in str(found)
+    assert two_bins(890, 10, 88, 12).verdict("no") == "No better than always saying no, as far as these records tell."
+    assert two_bins(900, 0, 100, 0).verdict().startswith("No better")
+    assert two_bins(850, 50, 95, 5).verdict().startswith("Worse than always saying n by 4.5 points (")
+
+
+def test_the_interval_of_the_gain_holds_the_true_one_with_noise_too():
+    rng, chances, scale = np.random.default_rng(5), [0.72, 0.03, 0.17, 0.08], 6.0
+    held = 0
+    for _ in range(1000):
+        noisy = rng.multinomial(800, chances) + np.rint(rng.laplace(0, scale, 4)).astype(int)
+        gain = two_bins(*noisy, variance=2 * scale**2).gain
+        held += gain.low <= 0.08 - 0.03 <= gain.high
+    assert 0.93 <= held / 1000 <= 0.97
+
+
 def test_several_classes_have_the_mean_area_of_each_against_the_rest():
     """As scikit-learn has it of the score that the table knows: the predicted class's chance, the rest evenly."""
     rng = np.random.default_rng(4)
@@ -142,6 +169,9 @@ def test_files_keep_everything(evaluation):
         {"shape": [-1, 4, 2]},
         {"marks": [0.1]},
         {"marks": ["a", 0.1, 0.2, 0.3]},
+        {"marks": [0.1, 0.2, 0.3, 1e308]},
+        {"marks": [-0.1, 0.2, 0.3, 0.4]},
+        {"widths": [0, 0, 0, -1]},
         {"predicts": [0, 0, 1, 7]},
         {"predicts": [0, 0, 1, -1]},
         {"variance": -1},

@@ -90,7 +90,7 @@ def test_a_grid_survives_and_is_the_same():
 
 def test_a_split_survives_with_children_that_are_empty():
     split = Split(1, bytes([0, 1, 1, 0]), 3)
-    assert words.split_of(carried(words.split_words(split)), 3) == split
+    assert words.split_of(carried(words.split_words(split))) == split
 
 
 TWICE = {"tables": [[]], "asked": [[1, 0, True, "records", 0, 1, None]] * 2}
@@ -101,14 +101,18 @@ WRONG = {
         None,
         [],
         [0],
-        [0, "0"],
-        [0, "zz"],
-        [0, ""],
-        [0, 5],
-        ["0", "00"],
-        [0, "00", 1],
-        [-1, "00"],
-        [0.5, "00"],
+        [0, "00"],
+        [0, "0", 1],
+        [0, "zz", 1],
+        [0, "", 1],
+        [0, 5, 1],
+        ["0", "00", 1],
+        [0, "00", 1, 1],
+        [-1, "00", 1],
+        [0.5, "00", 1],
+        [0, "00", 0],
+        [0, "00", "1"],
+        [0, "00", 10**9],
     ],
     "amount_of": [None, 1, 0.5, "", "-1/2", "1e9999999", "1/0", "0x1", " 1", "1/2/3", "9" * 601, "\u0661", "nan"],
     "budgets_of": [None, "1/2", [1], ["1/0"], [["1"]]],
@@ -129,7 +133,16 @@ WRONG = {
         TWICE,
     ],
     "tables_of": [None, [], {"tables": [[]], "asked": [[1, 0], [1, 0]]}, {"tables": [[]], "asked": [[1, "0"]]}],
-    "choice_of": [None, [], [None], [None, [0, 1]], [[0, "0001"], [0]], [None, "0"], [None, [-1]], [[0, "0001"], 1]],
+    "choice_of": [
+        None,
+        [],
+        [None],
+        [None, [0, 1]],
+        [[0, "0001", 1], [0]],
+        [None, "0"],
+        [None, [-1]],
+        [[0, "0001", 1], 1],
+    ],
 }
 
 
@@ -209,9 +222,19 @@ def test_scorers_survive():
     np.testing.assert_array_equal(again.places(cells, truth), scorer.places(cells, truth))
 
 
+def test_scorers_survive_whose_splits_have_children_that_are_empty():
+    grid = Grid(SCHEMA, [[3.0], None, []])
+    split = Split(1, bytes([0, 1, 1, 0]), 3)
+    trees = Branches((split,), [0, -1, -1, -1], [1, 0, 0, 0], [0], [[0], [5], [6], [7]])
+    scorer = Scorer(grid, [Summand(split, np.array([[1], [2], [3]]))], trees, "score", [7.0])
+    again = words.scorer_of(carried(words.scorer_words(scorer)), SCHEMA)
+    cells, truth = np.arange(4)[:, None], np.zeros(4, dtype=int)
+    np.testing.assert_array_equal(again.places(cells, truth), scorer.places(cells, truth))
+
+
 @pytest.mark.parametrize(
     ("field", "said"),
-    [("terms", [[[0, "00"], "AAA="]]), ("trees", {}), ("link", 3), ("cuts", "AAAAAAAA8H8="), ("order", [0, 0]),
+    [("terms", [[[0, "00", 1], "AAA="]]), ("trees", {}), ("link", 3), ("cuts", "AAAAAAAA8H8="), ("order", [0, 0]),
      ("order", []), ("by", [0]), ("unit", None), ("turn", -1), ("grid", [])],
 )  # fmt: skip
 def test_a_scorer_that_makes_no_sense_is_refused(field, said):

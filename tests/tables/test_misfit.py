@@ -36,8 +36,8 @@ def test_data_that_fit_say_nothing():
 def test_capital_letters_where_the_schema_has_small_ones():
     (words,) = said(sex=["F", "M"] * 50)
     assert words == (
-        "column 'sex': all values are missing or not listed, and count as 'other'; small or capital letters and spaces "
-        "seem to be all that is different"
+        "column 'sex': all values are missing or not listed, and count as 'any other value'; small or capital letters "
+        "and spaces seem to be all that is different"
     )
 
 
@@ -49,7 +49,7 @@ def test_trailing_spaces():
 
 def test_another_code_has_no_hint():
     (words,) = said(sex=["1", "2"] * 50)
-    assert words == "column 'sex': all values are missing or not listed, and count as 'other'"
+    assert words == "column 'sex': all values are missing or not listed, and count as 'any other value'"
     (words,) = said(sex=pd.Categorical(["1", "m"] * 50))
     assert "most values are missing" in words
 
@@ -115,7 +115,7 @@ def test_a_fit_tells_whoever_sits_at_the_terminal_before_anything_is_spent(monke
 
 
 def test_without_a_terminal_nothing_is_said_anywhere(capfd, caplog, recwarn):
-    model = PrivateTreeClassifier(SCHEMA, epsilon=1).fit(pd.DataFrame(GOOD | {"sex": ["F"] * 100}), Y)
+    model = PrivateTreeClassifier(SCHEMA, epsilon=1, n_records=100).fit(pd.DataFrame(GOOD | {"sex": ["F"] * 100}), Y)
     out, err = capfd.readouterr()
     assert (out, err, caplog.records, list(recwarn)) == ("", "", [], [])
     assert "listed" not in str(model.privacy_)

@@ -18,8 +18,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privet.algorithms.explained import Explained
+from privet.algorithms.given_schema import resolved_schema
 from privet.algorithms.held_out import NEEDS, By, Holdout, check_evaluation, evaluate_on, scored_by_fit
-from privet.algorithms.parameters import check_choice, check_parameters, checked_budget
+from privet.algorithms.parameters import check_choice, check_misplaced, check_parameters, checked_budget
 from privet.algorithms.prediction import fast_leaves
 from privet.algorithms.receipts import receipt_of
 from privet.curators.base import Curator
@@ -28,7 +29,7 @@ from privet.errors import BudgetError, BudgetWarning, PrivetError, ReceiptError,
 from privet.explain.coverage import check, sealed
 from privet.privacy.amounts import Amount, checked_delta
 from privet.privacy.ledger import Ledger
-from privet.privacy.meaning import warn_about
+from privet.privacy.meaning import as_float, too_few, warn_about
 from privet.privacy.receipt import Receipt
 from privet.privacy.zcdp import rho_within
 from privet.questions.curtain import Curtain, Node
@@ -104,31 +105,41 @@ class PrivateEstimator(Explained, BaseEstimator):
         """What this asks of a curator that can do all of ``able`` (``Curator.capabilities``)."""
         return set()
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, *, holdout: float | None = None, by: By = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        *,
+        holdout: float | None = None,
+        by: By = None,
+        **misplaced: Any,
+    ) -> Self:
         """Learn from a table and its labels, spending ``epsilon`` of the surrounding ledger, if there is one.
 
-        ``X`` alone may say where records are, which are then read as a stream: a Parquet or CSV file, a folder, a
-        pattern such as ``"folder/*.parquet"``, or a list of them, with the label's column that the schema names.
-        ``groups`` says whose record is whose, where the schema names a person that is no column of ``X``. ``holdout``,
-        such as 0.2, is the share of the records that is not learned from and scores the model instead, for nothing more
-        (``evaluation_``); ``by`` a feature whose groups are scored apart. Wrong input is refused before anything is
-        spent.
+        ``y`` may be left out where ``X`` has the label's column that the schema names. ``X`` may also say where records
+        are, which are then read as a stream: a Parquet or CSV file, a folder, a pattern such as ``"folder/*.parquet"``,
+        or a list of them. ``groups`` says whose record is whose, where the schema names a person that is no column of
+        ``X``. ``holdout``, such as 0.2, is the share of the records that is not learned from and scores the model
+        instead, for nothing more (``evaluation_``); ``by`` a feature whose groups are scored apart. Wrong input is
+        refused before anything is spent.
         """
         from privet.curators.files import curator_of
         from privet.tables.misfit import tell_misfits
         from privet.tables.table import open_frame
 
+        check_misplaced(self, misplaced)
         budget = self._budget()
         noise = self._mechanisms()
         ledger = Ledger.current() or self._ledger(budget)
-        schema = self._resolved_schema(X, y)
+        schema = resolved_schema(self.schema, X, y, self._task)
         self._check_schema(schema)
         held_out = Holdout.of(holdout, by, schema)
         curator = curator_of(X, y, schema, groups, ledger=ledger, mechanisms=noise)
         tell_misfits(X, y, schema)
         named = schema is not self.schema and open_frame(X) is not None
         self._fit(curator, budget, held_out)
-        if Ledger.current() is None and not curator.void:
+        if Ledger.current() is None:
             curator.tell_if_seen(budget)
         self._fitted_names = schema.names if named else None
         return self
@@ -213,7 +224,9 @@ class PrivateEstimator(Explained, BaseEstimator):
                 "This ledger adds up pure epsilons. Open it with a delta, Ledger(total, delta=...), or leave the "
                 "model's delta out."
             )
-        warn_about(budget, self.delta, getattr(self, "n_records", None))
+        hint = getattr(self, "n_records", None)
+        learned = hint if hint is None or held_out is None else hint * float(1 - held_out.share)
+        warn_about(budget, self.delta, learned)
         desk, released = curator.open(), ""
         try:
             desk.reservation = ledger.reserve(*self._most(ledger, budget), type(self).__name__)
@@ -223,13 +236,12 @@ class PrivateEstimator(Explained, BaseEstimator):
             if held_out:
                 held_out.check(desk.capabilities, needs)
             scoring = held_out.part(desk) if held_out else None
-            tree = self._learn(desk, budget)
+            tree = self._learn_with_hint(desk, budget)
             if tree is None or isinstance(tree, tuple):
                 raise TypeError(
                     f"{type(self).__name__}._grow must return a Tree or a Forest, not a {type(tree).__name__}: "
                     "frontier.finish() has one tree for each root, so finish()[0] or Forest(schema, finish())."
                 )
-            hint = getattr(self, "n_records", None)
             scored = held_out.score(desk, scoring, tree, budget, hint) if held_out and scoring else None
             self.privacy_ = sealed(self._receipt(desk, budget), tree, scored_by_fit(scored))
             released = self.privacy_.released
@@ -241,6 +253,21 @@ class PrivateEstimator(Explained, BaseEstimator):
         setattr(self, self._released, tree)
         self.evaluation_ = scored
         self._set_fitted()
+        self.n_records_ = desk.told_size if hint is None else learned
+        if hint is None and desk.told_size is not None:
+            for words in too_few(as_float(budget), desk.told_size, self.privacy_.events[0].scale):
+                warnings.warn(words, BudgetWarning, stacklevel=3)
+
+    def _learn_with_hint(self, desk: Desk, budget: Fraction) -> Any:
+        """``_learn``, where ``n_records`` is about all records: a plan is for those that are left to learn from."""
+        hint = getattr(self, "n_records", None)
+        if hint is None or desk.learning_share == 1:
+            return self._learn(desk, budget)
+        try:
+            self.n_records = hint * float(desk.learning_share)
+            return self._learn(desk, budget)
+        finally:
+            self.n_records = hint
 
     def _learn(self, desk: Desk, budget: Fraction) -> Any:
         """What is released, from the records that are there to learn from."""
@@ -278,36 +305,6 @@ class PrivateEstimator(Explained, BaseEstimator):
         self.feature_names_in_ = np.array(self.schema_.columns, dtype=object)
         self.n_features_in_ = len(self.schema_.columns)
 
-    def _resolved_schema(self, X: Any, y: Any) -> Schema:
-        if isinstance(self.schema, Schema):
-            if self.schema.unconfirmed:
-                draft = "The schema is a draft, with fields that were read off the records: the receipt is VOID."
-                warnings.warn(f"{draft} Confirm each, and set inferred to False.", BudgetWarning, stacklevel=3)
-            return self.schema
-        if isinstance(self.schema, str) and self.schema == "infer":
-            from privet.tables.draft import infer
-            from privet.tables.files import names_files
-
-            warnings.warn(
-                "schema='infer' reads ranges, categories and classes off the records: the receipt is void. "
-                "Write a schema from public knowledge (privet schema draft helps).",
-                UserWarning,
-                stacklevel=3,
-            )
-            if names_files(X):
-                raise SchemaError("schema='infer' is for a table in memory; for files, `privet schema draft` helps.")
-            return infer(X, y, task=self._task)
-        if self.schema is not None:
-            given = f"schema is a {type(self.schema).__name__}, and must be a Schema"
-            raise SchemaError(f"{given}: `privet schema draft` helps to write one, Schema.from_toml(FILE) reads it.")
-        raise SchemaError(
-            "A private model needs a public schema: the features' ranges or categories, and the classes (or, for "
-            "regression, target=(low, high)). For example "
-            "Schema({'age': Numeric(0, 120), 'sex': Categorical(['f', 'm'])}, classes=['no', 'yes']); "
-            "`privet schema draft data.csv --label COLUMN` writes a draft to confirm. schema='infer' infers one "
-            "and gives no guarantee."
-        )
-
     # -- prediction: post-processing of the released tree, free -------------------------------------------------
 
     def apply(self, X: Any) -> np.ndarray:
@@ -317,10 +314,13 @@ class PrivateEstimator(Explained, BaseEstimator):
         return np.asarray(released.apply(*self._columns(table))) if leaves is None else leaves
 
     def _table(self, X: Any) -> Table:
+        from privet.tables.files import Files, names_files
         from privet.tables.table import read_table
 
         check_is_fitted(self, self._released)
-        return read_table(X, self.schema_, fitted_names=self._fitted_names)
+        if names_files(X):
+            return Files(X, self.schema_, columns=self.schema_.columns).table()
+        return read_table(X, self.schema_, fitted_names=self._fitted_names, tells=True)
 
     def _columns(self, table: Table) -> tuple[dict[int, np.ndarray], int]:
         """A table as columns, numbers or codes of categories, by the number of their feature; and how many rows."""
@@ -345,7 +345,9 @@ class PrivateEstimator(Explained, BaseEstimator):
             check_evaluation(getattr(self, self._released), self.evaluation_)
         return True
 
-    def evaluate(self, X: Any, y: Any = None, *, epsilon: float, by: By = None, random_state: Any = None) -> Evaluation:
+    def evaluate(
+        self, X: Any, y: Any = None, *, epsilon: float | None = None, by: By = None, random_state: Any = None
+    ) -> Evaluation:
         """How the model does on other records, such as a test set, told for ``epsilon`` of these (``held_out.py``).
 
         ``X`` alone may say where they are, as in ``fit``.

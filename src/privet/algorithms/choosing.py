@@ -16,7 +16,7 @@ from privet.algorithms.quote import fit_apart
 from privet.algorithms.stand_in import stand_in
 from privet.errors import PrivetError
 from privet.privacy.amounts import checked_delta
-from privet.privacy.meaning import guess_rate
+from privet.privacy.meaning import guess_rate, percent
 from privet.schema import Schema
 from privet.tables.table import read_table
 
@@ -27,12 +27,14 @@ MOST_TEST_RECORDS = 20_000
 @dataclass(frozen=True)
 class Point:
     """At one epsilon: the mean score over runs (accuracy, or R^2 of numbers), its standard error, and what it means for
-    one person: how often a guess that they are in the records may be right."""
+    one person: how often a guess that they are in the records may be right. ``blind`` is the score of what learns
+    nothing: the commonest class, or the mean, always."""
 
     epsilon: float
     score: float
     error: float
     guess: float
+    blind: float = 0.0
 
 
 def scores_by_epsilon(
@@ -51,9 +53,11 @@ def scores_by_epsilon(
     """
     if not isinstance(model.schema, Schema):
         raise PrivetError("Choosing epsilon needs a model with a schema.")
-    found = np.zeros((len(epsilons), runs))
+    found, blind = np.zeros((len(epsilons), runs)), np.zeros(runs)
     for run in range(runs):
         learn, test = _parted(model.schema, n_records, public, seed + run)
+        if model.schema.classes is not None:
+            blind[run] = _commonest(test[1])
         for i, epsilon in enumerate(epsilons):
             tried = clone(model).set_params(epsilon=epsilon, random_state=None)
             if "progress" in tried.get_params():
@@ -63,7 +67,7 @@ def scores_by_epsilon(
     errors = found.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.zeros(len(epsilons))
     delta = float(checked_delta(model.delta)) if model.delta else 0.0
     return [
-        Point(float(epsilon), float(mean), float(error), guess_rate(float(epsilon), delta))
+        Point(float(epsilon), float(mean), float(error), guess_rate(float(epsilon), delta), float(blind.mean()))
         for epsilon, mean, error in zip(epsilons, found.mean(axis=1), errors)
     ]
 
@@ -87,6 +91,11 @@ def _parted(
     return (X.take(learn), _taken(y, learn), None if ids is None else ids[learn]), (X.take(test), _taken(y, test))
 
 
+def _commonest(y: Any) -> float:
+    """What always saying the commonest class gets right."""
+    return float(np.unique(np.asarray(y).astype(str), return_counts=True)[1].max() / len(y))
+
+
 def _taken(y: Any, rows: np.ndarray) -> Any:
     return y.take(rows) if hasattr(y, "take") else np.asarray(y)[rows]
 
@@ -96,5 +105,6 @@ def as_text(points: Sequence[Point], score: str) -> str:
     lines = [f"epsilon   {score:<16}  a guess who is in it is right in at most"]
     for point in points:
         measured = f"{point.score:.3f} +- {point.error:.3f}"
-        lines.append(f"{point.epsilon:<8g}  {measured:<16}  {100 * point.guess:.1f}%")
-    return "\n".join(lines)
+        lines.append(f"{point.epsilon:<8g}  {measured:<16}  {percent(point.guess)}")
+    nothing = "always saying the commonest class" if score == "accuracy" else "always saying the mean"
+    return "\n".join([*lines, f"{'-':<8}  {points[0].blind:<16.3f}  50.0%, by {nothing}"])

@@ -130,6 +130,7 @@ def subject_of(model: Any) -> Subject:
         str(getattr(model, "provenance_", "")),
         {name: value for name, value in model.get_params(deep=False).items() if name not in unsaid},
         str(getattr(model, "chosen_", "")),
+        str(getattr(getattr(model, "provenance_", None), "note", "")),
     )
 
 

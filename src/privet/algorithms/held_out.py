@@ -15,7 +15,7 @@ from typing import Any
 
 from privet.algorithms.receipts import receipt_of
 from privet.curators.desk import Desk
-from privet.errors import CapabilityError, PrivetError, ReceiptError, SchemaError
+from privet.errors import BudgetError, CapabilityError, PrivetError, ReceiptError, SchemaError
 from privet.evaluate.ask import ask
 from privet.evaluate.evaluation import Evaluation
 from privet.evaluate.scorers import Groups, check_scorable
@@ -74,6 +74,7 @@ class Holdout:
         """Part the records of a fit that begins: what learns starts from the first part. Gives back the second."""
         weights = self.share.denominator - self.share.numerator, self.share.numerator
         desk.learning, scoring = desk.parts(desk.gather(), weights)
+        desk.learning_share = 1 - self.share
         return scoring
 
     def score(
@@ -106,7 +107,7 @@ def evaluated(
     return replace(found, scope=event.scope)
 
 
-def evaluate_on(released: Any, X: Any, y: Any, epsilon: float, by: By, random_state: Any = None) -> Evaluation:
+def evaluate_on(released: Any, X: Any, y: Any, epsilon: float | None, by: By, random_state: Any = None) -> Evaluation:
     """Score a model on a table that it was not learned from, spending ``epsilon`` of it, with a receipt of its own.
 
     On records that the model was learned from, the epsilons add up, and the scores flatter it.
@@ -115,10 +116,17 @@ def evaluate_on(released: Any, X: Any, y: Any, epsilon: float, by: By, random_st
     from privet.privacy.mechanisms import mechanisms
 
     check_scorable(released)
+    if epsilon is None:
+        raise BudgetError(
+            "evaluate needs an epsilon, such as epsilon=0.5: scores tell something about the records that they are "
+            "measured on, and these pay for it. fit(..., holdout=0.2) scores a model for nothing more."
+        )
     budget, schema = exact(epsilon), released.schema
     groups = Groups.of(schema, by)
     ledger = Ledger.current() or Ledger(budget)
-    desk = curator_of(X, y, schema, None, ledger=ledger, mechanisms=mechanisms(random_state)).open()
+    curator = curator_of(X, y, schema, None, ledger=ledger, mechanisms=mechanisms(random_state))
+    desk = curator.open()
+    desk.trust = curator.scoring_trust
     desk.reservation, paid = ledger.reserve(budget, "epsilon", "evaluation"), ""
     try:
         found = evaluated(desk, desk.root(budget), released, groups, budget)
@@ -127,6 +135,8 @@ def evaluate_on(released: Any, X: Any, y: Any, epsilon: float, by: By, random_st
     finally:
         desk.close()
         desk.reservation.settle(paid)
+    if Ledger.current() is None:
+        curator.tell_if_seen(budget, scored=True)
     return replace(found, privacy_=receipt)
 
 

@@ -132,7 +132,12 @@ def save(model: Any, path: str | os.PathLike[str], note: str = "", *, overwrite:
         ) from None
     if not path.parent.is_dir():
         raise PrivetError(f"The folder {path.parent} does not exist. Make it first.")
-    write_whole(path, text.encode(), mode=0o666)
+    write_whole(path, text.encode(), mode=mode_of(model.privacy_))
+
+
+def mode_of(receipt: Receipt) -> int:
+    """Who may read a file about a model: its owner alone where no guarantee holds, since it may then quote records."""
+    return 0o600 if receipt.void else 0o666
 
 
 def load(path: str | os.PathLike[str]) -> Any:

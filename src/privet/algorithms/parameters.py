@@ -7,7 +7,7 @@ of them is for the estimator's own ``_check_params``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from fractions import Fraction
 from numbers import Real
@@ -20,9 +20,9 @@ from privet.privacy.amounts import exact
 
 NO_EPSILON = (
     "epsilon is not set, and it has no default: how much a model may tell about one person is for you to decide. "
-    "Smaller is more private. Usual are 0.1 to 1: with epsilon=0.1 a guess whether somebody was in the records is "
-    "right in at most 52.5% of cases, with epsilon=1 in at most 73.1%; blind guesses are right in 50%. "
-    "`privet plan --choose` shows how accurate a model is at each, and spends nothing."
+    "Smaller is more private. Usual are 0.1 to 1: with epsilon 0.1 a guess whether somebody was in the records is "
+    "right in at most 52.5% of cases, with epsilon 1 in at most 73.1%; blind guesses are right in 50%. "
+    "`privet plan --schema SCHEMA.toml --n-records N --choose` shows how accurate a model is at each, for nothing."
 )
 
 
@@ -56,6 +56,14 @@ def checked_budget(epsilon: Any) -> Fraction:
     if epsilon is None:
         raise BudgetError(NO_EPSILON)
     return exact(epsilon)
+
+
+def check_misplaced(model: Any, given: Mapping[str, Any]) -> None:
+    """Raise TypeError, as Python does, for what is no argument of ``fit``; and say where a parameter belongs."""
+    for name in given:
+        if name in model.get_params(deep=False):
+            raise TypeError(f"fit() takes no {name}: it belongs to the model, {type(model).__name__}(..., {name}=...).")
+        raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
 
 
 def check_parameters(model: Any) -> None:

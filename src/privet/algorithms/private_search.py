@@ -145,9 +145,6 @@ class PrivateSearch(PrivateEstimator):
             expected = self.expected_runs or RUNS_FOR_EACH * len(self.candidates)
             best = best_of_secret_runs(desk, budget, expected, len(self.candidates), self._run)
             self.best_index_, self._winner, grown = best
-            for name in ("n_records", "progress"):  # as they were before the run
-                if hasattr(self._winner, name):
-                    setattr(self._winner, name, getattr(self.candidates[self.best_index_], name))
             return self._take_over(grown)
         if self.delta is not None:
             budget = desk.rho_within(budget, checked_delta(self.delta))
@@ -165,6 +162,9 @@ class PrivateSearch(PrivateEstimator):
         return self._take_over(grown)
 
     def _take_over(self, grown: Any) -> Any:
+        for name in ("n_records", "progress"):  # as they were before the run
+            if hasattr(self._winner, name):
+                setattr(self._winner, name, getattr(self.candidates[self.best_index_], name))
         self._released = self._winner._released  # type: ignore[misc]
         self._draws_rules = self._winner._draws_rules or getattr(self._winner, "structure", None) == "random"
         return grown
@@ -206,7 +206,7 @@ class PrivateSearch(PrivateEstimator):
         """A copy of a candidate, and what it learns from a part of the records with a budget of its own."""
         copy = self._tried(own)
         if getattr(copy, "n_records", None) is not None:
-            copy.n_records *= float(share)
+            copy.n_records *= float(share * desk.learning_share)
         if self.delta is not None:
             budget = _epsilon_within(desk, budget, copy.delta)
         desk.learning = part

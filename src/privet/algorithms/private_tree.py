@@ -40,7 +40,9 @@ class PrivateTreeClassifier(PrivateClassifier):
     epsilon : float
         The privacy budget: how much the model may tell about one record. Without a default: ``fit`` refuses None.
     max_depth : int
-        The largest depth; the tree stays shallower where n * epsilon would not support more.
+        The largest depth; the tree stays shallower where n * epsilon would not support more. 0 is one label for all
+        records, on which the whole budget is spent: better where n * epsilon is below about 10 and no split is
+        expected to tell much.
     leaves : "labels" or "counts"
         ``"labels"`` gives the most accurate predictions, and no probabilities. ``"counts"`` spends a tenth of
         the budget on noisy class counts at the leaves: real probabilities.
@@ -69,7 +71,7 @@ class PrivateTreeClassifier(PrivateClassifier):
     (True, True, True)
     """
 
-    max_depth: int = whole(4)
+    max_depth: int = whole(4, least=0)
     leaves: str = choice("labels", "counts")
     min_leaf: float = parameter(0.0, check_share)
     n_records: int | None = hint()
@@ -80,7 +82,7 @@ class PrivateTreeClassifier(PrivateClassifier):
             raise PrivetError('min_leaf compares leaves by their released counts: it needs leaves="counts".')
 
     def _needs(self, able: frozenset[str]) -> set[str]:
-        counted = self.leaves == "counts" or (self.n_records is None and self.max_depth != 1)
+        counted = self.leaves == "counts" or (self.n_records is None and self.max_depth > 1)
         return needs_to_choose(able) | ({"tally"} if counted else set())
 
     def _grow(self, curtain: Curtain, start: Node, budget: Fraction) -> Tree:
@@ -97,7 +99,7 @@ class PrivateTreeClassifier(PrivateClassifier):
         n_classes = len(curtain.schema.classes or ())
         # Owners who choose each for itself (tree/proposals.py) see their own part of the records.
         owners = curtain.n_owners
-        if self.n_records is not None or self.max_depth == 1:
+        if self.n_records is not None or self.max_depth <= 1:
             return plan_levels((self.n_records or 0) / owners, budget, len(splits), n_classes, self.max_depth)
         size = Size.of(curtain, start, budget, None)
         return plan_levels(size.n / owners, size.left, len(splits), n_classes, self.max_depth, size.margin / owners)

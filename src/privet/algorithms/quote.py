@@ -17,6 +17,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from privet.algorithms.advice import boosting_instead
 from privet.algorithms.parameters import checked_budget
 from privet.algorithms.stand_in import stand_in
 from privet.curators.memory import MemoryCurator
@@ -62,7 +63,10 @@ class QuotedStep:
 
 @dataclass(frozen=True)
 class Quote:
-    """What a fit on ``n_records`` would do. ``depth`` is None for a model without trees."""
+    """What a fit on ``n_records`` would do. ``depth`` is None for a model without trees.
+
+    ``counted``: the fit asks how many records there are, since no public ``n_records`` says so.
+    """
 
     model: str
     n_records: int
@@ -73,6 +77,9 @@ class Quote:
     unit: str
     steps: tuple[QuotedStep, ...]
     warnings: tuple[str, ...]
+    held_out: int = 0
+    counted: bool = False
+    hint: str = ""
 
     def __str__(self) -> str:
         currency = "rho" if self.delta else "epsilon"
@@ -81,6 +88,18 @@ class Quote:
         who, each = ("person", "persons") if "person" in self.unit else ("row", "records")
         head = f"{self.model} on {self.n_records:,} {each}: epsilon {self.spent:g} of {self.epsilon:g}{delta}{grown}"
         lines = [head, f"costs in {currency}, for {self.unit}:", *(f"  {step} {each}" for step in self.steps)]
+        if self.held_out:
+            lines.append(
+                f"  then one noisy table scores the model on the {self.held_out:,} {each} that are held out: it costs "
+                "as much as learning did, of others, so the whole costs no more"
+            )
+        if self.counted:
+            in_all = self.n_records + self.held_out
+            lines.append(
+                f"the number of {each} is counted privately; where it is public, n_records={in_all} (`fit --n-records "
+                f"{in_all}`) saves that and may grow deeper"
+            )
+        lines += [self.hint] if self.hint else []
         lines += [in_words(self.epsilon, self.delta, who), *(f"WARNING: {words}" for words in self.warnings)]
         return "\n".join(lines)
 
@@ -99,8 +118,10 @@ def quote(
         raise PrivetError(f"A quote is for 1 to {MOST_RECORDS:,} records; with more there is only less noise.")
     if holdout is not None and not 0 < holdout < 1:
         raise PrivetError("holdout is the share of the records that scores the model, between 0 and 1, such as 0.2.")
-    n_records = max(1, round(n_records * (1 - (holdout or 0))))
+    in_all, n_records = n_records, max(1, round(n_records * (1 - (holdout or 0))))
     tried = clone(model).set_params(schema=schema, random_state=None)
+    if getattr(tried, "n_records", None) is not None:  # of all, as in a fit
+        tried.set_params(n_records=tried.n_records * n_records / in_all)
     if "progress" in tried.get_params():
         tried.set_params(progress=False)
     fit_apart(tried, *stand_in(schema, n_records, seed), seed)
@@ -118,6 +139,9 @@ def quote(
         unit=receipt.unit,
         steps=steps,
         warnings=(*warnings_about(epsilon, delta, n_records), *_too_noisy(steps, getattr(grown, "depth", None))),
+        held_out=in_all - n_records,
+        counted=getattr(tried, "n_records", 0) is None and tried.n_records_ is not None,
+        hint=boosting_instead(tried, n_records),
     )
 
 

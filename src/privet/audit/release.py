@@ -15,6 +15,7 @@ import numpy as np
 from privet.algorithms.registry import grown_of
 from privet.audit.event import comparable
 from privet.audit.pair import Pair, Table, fresh
+from privet.curators.seen import SeenBefore
 from privet.errors import PrivetError
 from privet.schema import Numeric, Schema
 from privet.tree.additive import Additive
@@ -89,7 +90,7 @@ class Release:
 
     def _views(self, model: Any, X: Any, y: Any) -> dict[str, Any]:
         with warnings.catch_warnings():  # an audit's data are nobody's: that it fits them often costs nobody anything
-            warnings.filterwarnings("ignore", "This process has now fitted", UserWarning)
+            warnings.simplefilter("ignore", SeenBefore)
             model = model.fit(X, y)
         return tree_views(model) if self.probe is None else prediction_views(model, self.probe)
 

@@ -58,7 +58,7 @@ app.command()(plan)
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", exists=True, dir_okay=False, help="A model that privet fit wrote.")
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse (exit 1) if the receipt is void.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse (exit 1) if the receipt is void or promises nothing.")]
 Seed = Annotated[
     int | None, typer.Option(min=0, help="Reproducible noise, for research only: it makes the receipt void.")
 ]
@@ -145,7 +145,7 @@ def fit(
         ),
     ] = None,
     max_depth: Annotated[
-        int | None, typer.Option(min=1, help="The largest depth: short for --set max_depth=N.")
+        int | None, typer.Option(min=0, help="The largest depth: short for --set max_depth=N.")
     ] = None,
     leaves: Annotated[
         str | None,
@@ -169,7 +169,11 @@ def fit(
     note: Annotated[str, typer.Option(help="Where the model comes from, in words: goes into its file.")] = "",
     seed: Seed = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse a void receipt (exit 1) and data that do not fit (exit 2).")
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse a void receipt or an epsilon that promises nothing (exit 1); data that do not fit (2).",
+        ),
     ] = False,
     force: Force = False,
 ) -> None:
@@ -192,14 +196,15 @@ def fit(
             -o model.json
     """
     from privet.algorithms.registry import DEFAULTS, make
-    from privet.cli.checks import refuse_void, say_received
+    from privet.cli.checks import labelled, refuse_nothing, refuse_void, say_received
     from privet.cli.models import settings as parameters
     from privet.cli.models import summary
-    from privet.errors import BudgetWarning, SchemaError
+    from privet.errors import BudgetWarning
     from privet.privacy.ledger import Ledger
-    from privet.schema import Schema
     from privet.tables.files import find_files
 
+    if strict:
+        refuse_nothing(epsilon)
     if schema is None:
         raise without_schema(find_files(data)[0] if table is None else None, label, force)
     if label is not None:
@@ -211,9 +216,7 @@ def fit(
     files = find_files(data) if table is None else [Path(own) for own in data if Path(own).exists()]
     target = check_output(output, force, *files, schema)
     charged = None if ledger_file is None else Ledger.open(ledger_file, cohorts)
-    public = Schema.from_toml(schema)
-    if public.label is None:
-        raise SchemaError(f"{schema} does not say which column is the label: set name under [label]")
+    public = labelled(schema)
     model = model or DEFAULTS[public.task]
     short = {"max_depth": max_depth, "leaves": leaves, "n_records": n_records}
     given = [f"{name}={value}" for name, value in short.items() if value is not None]
@@ -222,12 +225,14 @@ def fit(
         refuse_void(public.unconfirmed, seed, params, "--strict" if strict else "--ledger")
 
     with working("Loading"):
-        from privet.privacy.meaning import warnings_about
+        from privet.algorithms.advice import boosting_instead
+        from privet.privacy.meaning import too_few, warnings_about
         from privet.tables.misfit import refuse_misfits
 
         random_state = seed if table is None else None  # a curator draws its own noise
         learner = make(model, schema=public, epsilon=epsilon, random_state=random_state, **params)
-    for words in warnings_about(epsilon, float(learner.delta or 0), n_records):
+    learned = None if n_records is None else n_records * (1 - (holdout or 0))
+    for words in warnings_about(epsilon, float(learner.delta or 0), learned):
         warn(words)
     warnings.simplefilter("ignore", BudgetWarning)  # it was said
     scored = {"holdout": holdout, "by": groups_by(by)}
@@ -243,6 +248,11 @@ def fit(
     say(summary(learner), style="bold", model=model, file=output)
     say_scores(learner.evaluation_)
     say_received(learner.privacy_, f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
+    if n_records is None and learner.n_records_ is not None:  # by a noisy answer of the fit
+        for words in too_few(epsilon, learner.n_records_, learner.privacy_.events[0].scale):
+            warn(words)
+    if better := boosting_instead(learner, learner.n_records_):
+        say(better)
     say(NO_LEDGER if charged is None else f"Ledger of {charged}.", ledger=None if charged is None else str(charged))
 
 
@@ -305,7 +315,7 @@ def show(model: Model) -> None:
         privet show model.json
     """
     from privet.algorithms.model_file import load, to_dict
-    from privet.cli.checks import check_model, say_meanings, warn_if_void
+    from privet.cli.checks import check_model, warn_if_void
     from privet.cli.models import summary
 
     tree = load(model)
@@ -314,7 +324,6 @@ def show(model: Model) -> None:
     if hasattr(tree, "chosen_"):
         say(str(tree.chosen_))
     say(f"\nRules\n{tree.export_text()}\n\nReceipt\n{tree.privacy_}\n")
-    say_meanings(tree.privacy_)
     say_scores(tree.evaluation_)
     check_model(tree)
     warn_if_void(tree.privacy_)
@@ -333,28 +342,36 @@ def verify(model: Model, strict: Strict = False) -> None:
         privet verify model.json --strict
     """
     from privet.algorithms.model_file import read
-    from privet.cli.checks import check_event, check_model, receipt_facts, say_meanings
+    from privet.cli.checks import check_model, receipt_facts, refuse_nothing, say_checked, say_promise
     from privet.errors import ReceiptError
     from privet.privacy.amounts import show as amount
 
     tree = read(model)  # whatever its receipt says: that is checked here, answer by answer
     receipt = tree.privacy_
-    for i, event in enumerate(receipt.events):
-        passed, line = check_event(i, event, receipt)
-        say(line, style="" if passed else "red")
+    if receipt.void:
+        say(f"VOID: no guarantee holds, whatever adds up below: {'; '.join(receipt.void)}\n", style="bold red")
+    say_checked(receipt)
     check_model(tree)
-    say("\nIt adds up.", verified=True, answers=len(receipt.events), privacy=receipt_facts(receipt))
-    say_meanings(receipt)
+    n = len(receipt.events)
     say(
-        f"{len(receipt.events)} answers checked; sums along each path, disjoint parts in parallel:"
-        f"\n{amount(receipt.spent)} spent, {amount(receipt.claimed)} claimed."
+        f"\n{n} {'answer costs' if n == 1 else 'answers cost'} no more than {'it was' if n == 1 else 'they were'} "
+        "charged: each cost was computed again from its noise (--json lists them). Answers about the same records "
+        "add up; of parts without a common record the dearest counts.",
+        verified=True,
+        answers=n,
+        privacy=receipt_facts(receipt),
     )
+    if receipt.spent != receipt.claimed:
+        say(f"{amount(receipt.spent)} was spent, {amount(receipt.claimed)} claimed.")
     if not receipt.void:
         delta = f", delta {amount(receipt.delta)}," if receipt.delta else ""
         say(
             f"The receipt adds up: epsilon {amount(receipt.epsilon)}{delta} for {receipt.unit} ({receipt.neighbours}).",
             style="bold green",
         )
+        say_promise(receipt)
+        if strict:
+            refuse_nothing(float(receipt.epsilon))
         return
     say("The receipt adds up, but it is VOID: no guarantee holds.", style="bold red")
     for reason in receipt.void:

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from privet.cli.screen import say, warn
-from privet.errors import ReceiptError
+from privet.errors import ReceiptError, SchemaError
 from privet.privacy.amounts import exact
 from privet.privacy.event import Event, spending
+from privet.privacy.event_parts import parts_of
+from privet.privacy.event_text import technical_name
 from privet.privacy.event_words import in_plain_words
+from privet.privacy.meaning import NOTHING, promise_in_words, warnings_about
 from privet.privacy.receipt import Receipt
 from privet.schema import Schema
 
@@ -35,24 +38,37 @@ def check_event(number: int, event: Event, receipt: Receipt) -> tuple[bool, str]
         alone.verify()
     except ReceiptError as error:
         return False, f"FAILED  {str(error).replace('Event 0', f'Event {number}', 1)}"
-    ratio = f"{float(event.sensitivity):g} / {event.scale:g}"
-    cost = f"rho of {ratio} = {float(event.rho):g}" if at_delta else f"{ratio} = {float(event.cost):g}"
-    recomputed = f"{cost} <= {float(event.charged):g}"
-    mechanism, lemma = event.mechanism.replace("_", "-"), event.lemma.replace("_", " ")
     drawn = f", drawn as {event.drawn} for a delta of {float(event.delta):.3g}" if event.drawn else ""
-    return True, f"ok  {recomputed}  {event.question}: {mechanism}, {lemma}{drawn}  at {event.scope or '/'}"
+    return True, f"ok  {_inequality(event, receipt)}  {technical_name(event)}{drawn}  at {event.scope or '/'}"
 
 
-def say_meanings(receipt: Receipt) -> None:
-    """What was asked and how it was answered, in words for those who know no lemma by its name; each kind once."""
-    kinds: dict[tuple[str, str], Event] = {}
-    for event in receipt.events:
-        kinds.setdefault((event.question, event.lemma), event)
-    lines = [
-        f"  {question} ({lemma.replace('_', ' ')}): {words.asked} {words.how}"
-        for (question, lemma), words in ((kind, in_plain_words(own, receipt.weight)) for kind, own in kinds.items())
-    ]
-    say("\n".join(["In words", *lines, ""]))
+def _inequality(event: Event, receipt: Receipt) -> str:
+    """What an answer costs, computed again from its noise, and what it was charged."""
+    ratio = f"{float(event.sensitivity):g} / {event.scale:g}"
+    cost = f"rho of {ratio} = {float(event.rho):g}" if receipt.at_delta else f"{ratio} = {float(event.cost):g}"
+    return f"{cost} <= {float(event.charged):g}"
+
+
+def say_checked(receipt: Receipt) -> None:
+    """Check every answer, and say so: those of one kind in one line, in words, and each one that fails.
+
+    A line has the inequality of its dearest answer; ``--json`` has those of all.
+    """
+    checks = [(event, *check_event(i, event, receipt)) for i, event in enumerate(receipt.events)]
+    say(checks=[line for _, _, line in checks])
+    for _, passed, line in checks:
+        if not passed:
+            say(line, style="red")
+    parts = parts_of(receipt.events) if all(passed for _, passed, _ in checks) else []
+    for part in parts:
+        say(f"{part.name}, {len(part.events)} {'answer' if len(part.events) == 1 else 'answers'}:")
+        kinds: dict[tuple[str, str, str], list[Event]] = {}
+        for event in part.events:
+            kinds.setdefault((event.question, event.mechanism, event.lemma), []).append(event)
+        for own in kinds.values():
+            words, dearest = in_plain_words(own[0], receipt.weight), max(own, key=lambda event: event.charged)
+            often = f" ({len(own)} answers)" if len(own) > 1 else ""
+            say(f"  ok  {words.asked} {words.how}{often} [{technical_name(dearest)}: {_inequality(dearest, receipt)}]")
 
 
 def check_model(model: Any) -> None:
@@ -102,6 +118,28 @@ def refuse_void(unconfirmed: tuple[str, ...], seed: int | None, params: dict[str
         )
 
 
+def labelled(path: Path) -> Schema:
+    """The schema of a file, which must say which column is the label."""
+    schema = Schema.from_toml(path)
+    if schema.label is None:
+        raise SchemaError(f"{path} does not say which column is the label: set name under [label]")
+    return schema
+
+
+def refuse_nothing(epsilon: float, asks: str = "--strict") -> None:
+    """Raise where an epsilon is so large that it promises nothing."""
+    if epsilon >= NOTHING:
+        raise ReceiptError(f"{warnings_about(epsilon)[0]} {asks} asks for a promise: take a smaller epsilon")
+
+
+def say_promise(receipt: Receipt) -> None:
+    """What the epsilon of a receipt means, in one line; nothing of one that is void."""
+    if receipt.void:
+        return
+    who = "person" if "person" in receipt.unit else "row"
+    say(promise_in_words(float(receipt.epsilon), float(receipt.delta), who))
+
+
 def warn_of_draft(schema: Schema) -> None:
     """Say that a schema is still a draft: what is learned with it has no guarantee."""
     if schema.unconfirmed:
@@ -122,5 +160,6 @@ def warn_if_void(receipt: Receipt) -> None:
 def say_received(receipt: Receipt, where: str) -> None:
     """Show a new model's receipt, and where the model is."""
     say(f"\nReceipt\n{receipt}\n", privacy=receipt_facts(receipt))
+    say_promise(receipt)
     say(where)
     warn_if_void(receipt)

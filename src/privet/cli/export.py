@@ -55,7 +55,7 @@ def export(
     if to is not ExportForm.SQL and (keep or table != "records" or dialect != "duckdb"):
         raise typer.BadParameter("--table, --dialect and --keep belong to --to sql.")
     with working("Loading"):
-        from privet.algorithms.model_file import load
+        from privet.algorithms.model_file import load, mode_of
         from privet.disk import write_whole
 
         learned = load(model)
@@ -77,5 +77,5 @@ def export(
         from privet.export.python import to_python
 
         content = to_python(learned).encode()
-    write_whole(target, content, mode=0o666)
+    write_whole(target, content, mode=mode_of(learned.privacy_))
     say(f"Wrote {output}.", file=output, form=to.value)

@@ -67,6 +67,7 @@ def show(
     """
     from privet.privacy.amounts import show as amount
     from privet.privacy.ledger import Ledger
+    from privet.privacy.meaning import together
 
     opened = Ledger.open(file)
     kept = opened.file
@@ -81,13 +82,18 @@ def show(
             name = "" if len(kept.cohorts()) == 1 else f"cohort {own.name}: "
             delta = f", delta {amount(kept.delta)}" if kept.delta else ""
             say(f"{name}epsilon {left} left of {amount(own.limit)}{delta}", style="bold")
+            if own.spent > 0:
+                say(f"  {together(float(kept.in_epsilon(own.spent)), float(kept.delta or 0))}")
         for line in lines:
             cost = f"epsilon {amount(kept.in_epsilon(line.amount))}"
             of = f"  of {', '.join(line.cohorts)}" if len(kept.cohorts()) > 1 else ""
             release = f"  release {line.released[:12]}" if line.released else ""
             state = "" if line.settled else "  NOT SETTLED: it still runs, or was killed, and counts in full"
             say(f"{line.number:4}  {line.began}  {line.who}@{line.host}  {line.what}  {cost}{of}{release}{state}")
-    _find(models or (), {line.released: line.number for line in lines}, file)
+    releases: dict[str, list[int]] = {}
+    for line in lines:
+        releases.setdefault(line.released, []).append(line.number)
+    _find(models or (), releases, file)
 
 
 @ledger.command()
@@ -141,7 +147,8 @@ def add_cohort(
     say(f"Ledger of {Ledger.open(file, cohorts=[name])}.", **_plain(opened))
 
 
-def _find(models: Sequence[Path], releases: dict[str, int], file: Path) -> None:
+def _find(models: Sequence[Path], releases: dict[str, list[int]], file: Path) -> None:
+    """Say on which lines each model is: several, where two fits happened to release the same tree."""
     from privet.algorithms.model_file import load
     from privet.errors import BudgetError
 
@@ -152,7 +159,7 @@ def _find(models: Sequence[Path], releases: dict[str, int], file: Path) -> None:
                 f"{file} does not know {path}: it was learned without this ledger, or this is an older copy of it and "
                 "has forgotten what was spent since"
             )
-        say(f"{path} is line {releases[released]}.")
+        say(f"{path} is line {' or '.join(map(str, releases[released]))}.")
 
 
 def _plain(opened: Any) -> dict[str, Any]:

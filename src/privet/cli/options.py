@@ -43,7 +43,14 @@ Days = Annotated[int, typer.Option(min=1, help="How long the certificate is vali
 SchemaFile = Annotated[
     Path, typer.Option("--schema", exists=True, dir_okay=False, help="The public schema, as TOML (schema draft).")
 ]
-StrictData = Annotated[bool, typer.Option("--strict", help="Refuse (exit 2) data that do not fit the schema.")]
+StrictData = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Refuse (exit 2) columns with many values that do not fit, or with one that differs from a listed value "
+        "only by capitals or spaces.",
+    ),
+]
 EPSILON_HELP = "The privacy budget. Smaller is more private; 0.1 to 1 is usual."
 
 

@@ -23,7 +23,7 @@ def plan(
     ] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="What to learn; privet models lists them.")] = None,
     max_depth: Annotated[
-        int | None, typer.Option(min=1, help="The largest depth: short for --set max_depth=N.")
+        int | None, typer.Option(min=0, help="The largest depth: short for --set max_depth=N.")
     ] = None,
     settings: Settings = None,
     holdout: Holdout = None,
@@ -50,16 +50,15 @@ def plan(
     """
     from privet.algorithms.choosing import EPSILONS
     from privet.algorithms.registry import DEFAULTS, make
-    from privet.cli.checks import warn_of_draft
+    from privet.cli.checks import labelled, warn_of_draft
     from privet.cli.models import settings as parameters
-    from privet.schema import Schema
 
     if (public is not None or plot is not None) and not choose:
         raise typer.BadParameter("--public and --plot belong to --choose.")
     if epsilon is None and not choose:
         raise typer.BadParameter("give --epsilon, such as 0.5; or --choose, which tries several.")
     target = None if plot is None else check_output(plot, force, suffixes=(".png", ".svg", ".pdf"))
-    known = Schema.from_toml(schema)
+    known = labelled(schema)
     name = model or DEFAULTS[known.task]
     warn_of_draft(known)
     given = parameters([*([] if max_depth is None else [f"max_depth={max_depth}"]), *(settings or ())])
@@ -67,7 +66,8 @@ def plan(
         show_quote(make(name, schema=known, epsilon=epsilon, **given), n_records, holdout)
     if choose:
         tried = sorted({*EPSILONS, *([] if epsilon is None else [epsilon])})
-        show_epsilons(make(name, schema=known, epsilon=tried[0], **given), n_records, tried, public, runs, target)
+        learned = max(1, round(n_records * (1 - (holdout or 0))))
+        show_epsilons(make(name, schema=known, epsilon=tried[0], **given), learned, tried, public, runs, target)
 
 
 def show_quote(model: Any, n_records: int, holdout: float | None) -> None:
@@ -92,8 +92,9 @@ def show_epsilons(
     score = "accuracy" if model.schema.classes is not None else "R^2"
     with working("Trying each epsilon"):
         points = scores_by_epsilon(model, n_records, epsilons, public=_public(data, model.schema), runs=runs)
-    stand_in = "records that nobody is in, drawn from the schema: a guide, since yours differ"
-    say(f"\nLearned from {n_records:,} of {stand_in if data is None else f'the public records of {data}'}; {runs} runs")
+    stand_in = f"{n_records:,} records that nobody is in, drawn from the schema: a guide, since yours differ"
+    public = f"{n_records:,} of the public records of {data}"
+    say(f"\nLearned from {stand_in if data is None else public}; {runs} runs")
     say(as_text(points, score), score=score, epsilons=points)
     if plot is not None:
         from privet.disk import whole_file

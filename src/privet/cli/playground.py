@@ -31,6 +31,9 @@ def playground(
         Path | None, typer.Option(exists=True, dir_okay=False, help="The public schema, as TOML.")
     ] = None,
     public: Annotated[bool, typer.Option("--public", help="Everybody may see the records of DATA.")] = False,
+    n_records: Annotated[
+        int | None, typer.Option(min=50, max=200_000, help="How many people to learn from; by default 20,000, or all.")
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; by default any free port.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
 ) -> None:
@@ -43,12 +46,12 @@ def playground(
     Examples:
 
         privet playground
-        privet playground --schema people.toml
+        privet playground --schema people.toml --n-records 900
     """
     from privet.report.playground import Playground
 
     with working("Preparing"):
-        room = Playground(_draws(data, schema, public), port)
+        room = Playground(_draws(data, schema, public, n_records), port)
     say(f"The playground is at\n\n    {room.address}\n\nfor this machine alone. Ctrl-C ends it.")
     if for_programs():
         print(json.dumps({"address": room.address}), flush=True)  # now: it runs until it is stopped
@@ -60,7 +63,7 @@ def playground(
         say("\nClosed.")
 
 
-def _draws(data: Path | None, schema: Path | None, public: bool) -> Draws:
+def _draws(data: Path | None, schema: Path | None, public: bool, n_records: int | None = None) -> Draws:
     from privet.report.draws import Draws
     from privet.schema import Schema
 
@@ -68,11 +71,12 @@ def _draws(data: Path | None, schema: Path | None, public: bool) -> Draws:
         if public:
             raise typer.BadParameter("--public is about DATA, which was not given.")
         if schema is not None:
-            return Draws.synthetic(Schema.from_toml(schema))
+            return Draws.synthetic(Schema.from_toml(schema), n_records)
         from privet.datasets import load_adult
 
         X, y, known = load_adult()
-        return Draws(X, y, known, "US census data of 1994, which are public: who earns more than 50,000 dollars?")
+        words = "US census data of 1994, which are public: who earns more than 50,000 dollars?"
+        return Draws(X, y, known, words, n_records)
     if schema is None:
         raise typer.BadParameter("give --schema: what is public about DATA (privet schema draft).")
     if not public:
@@ -81,4 +85,5 @@ def _draws(data: Path | None, schema: Path | None, public: bool) -> Draws:
 
     known = Schema.from_toml(schema)
     X, y = read_file(data, known)
-    return Draws(X, y.to_numpy(zero_copy_only=False), known, f"The records of {data.name}, which you said are public.")
+    words = f"The records of {data.name}, which you said are public."
+    return Draws(X, y.to_numpy(zero_copy_only=False), known, words, n_records)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from privet.curators.scratch import Scratch
-from privet.errors import PrivetError, SchemaError
+from privet.errors import DataWarning, PrivetError, SchemaError
 from privet.progress import Progress
 from privet.tables.column import attempt
+from privet.tables.draft import listed
 from privet.tables.files import Files, cores, naming
-from privet.tables.misfit import refuse_misfits, tell_misfits
+from privet.tables.misfit import check_before_predicting, refuse, tell_before_predicting
+from privet.tables.table import column_names
 
 
 def predictions(
@@ -27,13 +31,20 @@ def predictions(
     """
     scratch, schema = Scratch().folder, model.schema_
     records = Files(files, schema, columns=schema.columns, scratch=scratch)
+    present = [] if id_column is None else column_names(files[0])
+    if id_column is not None and id_column not in present:
+        raise SchemaError(f"there is no column {id_column!r} for --id; it has: {listed(present)}")
     ids = None if id_column is None else Files(files, schema, columns=[id_column], scratch=scratch, raw=True)
     kind = _predicted(model, records.empty(), proba).schema
     if ids is not None:
         if id_column in kind.names:
             raise PrivetError(f"the predictions have a column {id_column!r} of their own; rename it in the data")
         kind = pa.schema([*ids.empty().schema, *kind])
-    (refuse_misfits if strict else tell_misfits)(records.some(), None, schema)
+    if strict:
+        refuse(check_before_predicting(records.some(), schema))
+    with suppress(SchemaError):  # it is said below, with the name of the file
+        tell_before_predicting(records.some(), schema)
+    warnings.simplefilter("ignore", DataWarning)  # it was said
     yield kind.empty_table()
     waiting: deque[Future[pa.Table]] = deque()
     with Progress(None, "Predicting", records.size) as bar, ThreadPoolExecutor(cores()) as pool:

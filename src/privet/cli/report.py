@@ -53,14 +53,15 @@ def report(
     inputs = [path for path in (model, ledger_file, certificate) if path is not None]
     target = check_output(output, force, *inputs, suffixes=(".html", ".htm"))
     with working("Drawing"):
+        from privet.algorithms.model_file import mode_of
         from privet.report.page import left_in, report_page
         from privet.robustness.certificate import Certificate
 
         subject = _subject(model, consortium)
         found = None if certificate is None else Certificate.from_json(_text(certificate))
-        left = "" if ledger_file is None else left_in(ledger_file, subject)
+        left = None if ledger_file is None else left_in(ledger_file, subject)
         page = report_page(subject, ledger=left, certificate=found)
-    write_whole(target, page.encode(), mode=0o666)
+    write_whole(target, page.encode(), mode=mode_of(subject.receipt))
     size = len(page.encode())
     say(f"Wrote {output}, {size / 1024:.0f} KB: open it in a browser.", file=output, bytes=size)
 

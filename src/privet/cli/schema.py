@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +11,11 @@ import typer
 
 from privet.cli.facts import for_programs
 from privet.cli.files import check_output
-from privet.cli.options import Data, Force, SchemaFile, StrictData
+from privet.cli.options import Data, DataFiles, Force, SchemaFile, StrictData
 from privet.cli.screen import REFUSED, say, warn, working
 from privet.disk import write_whole
 from privet.errors import SchemaError
+from privet.schema_file import nearest
 
 schemas = typer.Typer(no_args_is_help=True, help="Write down what is public about your data.")
 
@@ -49,15 +51,16 @@ def without_schema(data: Path | None, label: str | None, force: bool) -> SchemaE
     target = check_output(path, force, data)
     write_whole(target, draft_toml(data, label).encode())
     return SchemaError(
-        f"{PUBLIC}\n\nWrote a draft, {path}. It quotes your records: keep it as confidential as they are. Look every "
-        f"field up, correct it, delete its line 'inferred = true', and say --schema {path}"
+        f"{PUBLIC}\n\nWrote a draft, {path}, that you alone can read: it quotes your records, so keep it as "
+        "confidential as they are. Open it in a text editor. Look every field up, correct it, delete its line "
+        f"'inferred = true', and say --schema {path} in place of --label"
     )
 
 
 @schemas.command()
 def draft(
     data: Data,
-    label: Annotated[str, typer.Option(help="The column to predict.")],
+    label: Annotated[str | None, typer.Option(help="The column to predict; without it, columns are listed.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A TOML file; by default the screen.")] = None,
     force: Force = False,
 ) -> None:
@@ -73,8 +76,13 @@ def draft(
         privet schema draft people.csv --label income -o people.toml
     """
     from privet.schema import Schema
-    from privet.tables.draft import draft_toml
+    from privet.tables.draft import draft_toml, listed
+    from privet.tables.table import column_names
 
+    if label is None:
+        raise SchemaError(
+            f"which column is to be predicted? Say --label COLUMN; {data} has {listed(column_names(data))}"
+        )
     target = None if output is None else check_output(output, force, data, suffixes=(".toml",))
     with working("Reading the data"):
         text = draft_toml(data, label)
@@ -89,32 +97,43 @@ def draft(
 
 
 @schemas.command()
-def check(data: Data, schema: SchemaFile, strict: StrictData = False) -> None:
-    """Check that a file's values are those that its schema speaks of.
+def check(data: DataFiles, schema: SchemaFile, strict: StrictData = False) -> None:
+    """Check that files' values are those that their schema speaks of.
 
     It names columns with many values that are not listed or outside their
-    range: "F" for "f", spaces, another unit. What it says depends on the
+    range, and those where one value is a listed one but for capitals or
+    spaces: "F" for "f". What it says depends on the
     records, so it is for whoever holds them. fit says the same before it
-    spends anything, if somebody sits at the terminal. Exits with 1 if a
+    spends anything, if somebody sits at the terminal. Rows without the
+    label's column are looked at as rows to predict. Exits with 1 if a
     column does not fit.
 
     Example:
 
         privet schema check people.csv --schema people.toml
+        privet schema check 'visits/*.parquet' --schema visits.toml
     """
     from privet.cli.checks import warn_of_draft
     from privet.schema import Schema
-    from privet.tables.misfit import check_data, refuse_misfits
-    from privet.tables.table import read_file
+    from privet.tables.files import find_files
+    from privet.tables.misfit import check_files, refuse
+    from privet.tables.table import column_names
 
     public = Schema.from_toml(schema)
     warn_of_draft(public)
     with working("Reading the data"):
-        X, y = read_file(data, public, with_label=public.label is not None)
+        present = column_names(find_files(data)[0])
+        labelled = public.label in present
+        found = check_files(data, public if labelled else replace(public, label=None))
     if strict:
-        refuse_misfits(X, y, public)
-    found = check_data(X, y, public)
-    fine = f"{data} fits {schema}: no column has many values that it does not allow."
-    say("\n".join(map(str, found)) or fine, fits=not found, misfits=found)
+        refuse(found)
+    fine = (
+        f"{' '.join(data)} fits {schema}: no column has many values that it does not allow, or one that differs from a "
+        "listed value only by capitals or spaces."
+    )
+    say("\n".join(map(str, found)) or fine, fits=not found, misfits=found, labelled=labelled)
+    if public.label is not None and not labelled:
+        hint = nearest(public.label, set(present) - set(public.columns))
+        say(f"There is no label, column {public.label!r}{hint}: these rows can be predicted, not learned from.")
     if found:
         raise typer.Exit(REFUSED)

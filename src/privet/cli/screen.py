@@ -67,7 +67,12 @@ def _plainer(error: Any) -> Any:
     if type(error).__name__ == "MissingParameter" and error.ctx is not None:
         # What was given is read first, so whatever has no value yet is missing.
         unset = [own for own in error.ctx.command.params if own.required and own.name not in error.ctx.params]
-        return UsageError(f"Missing: {', '.join(map(_named, unset))}.", ctx=error.ctx)
+        words = f"Missing: {', '.join(map(_named, unset))}."
+        if any(own.name == "epsilon" for own in unset):
+            from privet.algorithms.parameters import NO_EPSILON
+
+            words += f" {NO_EPSILON[0].upper()}{NO_EPSILON[1:]}"
+        return UsageError(words, ctx=error.ctx)
     if isinstance(error, typer.BadParameter) and error.param and (found := _NO_NUMBER.search(error.message)):
         like = "a whole number such as 3" if "int" in found[0] else "a number such as 0.5, with a point and without a %"
         value, where = error.message[: found.start()] or "this ", _named(error.param)

@@ -89,6 +89,8 @@ class Desk:
         self._room = room
         self._nodes = OpenNodes(self.unit)
         self.learning: Node | None = None  # the part that roots are of, where the records were parted
+        self.learning_share = Fraction(1)  # of all records: public
+        self.told_size: float | None = None  # the noisy number of records, where it was the first question of a fit
         self._grid: Grid | None = None
         self._turn = threading.RLock()
         self._asking = False
@@ -109,8 +111,7 @@ class Desk:
             self._closed = True
             self._nodes.clear()
             room, self._room = self._room, None
-            if hasattr(room, "close"):
-                room.close()
+            getattr(room, "close", lambda: None)()
 
     def cannot(self, question: str) -> NoReturn:
         raise CapabilityError(
@@ -134,11 +135,9 @@ class Desk:
         if text(currency, "A currency") != "epsilon" and currency not in self._room.noises:
             self.cannot("zcdp")
         limit = math.inf if type(limit) is float and limit == math.inf else fraction(limit, "A limit")
-        if within is None:
-            within = self.learning
+        within = self.learning if within is None else within
         place = None if within is None else self._nodes.place(within)
-        above = None if place is None else place.scope
-        scope = self.ledger.begin("fit", limit, currency, self.unit, within=above, held=self.reservation)
+        scope = self.ledger.begin("fit", limit, currency, self.unit, place and place.scope, self.reservation)
         if self.schema.target is not None and "focus" in self.capabilities:
             self._room.focus(*self.schema.target)
         if place is None:
@@ -249,7 +248,9 @@ class Desk:
         events = [
             self._summed(each, "tally", MEASURES[each.word.measure], max(1, len(each.word.tables))) for each in asked
         ]
-        return self._answer(asked, events, self._room.tally)
+        first, answers = not self.events, self._answer(asked, events, self._room.tally)
+        self.told_size = prices.only_number(answers) if first else self.told_size
+        return answers
 
     def _may_tally(self, tally: Tally) -> None:
         if tally.tables:

@@ -22,6 +22,7 @@ from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms
 from privet.schema import Schema
 from privet.tables.files import Files, names_files
+from privet.tables.table import label_in
 
 
 class FileCurator(MemoryCurator):
@@ -36,8 +37,13 @@ class FileCurator(MemoryCurator):
     """
 
     trust = (
-        "The machine that trained the model read all files; nobody else had to. While it learned it kept a coarse copy "
-        "of them on its disk, which is gone."
+        "The machine that trained the model read all files; nobody else had to. While it learned, it kept them in a "
+        "coarser form in scratch files without a name, which no other user can open and which end with the program. "
+        "Traces may stay on its disk until they are overwritten, so the disk should be encrypted."
+    )
+    scoring_trust = (
+        "The machine that scored the model read all files; nobody else had to. While it did, it kept a coarse copy of "
+        "them on its disk, which is gone."
     )
 
     def __init__(
@@ -65,15 +71,15 @@ class FileCurator(MemoryCurator):
             return super().open()
         return self._desk(PartitionedRoom(self.schema, self._mechanisms, self._again))
 
-    def tell_if_seen(self, epsilon: Fraction) -> None:
+    def tell_if_seen(self, epsilon: Fraction, *, scored: bool = False) -> None:
         if self._again is None:
-            super().tell_if_seen(epsilon)
+            super().tell_if_seen(epsilon, scored=scored)
 
 
 def curator_of(X: Any, y: Any, schema: Schema, groups: Any, **options: Any) -> MemoryCurator:
     """The curator of a table, or of the files that ``X`` names."""
     if not names_files(X):
-        return MemoryCurator(X, y, schema, groups=groups, **options)
+        return MemoryCurator(X, label_in(X, schema) if y is None else y, schema, groups=groups, **options)
     if y is not None or groups is not None:
         raise SchemaError(
             "files have the label's and the person's columns in them, as the schema names them: give X alone"

@@ -52,6 +52,7 @@ class MemoryCurator(Curator):
     """
 
     trust = "The machine that trained the model saw all records; nobody else had to."
+    scoring_trust = "The machine that scored the model saw all records that score it; nobody else had to."
     records: HeldRecords
     _noises: Mapping[str, str] | None = None
     _part_bytes: Callable[[int], bytes] | None = None
@@ -78,9 +79,9 @@ class MemoryCurator(Curator):
     def open(self) -> Desk:
         return self._desk(self.room())
 
-    def tell_if_seen(self, epsilon: Fraction) -> None:
-        """Warn whoever holds the records if this process has learned from them before (``seen.py``)."""
-        tell_if_seen(self.records, epsilon)
+    def tell_if_seen(self, epsilon: Fraction, *, scored: bool = False) -> None:
+        """Warn whoever holds the records if this process has released something of them before (``seen.py``)."""
+        tell_if_seen(self.records, epsilon, void=bool(self.void), scored=scored)
 
     def room(self) -> MemoryRoom:
         """These records, counted for one fit: exact numbers, for those behind the curtain."""

@@ -276,7 +276,7 @@ def table_words(table: Table | Levels) -> Words:
         return {"levels": list(table.cuts)}
     if isinstance(table, Product):
         return {"product": [table_words(own) for own in table.factors]}
-    return [*split_words(table), table.least]
+    return split_words(table)
 
 
 def table_of(words: Words) -> Table | Levels:
@@ -285,4 +285,4 @@ def table_of(words: Words) -> Table | Levels:
         if "levels" in words:
             return Levels(words["levels"])
         return Product(table_of(own) for own in words["product"])  # type: ignore[misc]
-    return split_of(words[:2], words[2])
+    return split_of(words)

@@ -6,11 +6,13 @@ Sensitivities are the lemmas' times the weight of the unit: what a person's reco
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from privet.errors import LeakError
 from privet.privacy.event import Event
@@ -135,6 +137,12 @@ def check_memory_of_sums(asked: Sequence[tuple[Table, ...]], schema: Schema) -> 
     parts = {id(tables): sum(table.n_children for table in tables) or 1 for tables in asked}
     if sum(parts[id(tables)] for tables in asked) * len(schema.classes or range(3)) > MOST_CANDIDATES:
         raise LeakError(f"More than {MOST_CANDIDATES:,} sums at once would not fit in memory. Ask about fewer nodes.")
+
+
+def only_number(answers: Mapping[Node, np.ndarray]) -> float | None:
+    """The number that a question was answered by, where it is one for one node: such as how many records there are."""
+    found = [answer for answer in answers.values() if answer.size == 1]
+    return float(found[0].ravel()[0]) if len(found) == len(answers) == 1 else None
 
 
 def check_measure(measure: str, schema: Schema) -> None:

@@ -46,7 +46,8 @@ class StretchRecords:
 
     def cells(self, grid: Grid, features: Sequence[int]) -> np.ndarray:
         binned = self.binned(grid)
-        return np.stack([binned.column(f).astype(np.uint16) for f in features], axis=1)
+        columns = [binned.column(f) for f in features]  # none, of a model that is one leaf
+        return np.array(columns, dtype=np.uint16).reshape(len(features), self.n).T
 
     def _pieces(self, grid: Grid) -> Any:
         return pieces(self._files, self._stretch, grid, self._weights)

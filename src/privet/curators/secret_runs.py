@@ -36,6 +36,7 @@ def best_of_secret_runs(
     came: list[tuple[Found | Exception, float]] = []
     for option in room.secret_runs(expected, options):
         own = Desk(desk.schema, Ledger(budget / COST), room, trust=desk.trust, void=desk.void)
+        own.learning_share = desk.learning_share
         scope = own.ledger.gather("fit", own.unit)
         try:
             came.append(run(own, own._nodes.top(scope, room.anew(asked.place.held, scope)), option))

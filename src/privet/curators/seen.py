@@ -1,4 +1,5 @@
-"""Records that this process has learned from before, outside of any ledger: whoever holds them is told what adds up.
+"""Records that this process has released something of before, outside of any ledger: whoever holds them is told what
+adds up. Every fit and every evaluation counts, also a void one, which has no bound.
 
 No record is kept, and nothing that a record could be told from without this process's own key: of each table the few
 smallest keyed hashes of its rows (a bottom-k sketch), by which two tables are known to share a good part of their
@@ -34,37 +35,74 @@ _KEY = secrets.token_bytes(8 * (HASHED_COLUMNS + 1))
 _lock = threading.Lock()
 
 
+class SeenBefore(UserWarning):
+    """More was released of these records before; a kind of its own, so that audits can be silent by kind, not words."""
+
+
 @dataclass(eq=False)
 class _Seen:
     hashes: np.ndarray
     whole: int
-    spent: Fraction
-    fits: int = 1
+    spent: Fraction = Fraction(0)
+    fits: int = 0
+    scores: int = 0
+    void: int = 0
 
 
 _tables: deque[_Seen] = deque(maxlen=MOST_TABLES)
 
 
-def tell_if_seen(records: HeldRecords, epsilon: Fraction) -> None:
-    """Warn if most of these records were learned from before; at the second, fourth, eighth time and so on."""
+def tell_if_seen(records: HeldRecords, epsilon: Fraction, *, void: bool = False, scored: bool = False) -> None:
+    """Count a release of these records, a fit or (``scored``) an evaluation, and say what all of them add up to.
+
+    Nothing is said of void ones alone: none of them promises anything.
+    """
     if not records.n:
         return
     smallest, whole = _sketch(records)
     with _lock:
         known = [own for own in _tables if _alike(own, smallest, whole)]
-        spent, fits = sum((own.spent for own in known), epsilon), 1 + sum(own.fits for own in known)
-        if known:
-            known[0].spent, known[0].fits = known[0].spent + epsilon, known[0].fits + 1
-        else:
-            _tables.append(_Seen(smallest, whole, epsilon))
-    if fits > 1 and fits & (fits - 1) == 0:
-        warnings.warn(
-            f"This process has now fitted {fits} models on much the same records, outside of any ledger. Together they "
-            f"cost epsilon {float(spent):g}, not what one of them says. Put them into `with privet.Ledger(total):`, or "
-            "choose settings by PrivateSearch, which costs epsilon once (docs/model_selection.md).",
-            UserWarning,
-            stacklevel=4,
+        if not known:
+            known = [_Seen(smallest, whole)]
+            _tables.append(known[0])
+        own = known[0]
+        own.fits, own.scores, own.void = own.fits + (not scored), own.scores + scored, own.void + void
+        own.spent += 0 if void else epsilon
+        fits, scores, n_void = (sum(getattr(k, name) for k in known) for name in ("fits", "scores", "void"))
+        spent = sum((k.spent for k in known), Fraction(0))
+    if scored and fits:
+        _warn(
+            "This process has learned a model from much the same records as score this one. If it is the same model, "
+            "its scores flatter it: score it on other records, or fit with holdout=0.2."
         )
+    if fits + scores > 1 and n_void < fits + scores:
+        _warn(
+            f"This process has now released {_counted(fits, scores)} of much the same records, outside of any ledger. "
+            f"{_bill(spent, n_void)} Put them into `with privet.Ledger(total):`; fit(..., holdout=0.2) scores a model, "
+            "and PrivateSearch chooses settings, for one epsilon (docs/model_selection.md)."
+        )
+
+
+def _warn(words: str) -> None:
+    warnings.warn(words, SeenBefore, stacklevel=5)
+
+
+def _counted(fits: int, scores: int) -> str:
+    """How many of what.
+
+    >>> _counted(2, 0), _counted(1, 1)
+    ('2 models', '1 model and 1 evaluation')
+    """
+    kinds = ((fits, "model"), (scores, "evaluation"))
+    return " and ".join(f"{n} {kind}{'' if n == 1 else 's'}" for n, kind in kinds if n)
+
+
+def _bill(spent: Fraction, void: int) -> str:
+    if void:
+        return (
+            f"{void} of them {'is' if void == 1 else 'are'} void: together they have no bound, whatever one promises."
+        )
+    return f"Together they cost epsilon {float(spent):g}, not what one of them says."
 
 
 def _sketch(records: HeldRecords) -> tuple[np.ndarray, int]:

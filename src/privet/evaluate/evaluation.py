@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import PrivetError
-from privet.evaluate.intervals import Estimate, area_under_curve, mean_area, positive_mean, quantile, ratio
+from privet.evaluate.intervals import Estimate, Z, area_under_curve, mean_area, positive_mean, quantile, ratio
 from privet.evaluate.scorers import LEAST_CHANCE, Groups, Reading
 from privet.privacy.receipt import Receipt
 from privet.strict_json import as_list, as_number, as_text, as_whole
@@ -76,6 +76,12 @@ class Evaluation:
         """About how many records, or persons, were scored."""
         return float(self._table.sum())
 
+    @property
+    def size(self) -> Estimate:
+        """The same with its interval, which is of the noise alone: how many there are is no matter of chance."""
+        reach = Z * math.sqrt(self._variance * self._table.size)
+        return Estimate(max(self.n, 0.0), max(self.n - reach, 0.0), max(self.n + reach, 0.0))
+
     def group(self, name: str) -> Evaluation:
         """How the model did in one group."""
         if not self.by or name not in self.groups:
@@ -110,6 +116,32 @@ class Evaluation:
         of_class = self.confusion.sum(axis=1).clip(0)
         best = int(of_class.argmax())
         return str(self._known_classes[best]), float(of_class[best] / max(of_class.sum(), 1e-9))
+
+    @property
+    def baseline(self) -> tuple[str, Estimate]:
+        """The same with its interval: the accuracy of a model that knows nothing but the commonest class."""
+        common, _ = self.commonest
+        k = [str(label) for label in self._known_classes].index(common)
+        return common, self._mean(np.tile(np.arange(self._table.shape[1]) == k, (len(self._table), 1)).astype(float))
+
+    @property
+    def gain(self) -> Estimate:
+        """By how much the accuracy is above the baseline: both are of the same records, so the interval is of pairs.
+
+        A record of another class that is predicted right is worth 1, one of the commonest that is predicted wrong -1.
+        """
+        common, _ = self.commonest
+        said = np.array([str(label) == common for label in self._known_classes], dtype=float)
+        return self._mean(self._right - said, -1.0, 1.0, own=True)
+
+    def verdict(self, common: str = "") -> str:
+        """Whether the model beats always saying the commonest class, which people may call ``common``: one sentence."""
+        common, gain = common or self.commonest[0], self.gain
+        if gain.low <= 0 <= gain.high:
+            return f"No better than always saying {common}, as far as these records tell."
+        low, high = sorted((abs(gain.low), abs(gain.high)))
+        points = f"{100 * abs(gain.value):.1f} points ({100 * low:.1f} to {100 * high:.1f})"
+        return f"{'Better' if gain.low > 0 else 'Worse'} than always saying {common} by {points}."
 
     def recall(self, label: Any) -> Estimate:
         """Of the records of a class, the share that is predicted right."""
@@ -246,12 +278,17 @@ class Evaluation:
         return {"accuracy": self.accuracy, "AUC": self.auc, "log loss": self.log_loss}
 
     def __str__(self) -> str:
-        lines = [f"scored on about {max(self.n, 0):,.0f} {'records' if self.weight == 1 else 'persons'}"]
+        who = "records" if self.weight == 1 else "persons"
+        size = self.size
+        lines = [f"scored on about {size.value:,.0f} {who} (a noisy count: {size.low:,.0f} to {size.high:,.0f})"]
         lines += [f"  {name:<22} {found}" for name, found in self.summary.items()]
         if self.classes is not None:
-            common, share = self.commonest
-            lines.insert(2, f"  {f'always saying {common}':<22} {share:.4g}, to compare")
-            lines += [f"  recall of {label!s:<12} {self.recall(label)}" for label in self.classes]
+            common, share = self.baseline
+            lines.insert(2, f"  {f'always saying {common}':<22} {share}, to compare")
+            lines.insert(3, f"  {self.verdict()}")
+            for label in self.classes:
+                lines.append(f"  recall of {label!s:<12} {self.recall(label)}, of those that are {label}")
+                lines.append(f"  precision of {label!s:<9} {self.precision(label)}, of those that are called {label}")
         for name, own in self.by_group.items():
             first, found = next(iter(own.summary.items()))
             told = (
@@ -319,6 +356,8 @@ class Evaluation:
             raise ValueError("cuts must increase")
         if self.classes is not None and not ((self.predicts >= 0) & (self.predicts < width)).all():
             raise ValueError("a bin stands for a class")
+        if self.classes is not None and not ((self.marks >= 0) & (self.marks <= 1) & (self.widths >= 0)).all():
+            raise ValueError("a bin says a chance")
 
 
 def _numbers(plain: Any, read: Callable[[Any], Any]) -> np.ndarray:

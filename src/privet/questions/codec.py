@@ -97,11 +97,11 @@ def grid_of(words: Words, schema: Schema) -> Grid:
 
 
 def split_words(split: Split) -> Words:
-    return [split.feature, split.part.hex()]
+    return [split.feature, split.part.hex(), split.least]
 
 
-def split_of(words: Words, least: int = 1) -> Split:
-    feature, part = entries(words, 2)
+def split_of(words: Words) -> Split:
+    feature, part, least = entries(words, 3)
     try:
         return Split(feature, bytes.fromhex(text(part, "A split's part")), least)
     except ValueError as error:
@@ -269,7 +269,7 @@ def scorer_words(scorer: Scorer) -> Words:
         "base": scorer.base,
         "order": list(scorer.order),
         "turn": scorer.turn,
-        "by": None if scorer.by is None else [*split_words(scorer.by), scorer.by.least],
+        "by": None if scorer.by is None else split_words(scorer.by),
         "levels": _array(scorer.levels, "<i8"),
         "lifts": _array(scorer.lifts, "<i8"),
     }
@@ -280,7 +280,6 @@ def scorer_of(words: Words, schema: Schema) -> Scorer:
         *(words, "grid", "terms", "trees", "link", "cuts", "unit", "base", "order", "turn", "by", "levels", "lifts")
     )
     outputs = len(entries(order))
-    groups = None if by is None else entries(by, 3)
     return Scorer(
         grid_of(grid, schema),
         [
@@ -294,15 +293,10 @@ def scorer_of(words: Words, schema: Schema) -> Scorer:
         base=base,
         order=order,
         turn=turn,
-        by=None if groups is None else split_of(groups[:2], groups[2]),
+        by=None if by is None else split_of(by),
         levels=_numbers(levels, "<i8"),
         lifts=_numbers(lifts, "<i8"),
     )
-
-
-def _term_of(words: Words, outputs: int) -> Summand:
-    table, values = entries(words, 2)
-    return Summand(table_of(table), _rows(values, outputs))
 
 
 def _branches_of(words: Words, outputs: int) -> Branches:

@@ -96,7 +96,7 @@ def draft_toml(path: str | Path, label: str, task: Task | None = None) -> str:
     as_text = not is_parquet(path)
     table = csv_columns(path, dict.fromkeys(csv_header(path), pa.string())) if as_text else parquet_columns(path)
     if label not in table.column_names:
-        hint = nearest(label, table.column_names) or f"; it has {_listed(table.column_names)}"
+        hint = nearest(label, table.column_names) or f"; it has {listed(table.column_names)}"
         raise SchemaError(f"{path} has no column {label!r}{hint}")
     if not table.num_rows:
         raise SchemaError(f"{path} has no records, so there is nothing to draft from")
@@ -109,7 +109,8 @@ def draft_toml(path: str | Path, label: str, task: Task | None = None) -> str:
     return "\n".join(blocks)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """The columns of a file, for a message: the first of many."""
     return ", ".join([*names[:_NAMED], *([f"and {len(names) - _NAMED} more"] if len(names) > _NAMED else [])])
 
 
@@ -131,6 +132,9 @@ _HEAD = """\
 #   2. correct them;
 #   3. delete its line "inferred = true".
 # While one such line is left, every receipt is void. Ranges are rounded outward: they are still a guess.
+#
+# Does a column say whose record it is, and may one person have several rows? Name it under [person]: no feature.
+# Is a column known only after what you want to predict? It gives the answer away: delete it.
 """
 
 

@@ -21,7 +21,7 @@ from privet.schema import Categorical, Schema
 from privet.schema_values import kind_of
 from privet.tables.column import attempt, check_columns
 from privet.tables.csv_file import as_schema, csv_batches, csv_types, is_csv
-from privet.tables.table import is_parquet
+from privet.tables.table import Table, is_parquet
 
 SUFFIXES = (".parquet", ".pq")
 STRETCH = 2**18
@@ -141,14 +141,14 @@ class Files:
                 raise SchemaError(f"{file.path}: column {name!r} has another type than in the files before it")
         return pa.chunked_array([chunk for _, piece in pieces for chunk in piece.chunks], kind)
 
+    def table(self) -> Table:
+        """Checked access to all records, to be predicted: a column is read when it is asked for."""
+        return Table(self.schema, self.n, self.column, tells=True)
+
     def some(self) -> Any:
         """Records from a few places, as one Arrow table: for a look at what they are like."""
-        import pyarrow as pa
-
         step = max(1, len(self.stretches) // SOME)
-        looks = [next(self.batches(stretch)) for stretch in self.stretches[::step]] or [self.empty()]
-        table = attempt(lambda: pa.concat_tables(looks, promote_options="permissive"))
-        return looks[0] if table is None else table
+        return one_table([next(self.batches(stretch)) for stretch in self.stretches[::step]] or [self.empty()])
 
     def empty(self) -> Any:
         """The first file's columns, without records."""
@@ -278,6 +278,14 @@ def training_columns(schema: Schema) -> list[str]:
     if schema.label is None:
         raise SchemaError("the schema does not name the label's column; set label, or name in [label]")
     return [*schema.columns, *([] if schema.person is None else [schema.person]), schema.label]
+
+
+def one_table(looks: Sequence[Any]) -> Any:
+    """Some tables as one, for a look at what they are like; the first where files have other types."""
+    import pyarrow as pa
+
+    table = attempt(lambda: pa.concat_tables(looks, promote_options="permissive"))
+    return looks[0] if table is None else table
 
 
 def alike(column: Any) -> Any:

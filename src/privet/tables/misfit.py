@@ -11,7 +11,7 @@ sent, or kept in a model, and where nobody sits at a terminal nothing is said un
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -22,8 +22,9 @@ from privet.errors import SchemaError
 from privet.schema import Categorical, Numeric, Schema
 from privet.schema_values import kind_of
 from privet.tables.column import encode, numbers, open_column
-from privet.tables.files import Files, names_files
+from privet.tables.files import Files, names_files, naming, one_table
 from privet.tables.table import Table, one_dimensional, open_frame, read_labels, read_table
+from privet.tables.unlisted import unlisted_words
 
 _SHARES = ((0.999, "all"), (0.5, "most"), (0.05, "many"))
 """From these shares on, a column is said to have such values in all, most or many records."""
@@ -47,12 +48,10 @@ def check_data(X: Any, y: Any, schema: Schema) -> list[Misfit]:
     """The columns of a table with many values that the schema does not list, or outside its ranges.
 
     For whoever holds the records: what it answers depends on them. ``y`` may be None. Of files that ``X`` names, some
-    records are looked at. Raises SchemaError for data that
-    the schema does not allow at all.
+    records are looked at. Raises SchemaError for data that the schema does not allow at all.
     """
     if names_files(X):
-        X = Files(X, schema, columns=None if schema.label else schema.columns).some()
-        y = X.column(schema.label) if schema.label else None
+        X, y = _with_label(_files(X, schema).some(), schema)
     table = read_table(X, schema)
     found = [misfit for name in schema.names for misfit in _misfits(table, name)]
     if y is not None and schema.classes is not None:
@@ -64,6 +63,27 @@ def check_data(X: Any, y: Any, schema: Schema) -> list[Misfit]:
         order = "an array has no names, so columns are taken by position: is their order the schema's?"
         found.append(Misfit("X", order))
     return found
+
+
+def check_files(where: Any, schema: Schema) -> list[Misfit]:
+    """The same of files of any size: all records are read for what is not allowed at all, a batch at a time."""
+    files = _files(where, schema)
+    step, some = max(1, files.n // _MOST_LOOKED_AT), []
+    for stretch in files.stretches:
+        with naming(stretch.file.path):
+            for batch in files.batches(stretch):
+                check_data(*_with_label(batch, schema), schema)
+                some.append(batch.take(np.arange(0, len(batch), step)))
+    X, y = _with_label(one_table(some or [files.empty()]), schema)
+    return check_before_predicting(X, schema, y)
+
+
+def _files(where: Any, schema: Schema) -> Files:
+    return Files(where, schema, columns=None if schema.label else schema.columns)
+
+
+def _with_label(table: Any, schema: Schema) -> tuple[Any, Any]:
+    return table, table.column(schema.label) if schema.label else None
 
 
 def tell_misfits(X: Any, y: Any, schema: Schema) -> None:
@@ -79,6 +99,27 @@ def tell_misfits(X: Any, y: Any, schema: Schema) -> None:
         print(f"warning: {misfit}", file=sys.stderr)
 
 
+def check_before_predicting(X: Any, schema: Schema, y: Any = None) -> list[Misfit]:
+    """``check_data``, and columns where a value is a listed one but for capitals or spaces, or where none is listed.
+
+    How many there are is told: the promise does not cover rows to be predicted, and a mistake is costly.
+    """
+    found, table = check_data(X, y, schema), read_table(X, schema)
+    told = {own.column for own in found}
+    for name, feature in schema.features.items():
+        if isinstance(feature, Categorical) and name not in told:
+            opened = open_column(table.raw(name), f"column {name!r}")
+            words = unlisted_words(opened, table.codes(name), feature.values)
+            found += [Misfit(name, words)] if words else []
+    return found
+
+
+def tell_before_predicting(X: Any, schema: Schema) -> None:
+    """Say on stderr what does not fit."""
+    for misfit in check_before_predicting(X, schema):
+        print(f"warning: {misfit}", file=sys.stderr)
+
+
 @cache
 def _tell_how_to_ask() -> None:
     print(
@@ -90,7 +131,11 @@ def _tell_how_to_ask() -> None:
 
 def refuse_misfits(X: Any, y: Any, schema: Schema) -> None:
     """Raise SchemaError if something does not fit."""
-    if found := check_data(X, y, schema):
+    refuse(check_data(X, y, schema))
+
+
+def refuse(found: Sequence[Misfit]) -> None:
+    if found:
         raise SchemaError("these data do not fit the schema; " + "; ".join(map(str, found)))
 
 
@@ -106,7 +151,8 @@ def _misfits(table: Table, name: str) -> Iterator[Misfit]:
     unlisted = _some(table.codes(name)) == len(feature.values)
     if word := _word(unlisted):
         yield Misfit(
-            name, f"{word} values are missing or not listed, and count as 'other'{_hint(table, name, feature)}"
+            name,
+            f"{word} values are missing or not listed, and count as 'any other value'{_hint(table, name, feature)}",
         )
 
 

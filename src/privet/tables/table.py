@@ -27,7 +27,8 @@ from privet.tables.column import (
     numbers,
     open_column,
 )
-from privet.tables.csv_file import as_schema, csv_columns, csv_types, is_csv
+from privet.tables.csv_file import as_schema, csv_columns, csv_header, csv_types, is_csv
+from privet.tables.unlisted import warn_unlisted
 
 PIECE = 2**20
 """So many values of a column are converted at a time."""
@@ -40,6 +41,8 @@ class Table:
         n_rows: The exact number of records: private.
         matrix: The array itself when it is all numbers and so is the schema, else None. It is not
             checked yet: whoever bins it looks for NaN and infinity in the same pass.
+
+    With ``tells``, of rows to be predicted, unlisted categories that look like a mistake are warned of, once a column.
     """
 
     def __init__(
@@ -48,8 +51,10 @@ class Table:
         n_rows: int,
         column: Callable[[str], Any],
         matrix: npt.NDArray[Any] | None = None,
+        tells: bool = False,
     ) -> None:
         self.schema = schema
+        self._tells = {name for name in schema.names if tells}
         self.n_rows = n_rows
         self.matrix = matrix
         self._column = column
@@ -84,7 +89,9 @@ class Table:
         columns = []
         for column, data in opened:
             values = numbers(data[rows], _where(column))
-            instead = "fill them, or set missing = true in the schema before you fit"
+            instead = (
+                "fill them, or allow them in the schema: missing = true, or Numeric(..., missing=True), before a fit"
+            )
             check_finite(values, _where(column), missing=feature.missing, instead=instead)
             columns.append(values)
         if len(columns) == 1:
@@ -99,9 +106,13 @@ class Table:
         feature, where = self.schema.features[name], f"column {name!r}"
         if not isinstance(feature, Categorical):
             raise SchemaError(f"{where} is numeric in the schema; ask for its numbers")
-        codes = encode(open_column(self._column(name), where), feature.values, where)
+        opened = open_column(self._column(name), where)
+        codes = encode(opened, feature.values, where)
         if not feature.other and (codes == len(feature.values)).any():
             raise SchemaError(f"{where} has missing or unlisted values; list them, or set other = true")
+        if name in self._tells:
+            self._tells.remove(name)
+            warn_unlisted(name, opened, codes, feature.values)
         return codes
 
 
@@ -109,7 +120,7 @@ def _where(column: str) -> str:
     return f"column {column!r}"
 
 
-def read_table(X: Any, schema: Schema, *, fitted_names: Sequence[str] | None = None) -> Table:
+def read_table(X: Any, schema: Schema, *, fitted_names: Sequence[str] | None = None, tells: bool = False) -> Table:
     """Open records: a pandas, polars or PyArrow table by column names, anything else by position.
 
     Columns may come in any order and there may be more than the schema has. With ``fitted_names``, the columns of the
@@ -120,7 +131,7 @@ def read_table(X: Any, schema: Schema, *, fitted_names: Sequence[str] | None = N
         if fitted_names is not None:
             _check_fitted_names(list(frame.columns), list(fitted_names))
         check_columns(frame.columns, schema.columns)
-        return Table(schema, len(frame), frame.get_column)
+        return Table(schema, len(frame), frame.get_column, tells=tells)
     array = open_array(X)
     _check_numbers_as_names(getattr(X, "columns", ()))
     if array.shape[1] != len(schema.columns):
@@ -130,7 +141,7 @@ def read_table(X: Any, schema: Schema, *, fitted_names: Sequence[str] | None = N
     position = {name: index for index, name in enumerate(schema.columns)}
     numeric = all(isinstance(feature, Numeric) and not feature.mean_of for feature in schema.features.values())
     fast = numeric and (array.dtype in (np.float64, np.float32) or array.dtype.kind in "iu")
-    return Table(schema, len(array), lambda name: array[:, position[name]], array if fast else None)
+    return Table(schema, len(array), lambda name: array[:, position[name]], array if fast else None, tells)
 
 
 def read_labels(y: Any, schema: Schema) -> Codes:
@@ -142,11 +153,23 @@ def read_labels(y: Any, schema: Schema) -> Codes:
     if (codes == len(schema.classes)).any():
         if has_missing(column):
             raise SchemaError("the label has missing values (NaN); leave these records out")
+        if _holds_numbers(column, schema.classes):
+            raise SchemaError("the label holds numbers, but the schema lists text; convert one of the two")
         raise SchemaError(
             "the label has values that the schema does not list among its classes; small and capital letters, and "
             "spaces, make a difference"
         )
     return codes
+
+
+def _holds_numbers(column: Any, classes: tuple[Any, ...]) -> bool:
+    """Whether text, as CSV files have it, is all numbers, and no class is one."""
+    if isinstance(column, np.ndarray) or not isinstance(classes[0], str):
+        return False
+    import pyarrow as pa
+
+    numbers, own = (attempt(pa.array(values).cast, pa.float64()) for values in (column.unique().to_pylist(), classes))
+    return numbers is not None and own is None
 
 
 def read_targets(y: Any, schema: Schema) -> Floats:
@@ -156,6 +179,12 @@ def read_targets(y: Any, schema: Schema) -> Floats:
     targets = numbers(open_column(one_dimensional(y), "the target"), "the target")
     check_finite(targets, "the target", missing=False, instead="leave these records out, or fill them")
     return np.clip(targets, *schema.target)
+
+
+def label_in(X: Any, schema: Schema) -> Any:
+    """The label's column of a data frame that has it, as files do; None otherwise."""
+    frame = open_frame(X) if schema.label is not None else None
+    return frame.get_column(schema.label) if frame is not None and schema.label in frame.columns else None
 
 
 def check_lengths(X: Table, y: Codes | Floats) -> None:
@@ -180,6 +209,19 @@ def read_file(path: str | Path, schema: Schema, *, with_label: bool = True) -> t
     names += [schema.person] if schema.person is not None else []
     table = _columns(path, schema, [*names, schema.label])
     return table.select(names), table.column(schema.label)
+
+
+def column_names(path: str | Path) -> list[str]:
+    """The columns that a CSV or Parquet file has."""
+    path = Path(path)
+    if not is_parquet(path):
+        return csv_header(path)
+    import pyarrow.parquet as pq
+
+    arrow = attempt(pq.read_schema, path)
+    if arrow is None:
+        raise SchemaError(f"{path} is not a readable Parquet file")
+    return list(arrow.names)
 
 
 def _columns(path: Path, schema: Schema, names: list[str]) -> Any:
@@ -232,8 +274,14 @@ def _check_numbers_as_names(names: Any) -> None:
 
 def open_array(X: Any) -> npt.NDArray[Any]:
     """A two-dimensional array over an array-like, without a copy where it is one already."""
-    if hasattr(X, "tocsr") or type(X).__module__.startswith("sparse."):
+    if hasattr(X, "iloc") and X.ndim == 1:
+        raise SchemaError(
+            "X is a Series, one row or one column. For one row write X.iloc[[0]], two brackets: it stays a data frame"
+        )
+    if hasattr(X, "tocsr") or type(X).__module__.startswith("sparse."):  # some are dictionaries
         raise SchemaError("X is a sparse matrix, which is not supported; use X.toarray()")
+    if isinstance(X, dict):
+        raise SchemaError("X is a dict. For one record write pandas.DataFrame([record]), with brackets: one row")
     if isinstance(X, np.ma.MaskedArray):
         raise SchemaError("X is a masked array, which is not supported; use X.filled(np.nan)")
     array = np.asarray(X) if isinstance(X, np.ndarray) or hasattr(X, "__array__") else from_list(X, "X")
@@ -242,7 +290,8 @@ def open_array(X: Any) -> npt.NDArray[Any]:
     if array.ndim != 2:
         raise SchemaError(
             f"Expected 2D array, got {array.ndim}D array instead. Reshape your data using X.reshape(-1, 1) "
-            "if it has a single feature or X.reshape(1, -1) if it is a single record."
+            "if it has a single feature or X.reshape(1, -1) if it is a single record. "
+            "Of a list that is one record write [record]; with names, pandas.DataFrame([record], columns=...)."
         )
     return array
 
@@ -283,7 +332,10 @@ def check_finite(values: Floats, where: str, *, missing: bool, instead: str) -> 
 def one_dimensional(y: Any) -> Any:
     """Labels as one column; a single column of a table is accepted with scikit-learn's warning."""
     if y is None:
-        raise SchemaError("y cannot be None: this requires y to be passed, but the target y is None")
+        raise SchemaError(
+            "y cannot be None: this requires y to be passed, but the target y is None, and X has no column that the "
+            "schema names as the label. Pass y=df['COLUMN']"
+        )
     frame = open_frame(y)
     shape = (len(frame), len(frame.columns)) if frame is not None else getattr(y, "shape", None)
     if frame is None and shape is None and isinstance(y, list | tuple):

@@ -85,6 +85,8 @@ def plan_levels(
 
     ``margin`` is how much n * epsilon may be overestimated: a noisy number of records must clear it.
     """
+    if max_depth == 0:
+        return Plan((), budget, joint=False)
     worth = n_records * float(budget) - margin
     depth = _depth(worth, 1, min(max_depth, MOST_LEVELS), lambda depth: worthwhile(depth, n_candidates, n_classes))
     *inner, last = _growing(budget, depth)

@@ -63,6 +63,7 @@ def test_a_standing_is_of_the_ledger_alone_and_sets_nothing_aside(tmp_path):
     [
         {"left": "all my records: 17"}, {"left": 1}, {"limit": "inf"}, {"enough": 1}, {"now": "now"}, {"protocol": "7"},
         {"version": "1 and more words"}, {"version": "\x1b[2J"}, {"records": 3}, {"left": "1/0"}, {"version": "1" * 41},
+        {"limit": "1" * 900 + "/1"}, {"left": "-1"},
     ],
 )  # fmt: skip
 def test_an_owner_cannot_have_a_server_say_anything_else(change):

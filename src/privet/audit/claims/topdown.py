@@ -99,12 +99,13 @@ CLAIMS = (
     ),
     # Nearly all of the budget for one split, and an unusual but public threshold. A node of m records has noise of
     # scale 40 / m on each gain, so that a table of one record reaches far more easily above the threshold than one of
-    # two: whether the root is split tells them apart.
+    # two: whether the root is split tells them apart. It stays whole in 36% of the runs on two records and in 0.9% of
+    # those on one, often enough in both to be counted: 1,600 runs show an epsilon of about 2.
     _claim(
         "topdown-private-size",
         "noise scaled by the node's size",
-        partial(_stump, leaf_share=0.01, min_gain=40.0),
-        partial(one_more_alike, 24),
+        partial(_stump, leaf_share=0.01, min_gain=60.0),
+        partial(one_more_alike, 40),
         "Two scales of noise differ without bound far out, and a maximum of many gains looks far out.",
         proven=math.inf,
         runs=1_600,

@@ -24,7 +24,7 @@ from typing import Any
 from privet.consortium.federated.wire import count, names, pack, word
 from privet.errors import FederatedError
 
-PROTOCOL = 5
+PROTOCOL = 6
 """Of the messages between coordinator and parties, and of what they keep: who speaks another one does not join, and a
 run stays with the one that it was begun with.
 """

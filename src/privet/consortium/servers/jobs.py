@@ -11,7 +11,7 @@ from typing import Any, Self
 from privet.errors import MpcError
 from privet.strict_json import object_of
 
-PROTOCOL = 8
+PROTOCOL = 9
 """One more whenever programs of two versions would not do the same for the same job."""
 
 MOST_JOB = 2**20

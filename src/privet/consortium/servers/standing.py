@@ -22,6 +22,9 @@ MOST_STANDING, MOST_STANDINGS = 2**12, 2**20
 TO_STAND = 10.0
 """Seconds that an owner has to say how it stands."""
 
+LARGEST = 10**300
+"""Above it an amount would be shown in words."""
+
 _VERSION = re.compile(r"[0-9A-Za-z.+]{1,40}")
 
 
@@ -76,10 +79,12 @@ class Standing:
         if {name: type(word) for name, word in words.items()} != kinds or not _VERSION.fullmatch(words["version"]):
             raise nonsense
         try:
-            amounts = {name: show(as_written(words[name])) for name in ("limit", "left")}
+            amounts = {name: as_written(words[name]) for name in ("limit", "left")}
         except (OverflowError, ValueError, ZeroDivisionError) as error:
             raise nonsense from error
-        return cls(**{**words, **amounts})
+        if not all(0 <= amount < LARGEST for amount in amounts.values()):  # else a trainer could not read it again
+            raise nonsense
+        return cls(**{**words, **{name: show(amount) for name, amount in amounts.items()}})
 
     def problems(self, needs: Fraction | None) -> list[str]:
         """What would keep a training with this owner from its end."""

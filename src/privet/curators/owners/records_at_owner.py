@@ -54,7 +54,7 @@ class RecordsAtOwner:
         asked, numbers = {}, []
         for node, feature, part, children in (entries(each, 4) for each in entries(splits)):
             numbers += entries(children)
-            split = asked[self.node(node)] = split_of([feature, part], max(1, len(children)))
+            split = asked[self.node(node)] = split_of([feature, part, max(1, len(children))])
             if split.n_children != len(children):
                 raise LeakError("A split names each of its children once.")
         if len(asked) < len(splits):
