@@ -63,11 +63,13 @@ def test_the_gain_over_the_commonest_class_is_of_pairs():
     assert found.gain.value == pytest.approx(found.accuracy.value - found.baseline[1].value) == 0.03
     error = 1.96 * np.sqrt(50 - 30**2 / 1000) / 1000  # 40 won, 10 lost
     assert [found.gain.low, found.gain.high] == pytest.approx([0.03 - error, 0.03 + error], abs=2e-4)
-    assert found.verdict() == "Better than always saying n by 3.0 points (1.6 to 4.4)."
+    assert found.verdict() == "Better than always saying n, by 3.0 points (1.6 to 4.4)."
     assert found.verdict() in str(found)
     assert two_bins(890, 10, 88, 12).verdict("no") == "No better than always saying no, as far as these records tell."
     assert two_bins(900, 0, 100, 0).verdict().startswith("No better")
-    assert two_bins(850, 50, 95, 5).verdict().startswith("Worse than always saying n by 4.5 points (")
+    assert two_bins(8900, 100, 800, 200).verdict().startswith("Barely better than always saying n, by 1.0 points (")
+    assert two_bins(550, 50, 100, 300).verdict().startswith("Clearly better than always saying n, by 25.0 points (")
+    assert two_bins(850, 50, 95, 5).verdict().startswith("Worse than always saying n, by 4.5 points (")
 
 
 def test_the_interval_of_the_gain_holds_the_true_one_with_noise_too():

@@ -24,6 +24,9 @@ QUANTILES = (0.5, 0.9)
 TOO_WIDE = 0.4
 """An interval of an accuracy that is wider says nothing, and neither does its middle."""
 
+CLEAR_GAIN = 0.03
+"""What a model must be better by than always saying the commonest class to be clearly better."""
+
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -78,9 +81,12 @@ class Evaluation:
 
     @property
     def size(self) -> Estimate:
-        """The same with its interval, which is of the noise alone: how many there are is no matter of chance."""
+        """The same with its interval, which is of the noise alone: how many there are is no matter of chance.
+
+        Whole numbers, as they are shown: the interval is rounded outward.
+        """
         reach = Z * math.sqrt(self._variance * self._table.size)
-        return Estimate(max(self.n, 0.0), max(self.n - reach, 0.0), max(self.n + reach, 0.0))
+        return Estimate(max(self.n, 0.0), max(self.n - reach, 0.0), max(self.n + reach, 0.0)).outward(0)
 
     def group(self, name: str) -> Evaluation:
         """How the model did in one group."""
@@ -135,13 +141,21 @@ class Evaluation:
         return self._mean(self._right - said, -1.0, 1.0, own=True)
 
     def verdict(self, common: str = "") -> str:
-        """Whether the model beats always saying the commonest class, which people may call ``common``: one sentence."""
+        """Whether the model beats always saying the commonest class, which people may call ``common``: one sentence.
+
+        By the gain and its interval: no better where that holds 0, worse where it is below. Where it is above, barely
+        better if the gain is less than ``CLEAR_GAIN``, clearly better if the whole interval is at least that, and else
+        better.
+        """
         common, gain = common or self.commonest[0], self.gain
         if gain.low <= 0 <= gain.high:
             return f"No better than always saying {common}, as far as these records tell."
         low, high = sorted((abs(gain.low), abs(gain.high)))
         points = f"{100 * abs(gain.value):.1f} points ({100 * low:.1f} to {100 * high:.1f})"
-        return f"{'Better' if gain.low > 0 else 'Worse'} than always saying {common} by {points}."
+        if gain.high < 0:
+            return f"Worse than always saying {common}, by {points}."
+        how = "Barely better" if gain.value < CLEAR_GAIN else "Clearly better" if gain.low >= CLEAR_GAIN else "Better"
+        return f"{how} than always saying {common}, by {points}."
 
     def recall(self, label: Any) -> Estimate:
         """Of the records of a class, the share that is predicted right."""
