@@ -37,13 +37,14 @@ class FileCurator(MemoryCurator):
     """
 
     trust = (
-        "The machine that trained the model read all files; nobody else had to. While it learned, it kept them in a "
-        "coarser form in scratch files without a name, which no other user can open and which end with the program. "
-        "Traces may stay on its disk until they are overwritten, so the disk should be encrypted."
+        "The machine that trained the model read all files, and no other machine did. While it learned, it kept a "
+        "coarser copy of the records in temporary files on its own disk: no other user can open them, and they are "
+        "deleted when the program ends. As with every deleted file, traces may stay on that disk until they are "
+        "overwritten, so it should be encrypted."
     )
     scoring_trust = (
-        "The machine that scored the model read all files; nobody else had to. While it did, it kept a coarse copy of "
-        "them on its disk, which is gone."
+        "The machine that scored the model read all files, and no other machine did. While it did, it kept a coarse "
+        "copy of them on its disk, which is gone."
     )
 
     def __init__(
