@@ -64,6 +64,22 @@ def test_learning_and_scoring_have_a_sum_each():
     assert facts["together"].startswith("learning 2, scoring 2. No record is in both, so each pays 2")
 
 
+def test_the_rough_count_of_a_plan_is_told_from_the_numbers_that_were_released():
+    X, y, _ = stand_in(CLASSES, 300)
+    make = model_class("PrivateTreeClassifier")
+    groups = BudgetFacts(make(schema=CLASSES, epsilon=2, leaves="counts").fit(X, y, holdout=0.3).privacy_).facts()[
+        "groups"
+    ]
+    sizes = [group for group in groups if group["asked"] == "About how many records are there in all?"]
+    assert [(group["part"], group["times"]) for group in sizes] == [(0, 1), (1, 1)]
+    assert all("moves this count" in group["noise"] and "spread" not in group for group in sizes)
+    assert any("spread" in group for group in groups)  # of the leaves' counts
+    scored = next(group for group in groups if group["asked"] == "How often is the finished model right?")
+    assert "moves each number of the table" in scored["noise"]
+    hinted = make(schema=CLASSES, epsilon=2, leaves="counts", n_records=300).fit(X, y, holdout=0.3).privacy_
+    assert not any("this count" in group["noise"] for group in BudgetFacts(hinted).facts()["groups"])
+
+
 def test_exact_values_leave_nothing_to_draw():
     event = Event("/fit0:0", "peek", "peek", Fraction(0), 0.0, float("inf"), "peek")
     facts = BudgetFacts(Receipt(Fraction(1), float("inf"), Fraction(0), ("x",), "somebody", (event,))).facts()

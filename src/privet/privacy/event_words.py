@@ -6,10 +6,10 @@ For people who read a receipt and know no lemma by its name. Everything here fol
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from privet.privacy.event import Event
+from privet.privacy.event import Event, add_up
 from privet.privacy.fixed_point import GRADIENT_ONE, ONE, TARGET_ONE
 from privet.privacy.lemmas import Lemma
 from privet.privacy.meaning import short
@@ -56,6 +56,8 @@ _COUNTED = {
     "least_impurity": ("How pure could each attribute make the records?", "Owners add up their least impurities."),
 }
 """The questions of sums, by their lemma, and what is added up."""
+
+_SCORED = "Records are counted in a table of what is said against what is so."
 
 
 def _mixed(weight: int) -> str:
@@ -122,10 +124,40 @@ def in_plain_words(event: Event, weight: int = 1) -> EventWords:
         )
     if name in SUMS:
         asked, how = _COUNTED[name]
-        return EventWords(_ASKED.get(event.question, asked), how, _noise_of_sums(event, spread(event, weight), lemma))
+        noise = _noise_of_sums(event, spread(event, weight), lemma)
+        if event.question == "evaluate":
+            how, noise = _SCORED, noise.replace("each number", "each number of the table")
+        return EventWords(_ASKED.get(event.question, asked), how, noise)
     how = _COMPETE[name](*lemma.arguments) if name in _COMPETE else "Candidates compete by a score."
     return EventWords(
         _ASKED.get(event.question, f"{event.question.capitalize()}?"), how, _noise_of_choice(event, weight)
+    )
+
+
+def is_size(event: Event, others: Sequence[Event]) -> bool:
+    """Whether an answer is the rough count of all records that a plan begins with (``algorithms/size.py``).
+
+    It is the first of ``others``, those of one fit or one scoring, all of which are asked at its scope or below; and it
+    costs hardly any of what they cost.
+    """
+    if event is not others[0] or len(others) == 1 or (event.question, event.lemma) != ("tally", "tally(1)"):
+        return False
+    inside = all(own.scope == event.scope or own.scope.startswith(f"{event.scope}/") for own in others)
+    return inside and event.charged * LEAST_OF_A_PLAN <= add_up(others)
+
+
+LEAST_OF_A_PLAN = 40
+"""A fiftieth of the budget is for the rough count; what a tree costs may be a little less than its budget."""
+
+
+def size_words(event: Event, weight: int = 1) -> EventWords:
+    """What is said of that count: its noise is in no number that was released."""
+    noise = _noise_of_sums(event, spread(event, weight), Lemma.parse(event.lemma)).replace("each number", "this count")
+    return EventWords(
+        "About how many records are there in all?",
+        "Records are counted roughly, for hardly any budget, and only to plan what to ask next. The count is not in "
+        "the model.",
+        f"{noise} No other number has this noise.",
     )
 
 

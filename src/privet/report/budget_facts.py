@@ -14,7 +14,7 @@ from typing import Any
 from privet.privacy.amounts import show
 from privet.privacy.event import PARALLEL, SAMPLE, Event, amplified
 from privet.privacy.event_parts import disjoint_sum, parts_of
-from privet.privacy.event_words import in_plain_words, spread
+from privet.privacy.event_words import in_plain_words, is_size, size_words, spread
 from privet.privacy.receipt import Receipt
 
 
@@ -30,7 +30,8 @@ class BudgetFacts:
         self._parts = parts_of(receipt.events) if receipt.events else []
         for number, part in enumerate(self._parts):
             for event in part.events:
-                key = (number, event.scope.count("/"), event.question, event.mechanism, event.lemma)
+                size = is_size(event, part.events)
+                key = (number, event.scope.count("/"), event.question, event.mechanism, event.lemma, size)
                 self._groups.setdefault(key, []).append(event)
         self._order = {key: i for i, key in enumerate(self._groups)}
         for key, events in self._groups.items():
@@ -61,7 +62,7 @@ class BudgetFacts:
             "epsilon": _number(receipt.epsilon),
             "parts": [self._part(number) for number in range(len(self._parts))],
             "together": self._together(),
-            "groups": [{**self._group(events), "part": key[0]} for key, events in self._groups.items()],
+            "groups": [{**self._group(events, key[-1]), "part": key[0]} for key, events in self._groups.items()],
             "parents": self._parents,
             "spent": [[[g, _plain(amount)] for g, amount in own.items()] for own in self._spent],
             "dearest": self._dearest(range(len(self._groups))) if finite else [],
@@ -78,11 +79,12 @@ class BudgetFacts:
         who = "record" if self._receipt.weight == 1 else "person"
         return disjoint_sum(self._parts, [f"{float(part.spent):.4g}" for part in self._parts], who)
 
-    def _group(self, events: Sequence[Event]) -> dict[str, Any]:
+    def _group(self, events: Sequence[Event], size: bool) -> dict[str, Any]:
         """The words are of the answer in the middle, by its noise: others differ by little."""
         middle = sorted(events, key=lambda event: event.scale)[len(events) // 2]
-        words = in_plain_words(middle, self._receipt.weight)
+        words = (size_words if size else in_plain_words)(middle, self._receipt.weight)
         scopes = len({event.scope for event in events})
+        counted = words.noise.startswith("Noise") and not size  # what leaves have, which the rough count is no part of
         charges = sorted(float(event.charged) for event in events)
         return {
             "asked": words.asked,
@@ -97,7 +99,7 @@ class BudgetFacts:
             "lemma": middle.lemma.replace("_", " "),
             "sensitivity": show(middle.sensitivity),
             "scale": f"{middle.scale:.6g}",
-            **({"spread": _brief(spread(middle, self._receipt.weight))} if words.noise.startswith("Noise") else {}),
+            **({"spread": _brief(spread(middle, self._receipt.weight))} if counted else {}),
         }
 
     def _dearest(self, groups: Iterable[int]) -> list[list[float]]:

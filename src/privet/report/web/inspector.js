@@ -38,8 +38,8 @@ class Inspector {
 
   // What is said of the noise in the sums that were asked for here.
   noise(node) {
-    const sums = this.budget.at(node.s).map(([group]) => this.facts.budget.groups[group].noise);
-    return sums.filter((words) => words.startsWith("Noise")).pop() || "";
+    const counted = this.budget.at(node.s).map(([group]) => this.facts.budget.groups[group]);
+    return counted.filter((own) => own.spread !== undefined).pop()?.noise || "";
   }
 
   paid(node) {
