@@ -40,7 +40,8 @@ def test_a_page_is_written_with_what_the_ledger_has_left_and_the_certificate(mod
     said = run(model, "-o", page, "--ledger", tmp_path / "l.ledger", "--certificate", tmp_path / "certificate.json")
     assert said.exit_code == 0, said.output
     text = page.read_text(encoding="utf-8")
-    assert "lists this release, and there epsilon 1.5 of 2 is left (all that it lists is together epsilon 0.5: " in text
+    assert "UTC, epsilon 1.5 of 2 is left (all that was spent is together epsilon 0.5: " in text
+    assert "by the ledger of everybody, which lists this release." in text
     assert "Poisoned records" in text
 
 

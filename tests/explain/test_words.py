@@ -9,8 +9,9 @@ import pytest
 
 from privet import Numeric, PrivateForestClassifier, PrivateTreeClassifier, PrivateTreeRegressor, Schema
 from privet.algorithms.explained import subject_of
+from privet.curators.files import FileCurator
 from privet.explain.subject import Subject
-from privet.explain.words import LedgerWords, about_how_many, answers, cost, promised
+from privet.explain.words import LedgerWords, about_how_many, answers, cost, how_many, promised, trusted
 
 FEATURES = {"a": Numeric(0, 1), "b": Numeric(0, 1)}
 SCHEMA = Schema(FEATURES, classes=["no", "yes"], label="ill")
@@ -33,17 +34,16 @@ def test_all_six_are_answered(subject):
     assert "decision tree" in learned
     assert "predicts ill (no or yes) from 2 features" in learned
     assert "one row of the table" in whose
-    assert whose.startswith("By their ledger they are: ward 3. It was learned from about 1,")  # counts of the leaves
+    assert whose.startswith("The ledger that lists this release names them: ward 3. It was learned from about 1,")
     assert "and scored on about" in whose
     assert "they need not add up" in whose
-    assert "2.72 times as likely" in promise
-    assert "right at most 73.1 times in 100" in promise
+    assert promise.startswith("A guess whether one record was used is right at most 73.1 times in 100.")
+    assert promise.index("73.1 times in 100") < promise.index("2.72 times as likely") < promise.index("several rows")
     assert price.endswith("all that this fit was given. Half is left.")
-    assert "Always saying no would be right for " in quality
+    assert quality.startswith("Clearly better than always saying no, by ")
+    assert "where always saying no would be right for " in quality
     assert "95% confidence" in quality
-    assert trust.startswith(subject.receipt.trust)
-    assert "You also rely on those who wrote the schema" in trust
-    assert "No program can check it" in trust  # that the schema is public
+    assert "no program can check it" in trust  # that the schema is public
     assert "alpha software" in trust
 
 
@@ -53,7 +53,7 @@ def test_a_model_without_scores_says_how_to_get_them(subject):
 
 def test_nothing_is_promised_where_nothing_holds(subject):
     void = replace(subject, receipt=replace(subject.receipt, void=("random_state was given",)))
-    assert promised(void).startswith("Nothing: random_state was given")
+    assert promised(void)[0].startswith("Nothing: random_state was given")
     assert answers(void)[2].warning
     assert math.isinf(float(void.receipt.epsilon))
 
@@ -61,15 +61,54 @@ def test_nothing_is_promised_where_nothing_holds(subject):
 @pytest.mark.parametrize(("epsilon", "said"), [(3, "weak promise"), (7, "weak promise"), (10, "promises nothing")])
 def test_a_weak_promise_is_called_weak(subject, epsilon, said):
     weak = replace(subject, receipt=replace(subject.receipt, spent=Fraction(epsilon), claimed=Fraction(epsilon)))
-    assert said in promised(weak)
+    assert said in promised(weak)[0]
     assert answers(weak)[2].warning
-    assert ("possibly always right" in promised(weak)) == (epsilon >= 10)
+    assert ("possibly always right" in promised(weak)[0]) == (epsilon >= 10)
 
 
 def test_a_ledger_without_the_release_is_a_warning_and_names_nobody(subject):
     said = answers(subject, LedgerWords("ward 3", "The ledger of ward 3 does NOT list this release.", known=False))
     assert said[3].warning
     assert "ward 3" not in said[1].text
+
+
+def test_how_many_were_learned_from_is_said_or_that_nobody_was_told(subject):
+    labels = subject_of(PrivateTreeClassifier(SCHEMA, epsilon=1).fit(X, Y, holdout=0.3))
+    assert how_many(labels).startswith("How many records it was learned from was not released. It was scored on about")
+    hinted = subject_of(PrivateTreeClassifier(SCHEMA, epsilon=1, n_records=2000).fit(X, Y))
+    assert how_many(hinted) == (
+        "How many records it was learned from was not released; those who fitted it told the program that there are "
+        "about 2,000 in all."
+    )
+
+
+def test_a_range_is_rounded_outward_wherever_it_is_said(subject):
+    size = subject.evaluation.size
+    assert (size.low, size.high) == (int(size.low), int(size.high))
+    assert f"scored on about {size.value:,.0f} ({size.low:,.0f} to {size.high:,.0f}) others" in how_many(subject)
+    assert f"about {size.value:,.0f} records (a noisy count: {size.low:,.0f} to {size.high:,.0f})" in str(
+        subject.evaluation
+    )
+
+
+def test_those_who_had_to_be_trusted_are_a_list_and_the_disk_comes_last(subject):
+    memory = answers(subject)[5]
+    assert [point.partition(":")[0] for point in memory.points] == [
+        "With the records", "With what counts as public", "With the program",
+    ]  # fmt: skip
+    files = replace(subject, receipt=replace(subject.receipt, trust=FileCurator.trust))
+    *parties, disk = trusted(files)
+    assert (
+        parties[0] == "With the records: the machine that trained the model read all files, and no other machine did."
+    )
+    assert disk.startswith("With that machine's disk: while it learned, it kept a coarser copy of the records in temp")
+    assert "deleted when the program ends" in disk
+    assert "nobody else" not in memory.text.lower()
+
+
+def test_what_is_technical_is_in_no_answer(subject):
+    for own in answers(subject):
+        assert not any(word in own.text for word in ("mixed(", "permute", "tally", "noise scale", "lemma"))
 
 
 def test_a_single_number_of_records_has_nothing_to_add_up_with(subject):
@@ -96,7 +135,8 @@ def test_a_bare_class_says_what_it_is_of(subject, label, said):
 def test_a_small_epsilon_keeps_its_digits(subject):
     for epsilon, said in (("1/100", "1.010 times"), ("1/100000", "(1 + 1e-05) times")):
         small = replace(subject, receipt=replace(subject.receipt, spent=Fraction(epsilon)))
-        assert said in promised(small)
+        assert said in promised(small)[1]
+        assert "right at most 50.0 " not in promised(small)[0]
 
 
 def test_scores_that_are_noise_are_called_so(subject):
@@ -117,9 +157,10 @@ def test_persons_deltas_numbers_and_hidden_models():
     said = texts(subject_of(model))
     assert "at most 3 records of each person count" in said["From whose records?"]
     assert "off by" in said["How good is it?"]
-    assert "about one person has a limit" in said["What does it promise to one person?"]
+    assert said["What does it promise to one person?"].startswith("A guess whether one person was used is right")
+    assert "row" not in said["What does it promise to one person?"]
     boosted = PrivateForestClassifier(SCHEMA, epsilon=1, delta=1e-6, method="boosting").fit(X, Y)
     assert "rounds of boosting" in texts(subject_of(boosted))["What was learned?"]
-    assert "probability of 1e-06" in promised(subject_of(boosted))
+    assert "probability of 1e-06" in promised(subject_of(boosted))[1]
     hidden = Subject("HiddenTreeClassifier", SCHEMA, None, subject_of(boosted).receipt)
     assert "three servers answer" in texts(hidden)["What was learned?"]

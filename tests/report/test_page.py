@@ -4,6 +4,7 @@ import json
 import re
 import warnings
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 
 import numpy as np
@@ -98,17 +99,27 @@ def test_a_tree_says_what_was_counted_and_what_was_merged(tree):
 def test_what_a_ledger_has_left_is_told_of_releases_that_it_lists(tmp_path, tree):
     with privet.Ledger.create(tmp_path / "l.ledger", 4, records="ward 3"):
         known = fitted(PrivateTreeClassifier(SCHEMA, epsilon=1))
-    said = left_in(tmp_path / "l.ledger", subject_of(known))
+    said = left_in(tmp_path / "l.ledger", subject_of(known), datetime(2026, 11, 18, 13, 5, tzinfo=UTC))
     assert said.known
-    assert (
-        "epsilon 3 of 4 is left (all that it lists is together epsilon 1: a guess is right in at most 73.1% of"
-        in said.left
+    assert said.left.startswith(
+        "As of 2026-11-18, 13:05 UTC, epsilon 3 of 4 is left (all that was spent is together epsilon 1: a guess is "
+        "right in at most 73.1% of"
     )
-    assert "It counts only what was charged to it." in said.left
+    assert "It counts only what was charged to it" in said.left
+    assert f"As of {datetime.now(UTC):%Y-%m}" in left_in(tmp_path / "l.ledger", subject_of(known)).left
     other = left_in(tmp_path / "l.ledger", subject_of(tree))
     assert not other.known
     assert "does NOT list this release" in other.left
     assert "is left" not in other.left
+
+
+def test_the_promise_has_its_picture_and_the_schema_is_linked_from_the_answers(tree):
+    page = report_page(subject_of(tree))
+    answers = page[page.index("In six answers") : page.index("</dl>")]
+    promise = answers[answers.index("What does it promise") : answers.index("What did it cost")]
+    assert promise.count('<figure class="meter') == 1 == page.count('<figure class="meter')
+    assert 'href="#schema"' in answers[answers.index("Who had to be trusted?") :]
+    assert "<li>With the records: the machine" in answers
 
 
 def test_a_receipt_that_does_not_add_up_has_no_page(tree):

@@ -42,7 +42,7 @@ def _told(subject: Subject) -> list[Answer]:
     shown = [own for own in answers(subject) if own.question in SHOWN]
     epsilon, delta = float(subject.receipt.epsilon), float(subject.receipt.delta)
     if math.isfinite(epsilon):
-        shown[1] = replace(shown[1], text=in_words(epsilon, delta, subject.who))
+        shown[1] = replace(shown[1], first=in_words(epsilon, delta, subject.who), more="")
     return shown
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from privet.evaluate.evaluation import TOO_WIDE
 from privet.evaluate.intervals import Estimate, Z
+from privet.explain.score_words import quality
 from privet.explain.subject import Subject
 from privet.privacy.amounts import show
-from privet.privacy.meaning import NOTHING, WEAK, guess_rate, short
+from privet.privacy.meaning import NOTHING, WEAK, guess_rate, percent, short
 from privet.privacy.receipt import Receipt
 
 NOT_LISTED = 6
@@ -21,11 +21,21 @@ NOT_LISTED = 6
 
 @dataclass(frozen=True)
 class Answer:
-    """One of the questions, and what is true of this model. ``warning``: a reader should stop here."""
+    """One of the questions, and what is true of this model. ``warning``: a reader should stop here.
+
+    ``first`` is for those who read one line, ``points`` are a list below it, ``more`` is what qualifies it.
+    """
 
     question: str
-    text: str
+    first: str
+    more: str = ""
+    points: tuple[str, ...] = ()
     warning: bool = False
+
+    @property
+    def text(self) -> str:
+        """All of it, where there is no room for paragraphs."""
+        return " ".join(part for part in (self.first, *self.points, self.more) if part)
 
 
 @dataclass(frozen=True)
@@ -37,19 +47,34 @@ class LedgerWords:
     known: bool = True
 
 
+WHAT, WHOSE, PROMISE, COST, QUALITY, TRUST = (
+    "What was learned?",
+    "From whose records?",
+    "What does it promise to one person?",
+    "What did it cost, and what is left?",
+    "How good is it?",
+    "Who had to be trusted?",
+)
+
+
 def answers(subject: Subject, ledger: LedgerWords | None = None) -> list[Answer]:
     """The six answers; ``ledger`` is what the records' ledger says, where it is known."""
     receipt = subject.receipt
     astray = ledger is not None and not ledger.known
-    left = NO_LEDGER if ledger is None else ledger.left
-    schema = READ_OFF if subject.schema.unconfirmed else DECLARED
+    good, scores = (NOT_SCORED, "") if subject.evaluation is None else quality(subject, subject.evaluation)
+    promise, limits = promised(subject)
     return [
-        Answer("What was learned?", learned(subject)),
-        Answer("From whose records?", whose(subject, ledger)),
-        Answer("What does it promise to one person?", promised(subject), bool(receipt.void) or is_weak(receipt)),
-        Answer("What did it cost, and what is left?", f"{cost(receipt)} {left}", bool(receipt.shortfall) or astray),
-        Answer("How good is it?", NOT_SCORED if subject.evaluation is None else quality(subject)),
-        Answer("Who had to be trusted?", f"{receipt.trust} {schema} {ALPHA}"),
+        Answer(WHAT, learned(subject)),
+        Answer(WHOSE, whose(subject, ledger), f"{how_many(subject)} {covered(subject)}"),
+        Answer(PROMISE, promise, limits, warning=bool(receipt.void) or is_weak(receipt)),
+        Answer(
+            COST,
+            cost(receipt),
+            NO_LEDGER if ledger is None else ledger.left,
+            warning=bool(receipt.shortfall) or astray,
+        ),
+        Answer(QUALITY, good, scores),
+        Answer(TRUST, "Whoever approves this model relies on:", points=trusted(subject)),
     ]
 
 
@@ -59,13 +84,38 @@ NO_LEDGER = (
 )
 
 DECLARED = (
-    "You also rely on those who wrote the schema: that its ranges, categories and classes are public, and were not "
-    "read off the records, is declared there. No program can check it."
+    "With what counts as public: those who wrote the schema. That its ranges, categories and classes are public, and "
+    "were not read off the records, is declared there; no program can check it."
 )
 
-READ_OFF = "The schema was read off the records, and nobody has confirmed that what it says is public."
+READ_OFF = (
+    "With what counts as public: nobody yet. The schema was read off the records, and nobody has confirmed that what "
+    "it says is public."
+)
 
-ALPHA = "And you rely on those who wrote Privet: it is alpha software, and nobody outside the project has reviewed it."
+ALPHA = (
+    "With the program: those who wrote Privet. It is alpha software, and nobody outside the project has reviewed it."
+)
+
+AFTERWARDS = ("While it learned, ", "While it did, ")
+"""How the part of a receipt's trust begins that is about what stays on a machine's own disk."""
+
+
+def trusted(subject: Subject) -> tuple[str, ...]:
+    """The parties, one by one; what a machine kept on its own disk comes last, because no other party has it."""
+    records, disk = subject.receipt.trust, ""
+    for begin in AFTERWARDS:
+        records, here, rest = records.partition(begin)
+        disk += f"{here}{rest}"
+    schema = READ_OFF if subject.schema.unconfirmed else DECLARED
+    parties = (f"With the records: {_inside(records)}", schema, ALPHA)
+    return (*parties, f"With that machine's disk: {_inside(disk)}") if disk else parties
+
+
+def _inside(sentences: str) -> str:
+    """Sentences as they stand after a colon."""
+    return f"{sentences[:1].lower()}{sentences[1:].rstrip()}"
+
 
 NOT_SCORED = (
     "Nobody measured it privately, so this page cannot say. A fit with holdout=0.2 (privet fit --holdout 0.2) "
@@ -121,42 +171,50 @@ def _outcomes(subject: Subject) -> str:
 
 
 def whose(subject: Subject, ledger: LedgerWords | None = None) -> str:
-    """Whose records they were, about how many, and which unit the promise is about."""
-    names = [f"By their ledger they are: {ledger.records}."] if ledger is not None and ledger.known else []
+    """Whose records they were, by the ledger and by the note of those who released the model."""
+    names = [f"The ledger that lists this release names them: {ledger.records}."] if ledger and ledger.known else []
     names += [f"Those who released it note: {subject.note.rstrip('.')}."] if subject.note else []
-    named = " ".join(names) or "The model's file does not say whose records they were: a note could (--note)."
-    about = _how_many(subject)
-    if subject.who == "person":
-        cap = subject.receipt.unit.removeprefix("one person, ")
-        covered = (
-            f"The promise covers a person with all their records: {cap} of each person count, and column "
-            f"{subject.schema.person or 'with the persons'} says whose is whose."
-        )
-    else:
-        covered = (
-            "The promise covers one row of the table. A person with several rows is covered for each row apart, and "
-            "less for all of them together."
-        )
-    return " ".join(part for part in (named, about, covered) if part)
+    return " ".join(names) or "The model's file does not say whose records they were: a note could (--note)."
 
 
-def _how_many(subject: Subject) -> str:
+def covered(subject: Subject) -> str:
+    """Which unit the promise is about: a person with all records, or a row, which readers may take for a person."""
+    if subject.who != "person":
+        return ROW_ALONE
+    cap = subject.receipt.unit.removeprefix("one person, ")
+    return (
+        f"The promise covers a person with all their records: {cap} of each person count, and column "
+        f"{subject.schema.person or 'with the persons'} says whose is whose."
+    )
+
+
+ROW_ALONE = (
+    "A record is one row of the table, and the promise covers one row. A person with several rows is covered for each "
+    "row apart, and less for all of them together."
+)
+
+
+def how_many(subject: Subject) -> str:
     """About how many were learned from and scored, by noisy counts: their sum need not be the number of records."""
     learned_from, scored, who = about_how_many(subject), subject.evaluation, f"{subject.who}s"
-    if learned_from is None and scored is None:
-        return ""
-    noisy = "That number is noisy; a range holds with 95% confidence."
-    if learned_from is None:
-        assert scored is not None
-        return f"It was scored on about {_ranged(scored.size)} {who} that it did not learn from. {noisy}"
-    if scored is None:
+    hint = subject.params.get("n_records")
+    noisy = "That number is noisy; its range holds with 95% confidence."
+    if learned_from is not None and scored is not None:
+        both = f"It was learned from about {_ranged(learned_from)} {who} and scored on about {_ranged(scored.size)}"
+        return f"{both} others. The numbers are noisy, so they need not add up; ranges hold with 95% confidence."
+    if learned_from is not None:
         return f"It was learned from about {_ranged(learned_from)} {who}. {noisy}"
-    both = f"It was learned from about {_ranged(learned_from)} {who} and scored on about {_ranged(scored.size)} others."
-    return f"{both} The numbers are noisy, so they need not add up; ranges hold with 95% confidence."
+    unknown = f"How many {who} it was learned from was not released"
+    if hint is not None:
+        unknown += f"; those who fitted it told the program that there are about {hint:,.0f} in all"
+    if scored is None:
+        return f"{unknown}."
+    return f"{unknown}. It was scored on about {_ranged(scored.size)} others. {noisy}"
 
 
 def _ranged(found: Estimate) -> str:
-    return f"{found.value:,.0f}" + (f" ({found.low:,.0f} to {found.high:,.0f})" if found.high > found.low else "")
+    shown = found.outward(0)
+    return f"{shown.value:,.0f}" + (f" ({shown.low:,.0f} to {shown.high:,.0f})" if found.high > found.low else "")
 
 
 def about_how_many(subject: Subject) -> Estimate | None:
@@ -182,25 +240,32 @@ def _variance_of_counts(subject: Subject, scopes: set[str]) -> float:
     return 2 * len(classes) * sum(event.variance for event in sums)
 
 
-def promised(subject: Subject) -> str:
-    """What an epsilon means, in odds and in a guess; or why nothing is promised."""
+def promised(subject: Subject) -> tuple[str, str]:
+    """What an epsilon means: first how often a guess is right, then in odds, and for whom; or why nothing is promised.
+
+    Readers take the question's person for one, so where a record is covered its caveat stands here, too.
+    """
     receipt, who = subject.receipt, subject.who
     if receipt.void:
-        return f"Nothing: {'; '.join(receipt.void)}. The receipt is void."
+        return f"Nothing: {'; '.join(receipt.void)}. The receipt is void.", ""
     epsilon, delta = float(receipt.epsilon), float(receipt.delta)
     if not math.isfinite(epsilon):
-        return "Nothing: exact values were read."
-    times = _times(epsilon)
-    rate = 100 * guess_rate(epsilon, delta)
-    right = f"right at most {rate:.1f} times in 100" if rate < 99.95 else "possibly always right"
-    them = "them" if who == "person" else "it"
-    rarely = f" Except with a probability of {delta:g}." if delta else ""
+        return "Nothing: exact values were read.", ""
+    rate = guess_rate(epsilon, delta)
+    right = f"right at most {percent(rate)[:-1]} times in 100" if rate < ALWAYS else "possibly always right"
     weak = f" {NO_PROMISE if is_nothing(receipt) else WEAK_PROMISE}" if is_weak(receipt) else ""
+    rarely = f", except with a probability of {delta:g}" if delta else ""
+    them = "them" if who == "person" else "it"
     return (
-        f"What a reader can learn about one {who} has a limit: no model is more than {times} times as likely with "
-        f"{them} in the records as without, or the other way round. A blind guess whether a given {who} was in the "
-        f"records is right 50 times in 100. With this model, and knowing everybody else, it is {right}.{rarely}{weak}"
+        f"A guess whether one {who} was used is {right}. A coin toss is right 50 times.{weak}",
+        f"That holds even for somebody who has this model and knows all other {who}s. In odds: no model is more "
+        f"than {_times(epsilon)} times as likely with {them} as without, or the other way round{rarely}. "
+        f"{covered(subject)}",
     )
+
+
+ALWAYS = 0.9995
+"""A guess that may be right more often is as good as certain."""
 
 
 def _times(epsilon: float) -> str:
@@ -238,45 +303,3 @@ def cost(receipt: Receipt) -> str:
 
 def _brief(amount: object) -> str:
     return "infinity" if amount == math.inf else f"{float(amount):.4g}"  # type: ignore[arg-type]
-
-
-def quality(subject: Subject) -> str:
-    """The private scores, with their intervals, beside what knows nothing."""
-    found = subject.evaluation
-    assert found is not None
-    n = f"about {max(found.n, 0):,.0f} {'records' if found.weight == 1 else 'persons'} that it did not learn from"
-    if found.classes is None:
-        mean, half = found.mean_absolute_error, found.absolute_error(0.5)
-        return (
-            f"On {n} it is off by {mean.value:.4g} on average ({mean.low:.4g} to {mean.high:.4g}), and by less than "
-            f"{half.value:.4g} ({half.low:.4g} to {half.high:.4g}) for half of them. {SURE}"
-        )
-    right = found.accuracy
-    if right.high - right.low > TOO_WIDE:
-        return (
-            f"Noise hides it: on {n} it is right for some {right.low:.0%} to {right.high:.0%}. More records that "
-            "score, or a larger epsilon, would tell."
-        )
-    text = f"On {n} it is right for {_percent(right)}. "
-    common, share = found.baseline
-    text += f"Always saying {subject.says(common)} would be right for {_percent(share)}. "
-    text += f"{found.verdict(str(subject.says(common)))} "
-    missed = min(found.classes, key=lambda label: found.recall(label).value)
-    if (least := found.recall(missed)).value < WORTH_SAYING:
-        text += f"Of those that are {subject.says(missed)} it finds {_percent(least)} (recall)"
-        called = found.precision(missed)
-        known = called.high - called.low <= TOO_WIDE
-        text += f", and of those that it calls so {_percent(called)} are (precision). " if known else ". "
-    if "AUC" in found.summary:
-        text += f"The area under its ROC curve is {found.auc.value:.3f} ({found.auc.low:.3f} to {found.auc.high:.3f}). "
-    return text + SURE
-
-
-def _percent(found: Estimate) -> str:
-    return f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})"
-
-
-WORTH_SAYING = 0.5
-"""Where a model finds fewer of a class than this, its accuracy alone would flatter it."""
-
-SURE = "The ranges hold with 95% confidence, for chance and noise."

@@ -13,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -24,16 +25,16 @@ from privet.errors import PrivetError
 from privet.explain.meter import meter
 from privet.explain.subject import Subject
 from privet.explain.text import rules_text
-from privet.explain.words import Answer, LedgerWords, answers, is_nothing, is_weak
+from privet.explain.words import PROMISE, TRUST, Answer, LedgerWords, answers, is_nothing, is_weak
 from privet.privacy.amounts import show
 from privet.privacy.ledger import Ledger
 from privet.privacy.meaning import together
 from privet.report.budget_facts import BudgetFacts
 from privet.report.model_facts import model_facts, schema_facts
+from privet.report.schema_table import schema_section
 from privet.report.score_facts import score_facts
 from privet.robustness.certificate import Certificate
 from privet.robustness.section import section as robustness_section
-from privet.schema import Categorical, Numeric
 
 SCRIPTS = (
     "dom", "walker", "tree", "inspector", "budget", "terms", "waterfall", "record", "scores", "main",
@@ -51,7 +52,14 @@ def report_page(subject: Subject, *, ledger: LedgerWords | None = None, certific
     """
     subject.receipt.verify()
     style, script = web_file("style.css"), web_script(SCRIPTS)
-    parts = [_model(subject), _record(subject), _budget(subject), _scores(subject), _robustness(certificate)]
+    parts = [
+        _model(subject),
+        _record(subject),
+        _budget(subject),
+        _scores(subject),
+        _robustness(certificate),
+        schema_section(subject),
+    ]
     sections = [part for part in parts if part]
     heading = subject.heading
     return filled(
@@ -62,8 +70,7 @@ def report_page(subject: Subject, *, ledger: LedgerWords | None = None, certific
         source=escape(subject.source),
         links=_links(sections),
         notice=_notice(subject),
-        answers="".join(_answer(own) for own in answers(subject, ledger)),
-        meter=meter(subject),
+        answers="".join(_answer(own, subject) for own in answers(subject, ledger)),
         sections="\n".join(sections),
         details=_details(subject),
         facts=embedded(facts_of(subject)),
@@ -94,8 +101,12 @@ def write_report(
     write_whole(target, report_page(subject, ledger=left, certificate=certificate).encode(), mode=0o666)
 
 
-def left_in(path: str | os.PathLike[str], subject: Subject) -> LedgerWords:
-    """What a ledger's file has left, in words, and whether it knows this release: if not, what is left is not told."""
+def left_in(path: str | os.PathLike[str], subject: Subject, now: datetime | None = None) -> LedgerWords:
+    """What a ledger's file has left, in words, and whether it knows this release: if not, what is left is not told.
+
+    What is left changes with every release, and a page does not: so it says when that was so.
+    """
+    at = (now or datetime.now(UTC)).astimezone(UTC)
     kept = Ledger.open(path).file
     assert kept is not None
     if not any(line.released and line.released == subject.receipt.released for line in kept.lines()):
@@ -110,11 +121,12 @@ def left_in(path: str | os.PathLike[str], subject: Subject) -> LedgerWords:
         left = show(max(kept.in_epsilon(own.left), 0)) if own.left > 0 else "0"
         name = "" if len(kept.cohorts()) == 1 else f" of cohort {own.name}"
         spent = together(float(kept.in_epsilon(own.spent)), float(kept.delta or 0)) if own.spent > 0 else "nothing"
-        parts.append(f"epsilon {left} of {show(own.limit)} is left{name} (all that it lists is {spent})")
+        parts.append(f"epsilon {left} of {show(own.limit)} is left{name} (all that was spent is {spent})")
     left = "; ".join(parts)
     return LedgerWords(
         kept.records,
-        f"The ledger of {kept.records} lists this release, and there {left}. It counts only what was charged to it.",
+        f"As of {at:%Y-%m-%d, %H:%M} UTC, {left}, by the ledger of {kept.records}, which lists this release. It counts "
+        "only what was charged to it, and may have less by now: privet ledger show.",
     )
 
 
@@ -171,9 +183,21 @@ def _links(sections: Sequence[str]) -> str:
     return "".join(f'<a href="#{name}">{title}</a>' for name, title in every)
 
 
-def _answer(own: Answer) -> str:
+def _answer(own: Answer, subject: Subject) -> str:
+    """What is said first, a list, the picture of a promise, what qualifies it, and where to read on."""
     kind = ' class="alarm"' if own.warning else ""
-    return f"<div{kind}><dt>{escape(own.question)}</dt><dd>{escape(own.text)}</dd></div>"
+    points = "".join(f"<li>{escape(point)}</li>" for point in own.points)
+    parts = [
+        f'<p class="first">{escape(own.first)}</p>',
+        f"<ul>{points}</ul>" if points else "",
+        meter(subject) if own.question == PROMISE else "",
+        f"<p>{escape(own.more)}</p>" if own.more else "",
+        SCHEMA_LINK if own.question == TRUST else "",
+    ]
+    return f"<div{kind}><dt>{escape(own.question)}</dt><dd>{''.join(parts)}</dd></div>"
+
+
+SCHEMA_LINK = '<p><a href="#schema">Read what the schema says is public</a>: only people can judge that.</p>'
 
 
 def _notice(subject: Subject) -> str:
@@ -196,8 +220,8 @@ def _notice(subject: Subject) -> str:
     return (
         f'<div class="{kind}" role="note"><p>{weak}The receipt was re-checked when this page was made: every answer\'s '
         "cost was computed again from its noise, and they add up to what is said below. No check of a file can see "
-        "whether the machine that trained the model did what the receipt says, nor whether the schema's ranges and "
-        "values are really public.</p></div>"
+        "whether the machine that trained the model did what the receipt says, nor whether <a "
+        'href="#schema">the schema\'s ranges and values</a> are really public.</p></div>'
     )
 
 
@@ -314,7 +338,7 @@ def _details(subject: Subject) -> str:
         **{name: str(value) for name, value in subject.params.items() if value is not None and name != "epsilon"},
     }
     rows = "".join(f"<tr><th>{escape(k)}</th><td><code>{escape(v)}</code></td></tr>" for k, v in facts.items())
-    parts = [f"<table><tbody>{rows}</tbody></table>", _folded("The public schema", _schema_table(subject))]
+    parts = [f"<table><tbody>{rows}</tbody></table>"]
     if subject.released is not None:
         text = rules_text(subject.released)
         rules = text if len(text) <= LONGEST_RULES else text[:LONGEST_RULES] + "\n... (privet show prints the rest)"
@@ -330,18 +354,3 @@ def _details(subject: Subject) -> str:
 
 def _folded(title: str, content: str) -> str:
     return f"<details><summary>{escape(title)}</summary>\n{content}</details>"
-
-
-def _schema_table(subject: Subject) -> str:
-    fields = subject.schema.features.items()
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(_field(own))}</td></tr>" for name, own in fields)
-    head = "<thead><tr><th>feature</th><th>public values</th></tr></thead>"
-    return f'<div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>'
-
-
-def _field(own: Numeric | Categorical) -> str:
-    if isinstance(own, Categorical):
-        return ", ".join(map(str, own.values)) + ("; any other value" if own.other else "")
-    kinds = [text for flag, text in (("integer", "whole numbers"), ("missing", "may be missing")) if getattr(own, flag)]
-    mean = [f"mean of {', '.join(own.mean_of)}"] if own.mean_of else []
-    return "; ".join([f"{own.low:g} to {own.high:g}", *kinds, *mean])
