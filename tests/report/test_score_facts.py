@@ -35,6 +35,15 @@ def test_two_classes_have_calibration_and_a_curve_that_rises():
     assert low < value < high
 
 
+def test_shares_and_sizes_are_rounded_as_the_answers_say_them():
+    found = evaluated(PrivateTreeClassifier(Schema(FEATURES, classes=["no", "yes"]), epsilon=3))
+    facts = score_facts(found)
+    shown = found.accuracy.outward(3)
+    assert facts["summary"][0] == ["accuracy", shown.value, shown.low, shown.high]
+    assert facts["n"] == [found.size.value, found.size.low, found.size.high]
+    assert all(number == round(number, 3) for row in facts["recall"] for number in row[1:] if number is not None)
+
+
 def test_what_noise_hides_has_no_numbers_to_draw():
     schema = Schema(FEATURES, classes=["no", "yes"])
     found = replace(evaluated(PrivateTreeClassifier(schema, epsilon=3), by={"a": [0.5]}), variance=1e7)

@@ -10,13 +10,16 @@ import numpy as np
 from privet.evaluate.evaluation import TOO_WIDE, Evaluation
 from privet.evaluate.intervals import Estimate, Z
 
+SHARE_DIGITS = 3
+SHARES = ("accuracy", "AUC", "AUC by bins")
+
 
 def score_facts(found: Evaluation) -> dict[str, Any]:
     """All that is drawn of an evaluation."""
     facts: dict[str, Any] = {
-        "n": _estimate(found.size),
+        "n": [found.size.value, found.size.low, found.size.high],
         "who": "records" if found.weight == 1 else "persons",
-        "summary": [[name, *_estimate(own)] for name, own in found.summary.items()],
+        "summary": [[name, *_scored(name, own)] for name, own in found.summary.items()],
         "by": found.by,
         "groups": [[name, round(max(own.n, 0.0)), *_known(own, _first(own))] for name, own in found.by_group.items()],
         "own": found.privacy_ is not None,
@@ -25,7 +28,7 @@ def score_facts(found: Evaluation) -> dict[str, Any]:
         return facts | {"errors": _errors(found)}
     says_chances = len(found.classes) != 2 or "AUC" in found.summary
     return facts | {
-        "common": [found.baseline[0], *_estimate(found.baseline[1])],
+        "common": [found.baseline[0], *_share(found.baseline[1])],
         "recall": [[str(label), *_known(found, found.recall(label))] for label in found.classes],
         "precision": [[str(label), *_known(found, found.precision(label))] for label in found.classes],
         "calibration": _calibration(found) if says_chances else [],
@@ -42,10 +45,20 @@ def _estimate(own: Estimate) -> list[float]:
     return [_brief(own.value), _brief(own.low), _brief(own.high)]
 
 
+def _share(own: Estimate) -> list[float]:
+    """Rounded as the answers say it, so that no number has two forms on one page."""
+    shown = own.outward(SHARE_DIGITS)
+    return [shown.value, shown.low, shown.high]
+
+
+def _scored(name: str, own: Estimate) -> list[float]:
+    return _share(own) if name in SHARES else _estimate(own)
+
+
 def _known(found: Evaluation, own: Estimate) -> list[float | None]:
     """A share whose interval says something; three blanks where noise hides it, so that nothing is drawn."""
     hidden = found.classes is not None and own.high - own.low > TOO_WIDE
-    return [None, None, None] if hidden else [*_estimate(own)]
+    return [None, None, None] if hidden else [*(_estimate(own) if found.classes is None else _share(own))]
 
 
 def _brief(number: float) -> float:

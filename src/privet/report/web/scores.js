@@ -32,17 +32,18 @@ function scoreTables({ scores, schema }) {
   const saying = common ? schema.says[schema.classes.indexOf(common[0])] : "";
   const always = common ? [[`always saying ${saying}`, ...common.slice(1)]] : [];
   const rows = [...first, ...always, ...summary.slice(first.length)];
-  const about = `Scored on about ${short(Math.round(n[0]))} ${who} (a noisy count: ${short(Math.round(n[1]))} to ${short(Math.round(n[2]))})`;
-  const digits = (value) => short(value, 4);
-  const tables = [table(about, ["score", "value", "95% interval"], rows.map((own) => estimateCells(own, digits)))];
+  const about = `Scored on about ${short(n[0])} ${who} (a noisy count: ${short(n[1])} to ${short(n[2])})`;
+  const isShare = ([name]) => common && (name === "accuracy" || name === always[0][0]);
+  const cells = rows.map((own) => estimateCells(own, isShare(own) ? percent : (value) => short(value, 4)));
+  const tables = [table(about, ["score", "value", "95% interval"], cells)];
   if (scores.recall) {
     const caption = "Recall: of those that are of a class, the share that is found. Precision: of those that are said to be of it, the share that is.";
-    const cells = scores.recall.map(([, ...found], k) => [
+    const each = scores.recall.map(([, ...found], k) => [
       schema.says[k],
       intervalText(found, percent),
       intervalText(scores.precision[k].slice(1), percent),
     ]);
-    tables.push(table(caption, ["class", "recall", "precision"], cells));
+    tables.push(table(caption, ["class", "recall", "precision"], each));
   }
   return tables;
 }
