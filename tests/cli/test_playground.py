@@ -47,6 +47,7 @@ def test_it_says_where_it_is_and_ends_quietly(files, monkeypatch):
     monkeypatch.setattr(Playground, "run", interrupted)
     said = run("--schema", files[1])
     assert said.exit_code == 0
+    assert said.output.startswith("Starting: loading Privet, drawing records that nobody is in and preparing the page.")
     assert "http://127.0.0.1:" in said.output
     assert "Closed." in said.output
 
@@ -59,7 +60,7 @@ def test_it_opens_at_the_number_of_people_that_is_asked_for(files):
         assert len(draws._test) >= 5_000
     assert _draws(None, schema, False).sizes[-1] == 20_000
     assert _draws(data, schema, True, 100).sizes == [100]
-    assert f'<span id="people">{900:,}</span> people' in Playground(_draws(None, schema, False, 900)).page[0].decode()
+    assert f'<span id="people">{900:,}</span> records' in Playground(_draws(None, schema, False, 900)).page[0].decode()
     said = run(data, "--schema", schema, "--public", "--n-records", 5_000)
     assert said.exit_code == 2
     assert "there are 160 records to learn from" in said.output

@@ -32,7 +32,7 @@ def playground(
     ] = None,
     public: Annotated[bool, typer.Option("--public", help="Everybody may see the records of DATA.")] = False,
     n_records: Annotated[
-        int | None, typer.Option(min=50, max=200_000, help="How many people to learn from; by default 20,000, or all.")
+        int | None, typer.Option(min=50, max=200_000, help="How many records to learn from; by default 20,000, or all.")
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; by default any free port.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
@@ -48,6 +48,8 @@ def playground(
         privet playground
         privet playground --schema people.toml --n-records 900
     """
+    what = "drawing records that nobody is in" if data is None and schema else "reading the records"
+    say(f"Starting: loading Privet, {what} and preparing the page. That takes some seconds.")
     from privet.report.playground import Playground
 
     with working("Preparing"):

@@ -27,6 +27,10 @@ HOST = "127.0.0.1"
 TOKEN_HEADER = "X-Privet-Token"
 MOST_PAGES = 1000
 
+ROWS = {"one": "record", "many": "records", "they": "it was"}
+PERSONS = {"one": "person", "many": "people", "they": "they were"}
+"""What is learned from, in words: a row is a person only where the schema says whose it is."""
+
 
 class Playground:
     """A server that is ready to run; ``address`` is where its page is, with the token."""
@@ -80,17 +84,21 @@ def _page(draws: Draws) -> tuple[bytes, str]:
     """The page, and its policy."""
     style = web_file("style.css") + web_file("playground.css")
     script = web_script(SCRIPTS)
+    words = PERSONS if draws.schema.person is not None else ROWS
     facts = {
         "schema": schema_facts(draws.schema),
         "methods": [[name, own.title, own.deep] for name, own in draws.methods.items()],
         "sizes": draws.sizes,
         "baseline": round(draws.baseline, 5),
         "score": "accuracy" if draws.schema.classes is not None else "R²",
+        **words,
     }
     text = filled(
         web_file("playground.html"),
         source=escape(draws.source),
         people=f"{draws.sizes[-1]:,}",
+        one=words["one"],
+        many=words["many"],
         style=style,
         facts=embedded(facts),
         script=script,

@@ -8,6 +8,7 @@ const DRAWS = 4;
 const PAUSE = 160; // milliseconds of rest after which a move counts
 const SKETCH = [0.01, 0.03, 0.1, 0.3, 1, 3, 10];
 const NO_NOISE = 1000; // an epsilon at which noise makes no difference
+const LEAST_ZOOM = 0.5; // cards of a deep tree are no smaller
 
 class PlaygroundPage {
   constructor() {
@@ -53,7 +54,7 @@ class PlaygroundPage {
       choice(
         "Learn from",
         "records",
-        facts.sizes.map((n) => [n, `${n.toLocaleString("en")} people`]),
+        facts.sizes.map((n) => [n, `${n.toLocaleString("en")} ${facts.many}`]),
       ),
       html(
         "button",
@@ -143,7 +144,12 @@ class PlaygroundPage {
     const score = facts.score === "accuracy" ? percent(draw.score) : short(draw.score);
     const title = html("h3", {}, `Draw ${i + 1}`, html("span", {}, score));
     panel.classList.remove("waiting");
-    panel.replaceChildren(title, draw.model.kind === "boosted" ? termsOf(draw.model) : treeOf(draw.model));
+    if (draw.model.kind === "boosted") panel.replaceChildren(title, termsOf(draw.model));
+    else {
+      const view = treeOf(draw.model);
+      panel.replaceChildren(title, view.draw(), view.hint);
+      view.fit(LEAST_ZOOM, false);
+    }
   }
 
   tell(found, epsilon) {
@@ -151,8 +157,8 @@ class PlaygroundPage {
     const scores = found.map((draw) => draw.score);
     const show = facts.score === "accuracy" ? percent : (value) => short(value);
     here("score").textContent = show(scores.reduce((a, b) => a + b, 0) / scores.length);
-    here("score-name").textContent =
-      facts.score === "accuracy" ? "Accuracy on people that it has not seen" : "R² on records that it has not seen";
+    const measured = facts.score === "accuracy" ? "Accuracy" : facts.score;
+    here("score-name").textContent = `${measured} on ${facts.many} that it has not seen`;
     here("score-range").textContent =
       `${show(Math.min(...scores))} to ${show(Math.max(...scores))} in ${plural(scores.length, "draw")}`;
     here("agree").textContent = agreement(found);
@@ -170,8 +176,7 @@ function verdict(epsilon) {
 function treeOf(model) {
   const view = new TreeView(model.trees[0], facts.schema, () => {});
   view.layout = { column: 13, outline: true };
-  view.zoom = 0.84;
-  return view.draw();
+  return view;
 }
 
 function termsOf(model) {
@@ -188,7 +193,7 @@ function agreement(found) {
   for (const f of firsts) counts.set(f, (counts.get(f) || 0) + 1);
   const [most, times] = [...counts].sort((a, b) => b[1] - a[1])[0];
   if (most === undefined)
-    return "No draw has learned anything: every record is predicted the same. More people or a larger epsilon help.";
+    return `No draw has learned anything: every record is predicted the same. More ${facts.many} or a larger epsilon help.`;
   const name = facts.schema.features[most].name;
   const does = boosted ? `find ${name} the most telling feature` : `ask for ${name} first`;
   const all = times === found.length ? `All ${times} draws` : `${times} of ${found.length} draws`;
