@@ -122,6 +122,80 @@ def test_a_report_fits_a_phone(reports, chromium, name):
         assert page.locator("h1").is_visible()
 
 
+INSIDE = """(selector) => {
+    const window_ = document.querySelector(".tree-window").getBoundingClientRect();
+    return [...document.querySelectorAll(selector)].every((own) => {
+        const box = own.getBoundingClientRect();
+        return box.bottom <= window_.bottom && box.right <= window_.right + 1;
+    });
+}"""
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1200, "height": 800}, browser.PHONE])
+def test_a_tree_is_whole_when_it_opens_or_says_what_is_out_of_sight(reports, chromium, viewport):
+    with browser.page_of(chromium, reports["tree"][1], viewport=viewport) as page:
+        shown, nodes = page.locator("[role=treeitem]").count(), len(reports["tree"][0].tree_.nodes)
+        assert page.evaluate(INSIDE, ".tree-window .card") or "goes on" in page.locator(".more").inner_text()
+        assert page.evaluate("() => document.querySelector('.tree-window').scrollTop") == 0
+        window = page.locator(".tree-window")
+        assert window.evaluate("(own) => own.scrollHeight - own.clientHeight") <= 16
+        if shown < nodes:
+            assert page.locator(".more").inner_text().startswith(f"{shown} of {nodes} nodes are shown")
+        page.get_by_role("button", name="Unfold all").click()
+        for _ in range(4):
+            page.get_by_role("button", name="Zoom in").click()
+        assert "The tree goes on below" in page.locator(".more").inner_text()
+        window.evaluate("(own) => own.scrollTo(own.scrollWidth, own.scrollHeight)")
+        page.wait_for_function("document.querySelector('.more').hidden")
+
+
+@pytest.mark.parametrize("viewport", [browser.DESK, browser.PHONE])
+def test_the_bar_of_the_promise_is_legible_below_its_answer(reports, chromium, viewport):
+    with browser.page_of(chromium, reports["labels"][1], viewport=viewport) as page:
+        bar, words = page.locator(".meter rect.track").bounding_box(), page.locator(".meter text")
+        assert float(words.evaluate("(own) => getComputedStyle(own).fontSize")[:-2]) >= 11
+        assert words.bounding_box()["height"] >= 11  # a picture that is shrunk has smaller letters than it says
+        assert words.text_content() == "73.1 of 100 guesses right, at most"
+        box, end = words.bounding_box(), bar["x"] + 0.462 * bar["width"]
+        assert box["x"] - 2 <= end <= box["x"] + box["width"] + 2
+        assert bar["x"] - 2 <= box["x"]
+        assert box["x"] + box["width"] <= bar["x"] + bar["width"] + 2
+
+
+def test_a_number_has_one_form_on_a_page(reports, chromium):
+    model, url = reports["labels"]
+    size = model.evaluation_.size
+    right = model.evaluation_.accuracy.outward(3)
+    with browser.page_of(chromium, url) as page:
+        for place in ("#summary", "#scores"):
+            said = page.locator(place).inner_text()
+            assert f"{size.low:,.0f} to {size.high:,.0f}" in said
+            assert f"{right.low:.1%} to {right.high:.1%}" in said
+        assert f"{right.value:.4g}" not in page.locator("#scores").inner_text()
+
+
+def test_no_name_runs_out_of_its_heat_map(reports, chromium):
+    with browser.page_of(chromium, reports["boosted"][1]) as page:
+        page.get_by_role("button", name="Show all").click()
+        outside = """() => [...document.querySelectorAll("#model figure svg")].flatMap((picture) => {
+            const edge = picture.getBoundingClientRect();
+            return [...picture.querySelectorAll("text")].filter((own) => {
+                const box = own.getBoundingClientRect();
+                return picture.querySelector(".hatch") && (box.right > edge.right + 1 || box.left < edge.left - 1);
+            }).map((own) => own.textContent);
+        })"""
+        assert page.locator("#model .hatch").count()
+        assert page.evaluate(outside) == []
+
+
+def test_technical_names_are_folded(reports, chromium):
+    with browser.page_of(chromium, reports["tree"][1]) as page:
+        said = page.locator("main").inner_text()
+        assert not any(word in said for word in ("mixed(", "tally(", "noise scale", "permute"))
+        page.locator("#budget summary").first.click()
+        assert "noise scale" in page.locator("main").inner_text()
+
+
 def test_a_tree_is_walked_and_folded_by_keys_alone(reports, chromium):
     with browser.page_of(chromium, reports["tree"][1]) as page:
         page.locator("[role=treeitem]").first.focus()
@@ -175,5 +249,6 @@ def test_a_report_prints_without_its_controls(reports, chromium, name):
     with browser.page_of(chromium, reports[name][1]) as page:
         page.emulate_media(media="print")
         assert not page.locator("nav").is_visible()
+        assert not page.locator("#record").is_visible()  # a form that nobody can fill in, with a made-up record
         assert page.locator(".answers").is_visible()
         assert 20_000 < len(page.pdf(format="A4")) < 2_000_000

@@ -88,6 +88,9 @@ def test_the_slider_moves_accuracy_and_risk_together(room, chromium):
     with browser.page_of(chromium, room.address) as page:
         shown(page)
         assert page.locator("#panels article").count() == 4
+        cut = "(all) => all.filter((own) => own.scrollWidth > own.clientWidth + 1).length"
+        assert page.locator("#panels .tree-window").evaluate_all(cut) == 0
+        assert "people" not in page.locator("body").inner_text()  # the schema names no persons
         page.get_by_label("Learn from").select_option("1000")
         page.locator("#slider").focus()
         page.keyboard.press("Home")
@@ -101,6 +104,12 @@ def test_the_slider_moves_accuracy_and_risk_together(room, chromium):
         page.get_by_label("Method").select_option("boosting")
         page.locator("#panels figure").first.wait_for()
         assert page.get_by_label("Depth").is_disabled()
+
+
+def test_people_are_named_where_the_schema_has_persons():
+    page = Playground(Draws.synthetic(Schema(FEATURES, classes=["well", "ill"], person="who"), 900)).page[0].decode()
+    assert '<span id="people">900</span> people' in page
+    assert "One person's risk" in page
 
 
 def test_nobody_is_shut_out_of_the_playground(room, chromium):

@@ -128,7 +128,7 @@ class Budget {
         {},
         html("h4", {}, group.asked),
         html("p", {}, `${group.how} ${group.noise}`),
-        html("p", { class: "fine" }, fine),
+        html("details", { class: "fine" }, html("summary", {}, "For those who check"), html("p", {}, fine)),
       ),
     );
   }

@@ -21,7 +21,7 @@ function showTrees() {
       if (chosen) showPath(view.tree.nodes[number].s);
     };
     view = new TreeView(tree, facts.schema, act, budget.spreadAt(tree.nodes.find((node) => !node.k).s));
-    holder.replaceChildren(view.draw());
+    holder.replaceChildren(view.draw(), view.hint);
     view.fit(0.8);
     inspector.show(view, 0);
   };

@@ -2,6 +2,7 @@
 
 const TERM = { width: 340, height: 210, left: 46, right: 332, top: 10, bottom: 176 };
 const FIRST_TERMS = 12;
+const LETTER = 6.2; // about as wide as a small letter is
 const SURE = 2; // a number further from 0 than so many standard deviations is more than noise
 
 class Terms {
@@ -178,7 +179,7 @@ class Terms {
     const others = third === null ? [] : [third];
     const cells = rows.map((row) => columns.map((column) => this.adds(term, [row.cell, column.cell, ...others])));
     const most = Math.max(...cells.flat().map((own) => Math.abs(own.value)), 1e-9);
-    const box = { left: 92, top: 4, bottom: 172 };
+    const box = { left: 112, top: 4, bottom: 172 };
     box.width = (TERM.right - box.left) / columns.length;
     box.height = (box.bottom - box.top) / rows.length;
     const tiles = cells.flatMap((line, r) =>
@@ -223,18 +224,13 @@ class Terms {
         svg(
           "text",
           { class: "quiet small end", x: box.left - 5, y: box.top + (i * everyRow + 0.5) * box.height + 4 },
-          clipped(own.name, 14),
+          clipped(own.name, 16),
         ),
       );
-    const below = columns
-      .filter((_, i) => i % everyColumn === 0)
-      .map((own, i) =>
-        svg(
-          "text",
-          { class: "quiet small", x: box.left + i * everyColumn * box.width, y: box.bottom + 14 },
-          clipped(own.name, 13),
-        ),
-      );
+    const below = this.namesBelow(
+      columns.map((own, i) => ({ name: own.name, x: box.left + i * box.width })).filter((_, i) => i % everyColumn === 0),
+      box.bottom + 14,
+    );
     const [down, across] = term.f.map((f) => this.schema.features[f].name);
     const said = svg(
       "text",
@@ -242,6 +238,20 @@ class Terms {
       clipped(`${down} ↓ ${across} → up to ±${short(most)}`, 50),
     );
     return [...names, ...below, said];
+  }
+
+  // Names of columns begin below them, or further left where they would run out of the picture; none reaches the next.
+  namesBelow(columns, y) {
+    let end = TERM.right;
+    const placed = [...columns].reverse().map(({ name, x }, i) => {
+      const before = columns[columns.length - 2 - i];
+      const least = before ? before.x + LETTER * 4 : 0;
+      const start = Math.max(Math.min(x, end - LETTER * name.length), least);
+      const letters = Math.max(Math.floor((end - start) / LETTER), 2);
+      end = start - LETTER;
+      return svg("text", { class: "quiet small", x: start, y }, clipped(name, letters), svg("title", {}, name));
+    });
+    return placed.reverse();
   }
 
   // Three features: a heat map of the first two for each stretch of the third.

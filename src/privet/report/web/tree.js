@@ -2,12 +2,14 @@
 // condition that leads to it. Branches fold, cards are reached by the arrow keys, and the window around it scrolls, so
 // that panning works as everywhere else.
 
-const CARD = { width: 232, height: 60, row: 69, margin: 14, letters: 35 };
+const CARD = { width: 232, height: 60, row: 69, margin: 14, letters: 31 };
 const ACROSS = { column: 264, outline: false };
 const OUTLINE = { column: 20, outline: true };
 const NARROW = 640;
+const MARGIN_OF_SIGHT = 16; // a strip this wide has no card in it
 const RARE = 0.002; // a smaller share of all records is hardly any, and so is what noise alone may have counted
 const FIRST_LEAVES = 16; // a first look has room for so many; the rest is folded
+const FIRST_OUTLINED = 6; // an outline takes a row for each node, and inner ones are as many
 
 class TreeView {
   // `spread` is the standard deviation of the noise in a leaf's released counts, where it is known.
@@ -18,10 +20,14 @@ class TreeView {
     this.parents = parentsOf(tree);
     this.walked = new Set();
     this.chosen = 0;
+    this.cards = new Map();
     this.zoom = 1;
     this.layout = window.innerWidth < NARROW ? OUTLINE : ACROSS;
-    this.folded = foldedAtFirst(tree, this.depths);
+    this.folded = foldedAtFirst(tree, this.depths, this.layout.outline ? FIRST_OUTLINED : FIRST_LEAVES);
     this.window = html("div", { class: "tree-window", tabindex: "-1" });
+    this.hint = html("p", { class: "note more", hidden: true });
+    this.window.addEventListener("scroll", () => this.tellMore(), { passive: true });
+    new ResizeObserver(() => this.tellMore()).observe(this.window);
     this.dragging();
     this.window.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
   }
@@ -42,7 +48,20 @@ class TreeView {
     );
     this.size = { width, height };
     this.window.replaceChildren(this.svg);
+    this.tellMore();
     return this.window;
+  }
+
+  // Whether something is out of sight, and how to see it: below the window, beside it, or folded.
+  tellMore() {
+    const { scrollTop, scrollLeft, clientHeight, clientWidth, scrollHeight, scrollWidth } = this.window;
+    const below = scrollHeight - scrollTop - clientHeight > MARGIN_OF_SIGHT;
+    const beside = scrollWidth - scrollLeft - clientWidth > MARGIN_OF_SIGHT;
+    const where = [below ? "below" : null, beside ? "to the right" : null].filter(Boolean).join(" and ");
+    const nodes = this.tree.nodes.length;
+    const folded = this.cards.size < nodes ? `${this.cards.size} of ${nodes} nodes are shown: + unfolds one.` : "";
+    this.hint.textContent = [folded, where ? `The tree goes on ${where}: scroll inside it.` : ""].filter(Boolean).join(" ");
+    this.hint.hidden = !this.hint.textContent;
   }
 
   // Visible nodes with their places. In an outline each takes a row; else leaves and folded nodes do, and others are in
@@ -238,11 +257,14 @@ class TreeView {
     this.zoom = Math.min(Math.max(zoom, 0.2), 2.5);
     this.svg.setAttribute("width", this.size.width * this.zoom);
     this.svg.setAttribute("height", this.size.height * this.zoom);
+    this.tellMore();
   }
 
-  // As large as fits the window's width, but never so small that nobody can read it.
-  fit(smallest = 0.2) {
-    this.zoomTo(Math.max(smallest, Math.min(1, (this.window.clientWidth - 4) / this.size.width)));
+  // As large as fits the window, or its width alone, but never so small that nobody can read it.
+  fit(smallest = 0.2, whole = true) {
+    const most = (whole && parseFloat(getComputedStyle(this.window).maxHeight)) || Infinity;
+    const across = (this.window.clientWidth - 4) / this.size.width;
+    this.zoomTo(Math.max(smallest, Math.min(1, across, (most - 4) / this.size.height)));
   }
 
   wheel(event) {
@@ -295,11 +317,11 @@ function depthsOf(tree) {
 }
 
 // Fold from the depth on at which there would be too many rows.
-function foldedAtFirst(tree, depths) {
+function foldedAtFirst(tree, depths, most) {
   const rows = (deepest) =>
     tree.nodes.filter((node, i) => depths[i] === deepest || (!node.k && depths[i] < deepest)).length;
   let deepest = 1;
-  while (deepest < Math.max(...depths) && rows(deepest + 1) <= FIRST_LEAVES) deepest++;
+  while (deepest < Math.max(...depths) && rows(deepest + 1) <= most) deepest++;
   return new Set(tree.nodes.map((_, i) => i).filter((i) => tree.nodes[i].k && depths[i] >= Math.max(deepest, 1)));
 }
 
