@@ -45,7 +45,7 @@ def main() -> None:
             path.write_text(report_page(subject_of(model)), encoding="utf-8")
             return opened(path.as_uri(), **settings)
 
-        report("tree", tree, viewport={**DESK, "height": 1180}).screenshot(path=DOCS / "report-summary.png")
+        report("tree", tree, viewport={**DESK, "height": 1560}).screenshot(path=DOCS / "report-summary.png")
         page = report("tree", tree)
         page.get_by_text("Draw one at random").click()
         page.locator("#model").screenshot(path=DOCS / "report-tree.png")

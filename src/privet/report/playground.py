@@ -27,8 +27,8 @@ HOST = "127.0.0.1"
 TOKEN_HEADER = "X-Privet-Token"
 MOST_PAGES = 1000
 
-ROWS = {"one": "record", "many": "records", "they": "it was"}
-PERSONS = {"one": "person", "many": "people", "they": "they were"}
+ROWS = {"one": "record", "many": "records"}
+PERSONS = {"one": "person", "many": "people"}
 """What is learned from, in words: a row is a person only where the schema says whose it is."""
 
 

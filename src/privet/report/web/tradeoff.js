@@ -105,7 +105,7 @@ class Tradeoff {
       svg(
         "text",
         { class: "strong", x: TRADE.left, y: TRADE.risk.top - 8 },
-        `One ${this.facts.one}'s risk: how often a guess that ${this.facts.they} used can be right`,
+        `One ${this.facts.one}'s risk: how often a guess can be right`,
       ),
       svg("text", { class: "quiet small", x: TRADE.left + 8, y: TRADE.risk.bottom - 7 }, "50%: a coin toss"),
     ];
