@@ -71,7 +71,7 @@ def test_an_older_copy_does_not_know_a_release():
     new()
     shutil.copy("p.ledger", "copy.ledger")
     run(*FIT, "--epsilon", "0.5", "--ledger", "p.ledger", "-o", "a.json")
-    assert "has forgotten what was spent since" in run("ledger", "show", "copy.ledger", "a.json", code=1)
+    assert "does not know what was spent since" in run("ledger", "show", "copy.ledger", "a.json", code=1)
 
 
 def test_new_records_bring_a_budget_of_their_own():

@@ -43,7 +43,7 @@ def test_all_six_are_answered(subject):
     assert "95% confidence" in quality
     assert trust.startswith(subject.receipt.trust)
     assert "You also rely on those who wrote the schema" in trust
-    assert "No program can check it" in trust  # that the schema is public
+    assert "No program can check this" in trust  # that the schema is public
     assert "alpha software" in trust
 
 

@@ -102,7 +102,7 @@ def _taken(y: Any, rows: np.ndarray) -> Any:
 
 def as_text(points: Sequence[Point], score: str) -> str:
     """A table for people."""
-    lines = [f"epsilon   {score:<16}  a guess who is in it is right in at most"]
+    lines = [f"epsilon   {score:<16}  a guess at who is in the records is right in at most"]
     for point in points:
         measured = f"{point.score:.3f} +- {point.error:.3f}"
         lines.append(f"{point.epsilon:<8g}  {measured:<16}  {percent(point.guess)}")

@@ -89,7 +89,7 @@ def privet(
         privet verify model.json
         privet predict model.json new.csv -o predictions.csv
 
-    To see what promises are worth, ours and others':
+    To attack the privacy promises of Privet and of other libraries:
 
         privet audit --claims
 
@@ -141,7 +141,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What to learn; privet models lists them. By default our tree, for classes or for a numeric target.",
+            help="What to learn; privet models lists them. By default one private tree, for classes or for numbers.",
         ),
     ] = None,
     max_depth: Annotated[
@@ -157,7 +157,9 @@ def fit(
     ] = None,
     n_records: Annotated[
         int | None,
-        typer.Option(min=0, help="About how many records there are, if that is public; else some budget measures it."),
+        typer.Option(
+            min=0, help="About how many records there are, if that is public; otherwise some budget measures it."
+        ),
     ] = None,
     settings: Settings = None,
     table: Annotated[str | None, typer.Option(metavar="NAME", help=TABLE)] = None,
@@ -166,13 +168,16 @@ def fit(
     by: By = None,
     ledger_file: Annotated[Path | None, typer.Option("--ledger", dir_okay=False, help=FIT_LEDGER)] = None,
     cohorts: Annotated[list[str] | None, typer.Option("--cohort", help=FIT_COHORT)] = None,
-    note: Annotated[str, typer.Option(help="Where the model comes from, in words: goes into its file.")] = "",
+    note: Annotated[
+        str, typer.Option(help="A note that is kept in the model's file, and is shown on its report.")
+    ] = "",
     seed: Seed = None,
     strict: Annotated[
         bool,
         typer.Option(
             "--strict",
-            help="Refuse a void receipt or an epsilon that promises nothing (exit 1); data that do not fit (2).",
+            help="Refuse a void receipt or an epsilon that promises nothing (exit 1), and data "
+            "that do not fit the schema (exit 2).",
         ),
     ] = False,
     force: Force = False,
@@ -181,8 +186,8 @@ def fit(
 
     It shows no training accuracy, on purpose: that would be one more look
     at the records, and nobody has paid for it. --holdout keeps some records
-    out of learning and scores the model on them, for nothing more. Every
-    fit on the same records costs its epsilon again: let --ledger keep count.
+    out of learning and scores the model on them, at no extra epsilon. Every
+    fit on the same records costs its epsilon again: --ledger adds this up.
 
     Examples:
 
@@ -258,7 +263,9 @@ def fit(
 
 @app.command("models")
 def list_models(
-    model: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, in full.")] = None,
+    model: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The name of a model, to explain it in full.")
+    ] = None,
 ) -> None:
     """List the models that fit and audit know, or explain one of them.
 
@@ -333,7 +340,7 @@ def show(model: Model) -> None:
 def verify(model: Model, strict: Strict = False) -> None:
     """Recompute a receipt: each answer's cost from its noise, then the sum.
 
-    Needs no data, and believes nothing in the file but its list of answers.
+    Needs no data. Of the file it believes only the list of answers.
     It cannot see whether the machine that trained the model did what the
     list says.
 
@@ -349,14 +356,14 @@ def verify(model: Model, strict: Strict = False) -> None:
     tree = read(model)  # whatever its receipt says: that is checked here, answer by answer
     receipt = tree.privacy_
     if receipt.void:
-        say(f"VOID: no guarantee holds, whatever adds up below: {'; '.join(receipt.void)}\n", style="bold red")
+        say(f"VOID: no guarantee holds, even if the costs below add up: {'; '.join(receipt.void)}\n", style="bold red")
     say_checked(receipt)
     check_model(tree)
     n = len(receipt.events)
     say(
         f"\n{n} {'answer costs' if n == 1 else 'answers cost'} no more than {'it was' if n == 1 else 'they were'} "
-        "charged: each cost was computed again from its noise (--json lists them). Answers about the same records "
-        "add up; of parts without a common record the dearest counts.",
+        "charged: each cost was computed again from its noise (--json lists them). Costs of answers about the "
+        "same records add up. Where parts have no record in common, only the part that costs most counts.",
         verified=True,
         answers=n,
         privacy=receipt_facts(receipt),

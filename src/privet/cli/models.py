@@ -53,7 +53,7 @@ def show(name: str | None) -> None:
         own = {param: repr(p.default) for param, p in parameters(kind).items() if param not in OPTIONS}
         about = inspect.getdoc(kind) or ""
         say(about, model=name, about=about, parameters=own)
-        say(f"\nFor --set, as they come: {', '.join(f'{param}={value}' for param, value in own.items())}")
+        say(f"\nFor --set, with their defaults: {', '.join(f'{param}={value}' for param, value in own.items())}")
         return
     width = max(map(len, MODELS))
     lines = {each: (inspect.getdoc(find(each)) or "").partition("\n")[0] for each in MODELS}

@@ -30,10 +30,10 @@ def plan(
     choose: Annotated[bool, typer.Option("--choose", help="Try other epsilons, too, from 0.01 to 10.")] = False,
     public: Annotated[
         Path | None,
-        typer.Option("--public", exists=True, dir_okay=False, help="Records that are public, to try --choose on."),
+        typer.Option("--public", exists=True, dir_okay=False, help="Public records, to try --choose on."),
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="With --choose: how often each epsilon is tried.")] = 5,
-    plot: Annotated[Path | None, typer.Option(help="With --choose: draw it, as .png, .svg or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="With --choose: draw the result, as .png, .svg or .pdf.")] = None,
     force: Force = False,
 ) -> None:
     """Show what a fit would do with its budget, before anything is spent.
@@ -72,7 +72,7 @@ def plan(
 
 def show_quote(model: Any, n_records: int, holdout: float | None) -> None:
     """How deep, how often, what each answer costs and how large its noise is."""
-    with working("Trying it on records that nobody is in"):
+    with working("Trying it on made-up records"):
         quote = model.quote(n_records, holdout)
     head, *rest = str(quote).split("\n")
     say(head, style="bold", quote=quote)
@@ -92,7 +92,7 @@ def show_epsilons(
     score = "accuracy" if model.schema.classes is not None else "R^2"
     with working("Trying each epsilon"):
         points = scores_by_epsilon(model, n_records, epsilons, public=_public(data, model.schema), runs=runs)
-    stand_in = f"{n_records:,} records that nobody is in, drawn from the schema: a guide, since yours differ"
+    stand_in = f"{n_records:,} made-up records, drawn from the schema: a guide, since your records differ"
     public = f"{n_records:,} of the public records of {data}"
     say(f"\nLearned from {stand_in if data is None else public}; {runs} runs")
     say(as_text(points, score), score=score, epsilons=points)

@@ -37,7 +37,7 @@ def report(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Write a page about a model: what it is, promises, cost and can do.
+    """Write a page about a model: what it is, promises and cost, and how good it is.
 
     One file that needs no network: open it in a browser, send it, print it.
     It draws the tree or the terms, follows records that you type, shows

@@ -54,13 +54,13 @@ def answers(subject: Subject, ledger: LedgerWords | None = None) -> list[Answer]
 
 
 NO_LEDGER = (
-    "What is left for other releases from the same records cannot be said here. A ledger, the file that adds up all "
-    "releases from them, knows it, and this page was made without one (privet report --ledger FILE)."
+    "What is left for other releases from the same records cannot be said here. Their ledger, the file that adds up "
+    "all releases, knows it, and this page was made without a ledger (privet report --ledger FILE)."
 )
 
 DECLARED = (
-    "You also rely on those who wrote the schema: that its ranges, categories and classes are public, and were not "
-    "read off the records, is declared there. No program can check it."
+    "You also rely on those who wrote the schema. They declare that its ranges, categories and classes are public "
+    "and were not read off the records. No program can check this."
 )
 
 READ_OFF = "The schema was read off the records, and nobody has confirmed that what it says is public."
@@ -69,7 +69,7 @@ ALPHA = "And you rely on those who wrote Privet: it is alpha software, and nobod
 
 NOT_SCORED = (
     "Nobody measured it privately, so this page cannot say. A fit with holdout=0.2 (privet fit --holdout 0.2) "
-    "scores a model on records that it did not learn from, for nothing more."
+    "scores a model on records that it did not learn from, at no extra epsilon."
 )
 
 
@@ -130,7 +130,7 @@ def whose(subject: Subject, ledger: LedgerWords | None = None) -> str:
         cap = subject.receipt.unit.removeprefix("one person, ")
         covered = (
             f"The promise covers a person with all their records: {cap} of each person count, and column "
-            f"{subject.schema.person or 'with the persons'} says whose is whose."
+            f"{subject.schema.person or 'with the persons'} says whose record it is."
         )
     else:
         covered = (
@@ -199,7 +199,8 @@ def promised(subject: Subject) -> str:
     return (
         f"What a reader can learn about one {who} has a limit: no model is more than {times} times as likely with "
         f"{them} in the records as without, or the other way round. A blind guess whether a given {who} was in the "
-        f"records is right 50 times in 100. With this model, and knowing everybody else, it is {right}.{rarely}{weak}"
+        f"records is right 50 times in 100. With this model, and knowing all other records, the guess is "
+        f"{right}.{rarely}{weak}"
     )
 
 
@@ -254,8 +255,8 @@ def quality(subject: Subject) -> str:
     right = found.accuracy
     if right.high - right.low > TOO_WIDE:
         return (
-            f"Noise hides it: on {n} it is right for some {right.low:.0%} to {right.high:.0%}. More records that "
-            "score, or a larger epsilon, would tell."
+            f"Noise hides it: on {n} it is right for some {right.low:.0%} to {right.high:.0%}. Scores on more "
+            "records, or a larger epsilon, would tell."
         )
     text = f"On {n} it is right for {_percent(right)}. "
     common, share = found.baseline
@@ -266,7 +267,11 @@ def quality(subject: Subject) -> str:
         text += f"Of those that are {subject.says(missed)} it finds {_percent(least)} (recall)"
         called = found.precision(missed)
         known = called.high - called.low <= TOO_WIDE
-        text += f", and of those that it calls so {_percent(called)} are (precision). " if known else ". "
+        text += (
+            f", and of those that it calls {subject.says(missed)} {_percent(called)} are (precision). "
+            if known
+            else ". "
+        )
     if "AUC" in found.summary:
         text += f"The area under its ROC curve is {found.auc.value:.3f} ({found.auc.low:.3f} to {found.auc.high:.3f}). "
     return text + SURE

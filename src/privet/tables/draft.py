@@ -248,7 +248,7 @@ def _look_at_numbers(column: Any, name: str, remarks: tuple[str, ...]) -> _Note:
     integer = _is_integer(column)
     distinct = len(np.unique(known))
     if distinct == 1:
-        remarks += ("Constant in these records: useless, unless others differ.",)
+        remarks += ("Constant in these records: useless, unless other records differ.",)
     elif integer and _mostly_distinct(distinct, len(known)):
         remarks += ("Nearly every value differs: if it is an identifier, delete this feature.",)
     elif integer and distinct <= 10:
@@ -268,7 +268,7 @@ def _look_at_categories(column: Any, remarks: tuple[str, ...]) -> _Note:
     if len(values) > MANY_CATEGORIES:
         remarks += (f"More than {MANY_CATEGORIES:,} categories: group them, or list only the usual ones.",)
     if len(values) == 1:
-        remarks += ("Constant in these records: useless, unless others differ.",)
+        remarks += ("Constant in these records: useless, unless other records differ.",)
     if column.null_count:
         remarks += ("Some values are missing: they count as other.",)
     return _Note(Categorical(values, inferred=True), remarks)
@@ -297,7 +297,9 @@ def _label_block(column: Any, label: str, task: Task | None, as_text: bool) -> s
         if kind != "numbers":
             raise SchemaError(f"the label {label!r} must hold numbers for regression; use classification")
         entry["target"] = list(outward(float(min(values)), float(max(values))))
-        remarks += ("A narrow range costs outliers and helps everything else: targets outside are clamped.",)
+        remarks += (
+            "Targets outside the range count as its ends: a narrow range is worse for these and better for all others.",
+        )
     else:
         entry["classes"] = values
         if len(values) > MANY_CATEGORIES:
