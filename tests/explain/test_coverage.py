@@ -14,7 +14,7 @@ import pytest
 import privet
 from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateForestClassifier, PrivateTreeClassifier, Schema
 from privet.algorithms.model_file import from_dict, to_dict
-from privet.algorithms.registry import MODELS, model_class
+from privet.algorithms.registry import MODELS, model_class, parameters
 from privet.errors import ReceiptError
 from privet.explain.coverage import check, digest
 from privet.privacy.event import add_up, add_up_slack
@@ -47,7 +47,11 @@ def fitted(name, **params):
 
 @cache
 def _fitted(name, params):
+    """For one public structure where that is drawn: a random tree comes out as another one of a level now and then."""
     cls, params = model_class(name), dict(params)
+    drawn = parameters(cls).get("structure")
+    if drawn is not None and drawn.default is None:
+        params |= {"structure": 0}
     if cls._task == "classification":
         return cls(CLASSES, epsilon=200, **params).fit(X, LABELS)
     return cls(TARGET, epsilon=200, **params).fit(X, NUMBERS)
