@@ -22,7 +22,7 @@ from privet.cli.evaluate import By, Holdout, evaluate, groups_by, say_scores
 from privet.cli.export import export
 from privet.cli.federated import federated
 from privet.cli.files import ROWS, check_output, rows_to
-from privet.cli.ledger import FIT_COHORT, FIT_LEDGER, NO_LEDGER, ledger
+from privet.cli.ledger import FIT_COHORT, FIT_LEDGER, NO_LEDGER, interruptible, ledger
 from privet.cli.mpc import mpc
 from privet.cli.options import (
     EPSILON_HELP,
@@ -243,7 +243,7 @@ def fit(
     scored = {"holdout": holdout, "by": groups_by(by)}
     if strict and table is None:
         refuse_misfits(data, None, public)
-    with charged or nullcontext():
+    with interruptible(charged), charged or nullcontext():
         if table is None:
             learner.fit(data, **scored)  # says how far it has read
         else:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from privet.cli.facts import for_programs
 from privet.cli.screen import say, warn
+
+if TYPE_CHECKING:
+    from privet.privacy.ledger import Ledger
 
 ledger = typer.Typer(no_args_is_help=True, help="Add up what is spent on a set of records.")
 
@@ -72,6 +76,7 @@ def show(
     """
     from privet.privacy.amounts import show as amount
     from privet.privacy.ledger import Ledger
+    from privet.privacy.ledger_file import BEFORE
     from privet.privacy.meaning import together
 
     opened = Ledger.open(file)
@@ -93,7 +98,9 @@ def show(
             cost = f"epsilon {amount(kept.in_epsilon(line.amount))}"
             of = f"  of {', '.join(line.cohorts)}" if len(kept.cohorts()) > 1 else ""
             release = f"  release {line.released[:12]}" if line.released else ""
-            state = "" if line.settled else "  NOT SETTLED: it still runs, or was killed, and counts in full"
+            state = "" if line.released or line.what == BEFORE else "  NO RELEASE: stopped, failed, or a hidden model"
+            if not line.settled:
+                state = "  NOT SETTLED: it still runs, or was killed, and counts in full"
             say(f"{line.number:4}  {line.began}  {line.who}@{line.host}  {line.what}  {cost}{of}{release}{state}")
     releases: dict[str, list[int]] = {}
     for line in lines:
@@ -150,6 +157,21 @@ def add_cohort(
     assert opened.file is not None
     opened.file.add_cohort(name, _number(epsilon))
     say(f"Ledger of {Ledger.open(file, cohorts=[name])}.", **_plain(opened))
+
+
+@contextmanager
+def interruptible(charged: Ledger | None) -> Iterator[None]:
+    """While a model is learned: the person who stops it with Ctrl-C is told what it cost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        words = "No model was written, and nothing was released."
+        if charged is not None and charged.file is not None:
+            from privet.privacy.amounts import show as amount
+
+            spent = charged.file.in_epsilon(charged.root.spent)
+            words += f" The ledger has charged {f'epsilon {amount(spent)} for answers' if spent else 'nothing'} so far."
+        raise KeyboardInterrupt(words) from None
 
 
 def _find(models: Sequence[Path], releases: dict[str, list[int]], file: Path) -> None:
