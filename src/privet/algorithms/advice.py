@@ -25,8 +25,9 @@ def boosting_instead(model: Any, n_records: float | None) -> str:
     if not _pays_off(n_records, budget, schema.classes):
         return ""
     return (
-        f"With n * epsilon of about {short(n_records * as_float(budget))}, {BOOSTING[name]} is as a rule more accurate "
-        f"than one tree, and harder to read: --model {BOOSTING[name]} (docs/which_estimator.md)."
+        f"With n * epsilon of about {short(n_records * as_float(budget))}, {BOOSTING[name]} as a rule ranks records "
+        f"better than one tree and has more labels right (hardly more where one class is rare), and is harder to read: "
+        f"privet models {BOOSTING[name]}."
     )
 
 

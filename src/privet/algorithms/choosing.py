@@ -53,7 +53,7 @@ def scores_by_epsilon(
     """How well a model does at each epsilon, learned from ``n_records``: of ``public`` records, or of stand-ins.
 
     Each run draws records to learn from and others to score on. Public records are (X, y) of the model's schema, and at
-    least a fifth more than ``n_records``. ``class_shares``: how common each class is among stand-ins, by default equally.
+    least a fifth more than ``n_records``. ``class_shares``: how common each class of stand-ins is, by default equally.
     """
     if not isinstance(model.schema, Schema):
         raise PrivetError("Choosing epsilon needs a model with a schema.")

@@ -83,7 +83,9 @@ def privet(
     With your own data, after confirming each field of people.toml:
 
         privet schema draft people.csv --label income -o people.toml
-        privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json
+        privet ledger new people.ledger --epsilon 1 --records "people.csv"
+        privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json \\
+            --holdout 0.2 --ledger people.ledger --strict
         privet show model.json
         privet report model.json -o report.html
         privet verify model.json
@@ -201,7 +203,7 @@ def fit(
             -o model.json
     """
     from privet.algorithms.registry import DEFAULTS, make
-    from privet.cli.checks import labelled, refuse_nothing, refuse_void, say_received
+    from privet.cli.checks import labelled, refuse_nothing, refuse_void, say_received, warn_of_draft
     from privet.cli.models import settings as parameters
     from privet.cli.models import summary
     from privet.errors import BudgetWarning
@@ -228,6 +230,7 @@ def fit(
     params = parameters([*given, *(settings or ())])
     if strict or charged is not None:
         refuse_void(public.unconfirmed, seed, params, "--strict" if strict else "--ledger")
+    warn_of_draft(public)  # not only at the end, below everything else
 
     with working("Loading"):
         from privet.algorithms.advice import boosting_instead
@@ -252,7 +255,11 @@ def fit(
     learner.save(target, note, overwrite=True)
     say(summary(learner), style="bold", model=model, file=output)
     say_scores(learner.evaluation_)
-    say_received(learner.privacy_, f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
+    say_received(
+        learner.privacy_,
+        f"Wrote {output}. Read it: privet show {output}. For approval: privet report {output}. Check it: privet verify "
+        f"{output}.",
+    )
     if n_records is None and learner.n_records_ is not None:  # by a noisy answer of the fit
         for words in too_few(epsilon, learner.n_records_, learner.privacy_.events[0].scale):
             warn(words)
@@ -323,14 +330,14 @@ def show(model: Model) -> None:
     """
     from privet.algorithms.model_file import load, to_dict
     from privet.cli.checks import check_model, warn_if_void
-    from privet.cli.models import summary
+    from privet.cli.models import ODD, summary
 
     tree = load(model)
     say(summary(tree), style="bold", **to_dict(tree))
     say(str(getattr(tree, "provenance_", "")))
     if hasattr(tree, "chosen_"):
         say(str(tree.chosen_))
-    say(f"\nRules\n{tree.export_text()}\n\nReceipt\n{tree.privacy_}\n")
+    say(f"\nRules\n{tree.export_text()}\n\n{ODD}\n\nReceipt\n{tree.privacy_}\n")
     say_scores(tree.evaluation_)
     check_model(tree)
     warn_if_void(tree.privacy_)

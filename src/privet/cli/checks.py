@@ -18,6 +18,9 @@ from privet.privacy.meaning import NOTHING, promise_in_words, warnings_about
 from privet.privacy.receipt import Receipt
 from privet.schema import Schema
 
+MOST_CHARGES = 8
+"""Of a kind of answer with more different charges the dearest alone is shown."""
+
 
 def check_event(number: int, event: Event, receipt: Receipt) -> tuple[bool, str]:
     """Whether one event holds on its own, with its receipt's delta and unit, and a line that says why."""
@@ -52,7 +55,7 @@ def _inequality(event: Event, receipt: Receipt) -> str:
 def say_checked(receipt: Receipt) -> None:
     """Check every answer, and say so: those of one kind in one line, in words, and each one that fails.
 
-    A line has the inequality of its dearest answer; ``--json`` has those of all.
+    A line has what each of its answers was charged, and the inequality of the dearest; ``--json`` has those of all.
     """
     checks = [(event, *check_event(i, event, receipt)) for i, event in enumerate(receipt.events)]
     say(checks=[line for _, _, line in checks])
@@ -67,7 +70,9 @@ def say_checked(receipt: Receipt) -> None:
             kinds.setdefault((event.question, event.mechanism, event.lemma), []).append(event)
         for own in kinds.values():
             words, dearest = in_plain_words(own[0], receipt.weight), max(own, key=lambda event: event.charged)
-            often = f" ({len(own)} answers)" if len(own) > 1 else ""
+            charges = [f"{float(amount):g}" for amount in sorted({event.charged for event in own})]
+            each = f", each charged {' or '.join(charges)}" if 1 < len(charges) <= MOST_CHARGES else ""
+            often = f" ({len(own)} answers{each})" if len(own) > 1 else ""
             say(f"  ok  {words.asked} {words.how}{often} [{technical_name(dearest)}: {_inequality(dearest, receipt)}]")
 
 

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 Holdout = Annotated[
     float | None,
-    typer.Option(
-        min=0, max=1, help="The share of the records that are kept out of learning and score the model, such as 0.2."
-    ),
+    typer.Option(help="The share of the records that are kept out of learning and score the model, such as 0.2."),
 ]
 By = Annotated[
     str | None,

@@ -119,9 +119,9 @@ def show_epsilons(
     say(as_text(points, score), score=score, epsilons=points)
     if data is None and model.schema.classes is not None and class_shares is None:
         say(
-            "These stand-ins have equally many records of each class. If one of your classes is rare, accuracy will look "
-            "better than it is: say how common each is (--class-shares 0.9,0.1), and look at how much of each class is "
-            "found."
+            "These stand-ins have equally many records of each class. If one of your classes is rare, accuracy will "
+            "look better than it is: say how common each is (--class-shares 0.9,0.1), and look at how much of each "
+            "class is found."
         )
     if plot is not None:
         from privet.disk import whole_file

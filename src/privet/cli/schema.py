@@ -78,7 +78,7 @@ def draft(
         privet schema draft people.csv --label income -o people.toml
     """
     from privet.schema import Schema
-    from privet.tables.draft import draft_toml, listed
+    from privet.tables.draft import DECIMAL_COMMA, draft_toml, listed
     from privet.tables.table import column_names
 
     if label is None:
@@ -95,7 +95,12 @@ def draft(
             sys.stdout.write(text)
         return
     write_whole(target, text.encode())
+    say(f"Wrote {output}. Next: edit it, then privet schema check {data} --schema {output}")
     warn(f"{output} is as confidential as the data: confirm each field and delete its line 'inferred = true'")
+    if DECIMAL_COMMA in text:
+        warn(
+            "some columns have numbers with a decimal comma, and came out as categories: write points, and draft again"
+        )
 
 
 @schemas.command()

@@ -299,7 +299,9 @@ def open_array(X: Any) -> npt.NDArray[Any]:
 def is_parquet(path: Path) -> bool:
     """Whether it is a Parquet file rather than CSV, by its suffix; any other file is an error."""
     if not is_csv(path) and path.suffix.lower() not in (".parquet", ".pq"):
-        raise SchemaError(f"{path} must be a .csv, .csv.gz, .tsv or .parquet file; convert it first")
+        raise SchemaError(
+            f"{path} must be a .csv, .csv.gz, .tsv or .parquet file; rename it if it is one, or convert it"
+        )
     if not path.is_file():
         raise SchemaError(f"{path}: no such file")
     return not is_csv(path)
