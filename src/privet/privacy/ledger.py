@@ -207,9 +207,8 @@ class Ledger:
         self._check(as_limit(limit), currency, around)
         if currency == "epsilon" and limit < math.inf and not self.covers(Fraction(limit)):
             raise BudgetError(
-                f"This fit spends up to {show(limit)} in epsilon without a delta. A ledger with a delta counts half "
-                "of its square, in rho, and does not have that much left. "
-                f"Lower the fit's epsilon, or give it a delta if it takes one."
+                f"This fit spends up to epsilon {show(limit)}. A ledger with a delta counts half of its square, in "
+                "rho, and has less left. Lower the fit's epsilon, or give it a delta if it takes one."
             )
         held = Reservation()
         try:
