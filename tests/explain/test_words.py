@@ -53,6 +53,24 @@ def test_a_model_without_scores_says_how_to_get_them(subject):
     assert "--holdout 0.2" in texts(replace(subject, evaluation=None))["How good is it?"]
 
 
+def test_scores_with_a_receipt_of_their_own_say_what_they_cost_whom(subject):
+    """And not that the model has never seen these records: no receipt tells."""
+    model = PrivateTreeClassifier(SCHEMA, epsilon=1).fit(X, Y)
+    for options, said, warned in (
+        ({"epsilon": 0.5}, "they cost the records that score it epsilon 0.5", False),
+        ({"epsilon": 5}, "epsilon 5", True),
+        ({"epsilon": 0.5, "random_state": 0}, "nothing is promised: random_state", True),
+    ):
+        own = replace(subject, evaluation=model.evaluate(X, Y, **options))
+        quality = answers(own)[4]
+        assert said in quality.text
+        assert quality.warning == warned
+        assert "did not learn from" not in quality.text
+        assert " others." not in texts(own)["From whose records?"]
+    assert "did not learn from" in texts(subject)["How good is it?"]
+    assert not answers(subject)[4].warning
+
+
 def test_nothing_is_promised_where_nothing_holds(subject):
     void = replace(subject, receipt=replace(subject.receipt, void=("random_state was given",)))
     assert promised(void).startswith("Nothing: random_state was given")

@@ -259,7 +259,8 @@ class PrivateEstimator(Explained, BaseEstimator):
         self._set_fitted()
         self.n_records_ = desk.told_size if hint is None else learned
         if hint is None and desk.told_size is not None:
-            for words in too_few(as_float(budget), desk.told_size, self.privacy_.events[0].scale):
+            noise = self.privacy_.events[0].scale / self.privacy_.weight
+            for words in too_few(as_float(budget), desk.told_size, noise):
                 warnings.warn(words, BudgetWarning, stacklevel=3)
 
     def _learn_with_hint(self, desk: Desk, budget: Fraction) -> Any:

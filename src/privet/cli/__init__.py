@@ -261,7 +261,8 @@ def fit(
         f"{output}.",
     )
     if n_records is None and learner.n_records_ is not None:  # by a noisy answer of the fit
-        for words in too_few(epsilon, learner.n_records_, learner.privacy_.events[0].scale):
+        noise = learner.privacy_.events[0].scale / learner.privacy_.weight
+        for words in too_few(epsilon, learner.n_records_, noise):
             warn(words)
     if better := boosting_instead(learner, learner.n_records_):
         say(better)
@@ -329,7 +330,7 @@ def show(model: Model) -> None:
         privet show model.json
     """
     from privet.algorithms.model_file import load, to_dict
-    from privet.cli.checks import check_model, warn_if_void
+    from privet.cli.checks import check_model, say_paid_scores, warn_if_void
     from privet.cli.models import ODD, summary
 
     tree = load(model)
@@ -339,6 +340,7 @@ def show(model: Model) -> None:
         say(str(tree.chosen_))
     say(f"\nRules\n{tree.export_text()}\n\n{ODD}\n\nReceipt\n{tree.privacy_}\n")
     say_scores(tree.evaluation_)
+    say_paid_scores(tree.evaluation_)
     check_model(tree)
     warn_if_void(tree.privacy_)
 
@@ -356,7 +358,15 @@ def verify(model: Model, strict: Strict = False) -> None:
         privet verify model.json --strict
     """
     from privet.algorithms.model_file import read
-    from privet.cli.checks import check_model, receipt_facts, refuse_nothing, say_checked, say_promise
+    from privet.cli.checks import (
+        check_model,
+        receipt_facts,
+        refuse_nothing,
+        refuse_void_scores,
+        say_checked,
+        say_paid_scores,
+        say_promise,
+    )
     from privet.errors import ReceiptError
     from privet.privacy.amounts import show as amount
 
@@ -377,6 +387,9 @@ def verify(model: Model, strict: Strict = False) -> None:
     )
     if receipt.spent != receipt.claimed:
         say(f"{amount(receipt.spent)} was spent, {amount(receipt.claimed)} claimed.")
+    say_paid_scores(tree.evaluation_)
+    if strict:
+        refuse_void_scores(tree.evaluation_)
     if not receipt.void:
         delta = f", delta {amount(receipt.delta)}," if receipt.delta else ""
         say(

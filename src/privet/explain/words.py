@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from privet.evaluate.evaluation import TOO_WIDE
+from privet.evaluate.evaluation import TOO_WIDE, Evaluation
 from privet.evaluate.intervals import Estimate, Z
 from privet.explain.subject import Subject
 from privet.privacy.amounts import show
@@ -48,9 +48,30 @@ def answers(subject: Subject, ledger: LedgerWords | None = None) -> list[Answer]
         Answer("From whose records?", whose(subject, ledger)),
         Answer("What does it promise to one person?", promised(subject), bool(receipt.void) or is_weak(receipt)),
         Answer("What did it cost, and what is left?", f"{cost(receipt)} {left}", bool(receipt.shortfall) or astray),
-        Answer("How good is it?", NOT_SCORED if subject.evaluation is None else quality(subject)),
+        Answer("How good is it?", *_scored(subject)),
         Answer("Who had to be trusted?", f"{receipt.trust} {schema} {ALPHA}"),
     ]
+
+
+def _scored(subject: Subject) -> tuple[str, bool]:
+    """The scores, what they cost the records that score the model, and whether these are promised too little."""
+    found = subject.evaluation
+    if found is None:
+        return NOT_SCORED, False
+    if found.privacy_ is None:
+        return quality(subject), False
+    return f"{quality(subject)} {scores_promise(found.privacy_)}", bool(found.void) or is_weak(found.privacy_)
+
+
+def scores_promise(own: Receipt) -> str:
+    """What scores with a receipt of their own promise to the records that score the model."""
+    if own.void:
+        return f"To the records that score it nothing is promised: {'; '.join(own.void)}. The scores' receipt is void."
+    return (
+        f"The scores have a receipt of their own: they cost the records that score it epsilon {_brief(own.epsilon)}. "
+        "Neither receipt tells whether the model was learned from the same records: then the two epsilons add up, and "
+        "the scores flatter it."
+    )
 
 
 NO_LEDGER = (
@@ -148,11 +169,17 @@ def _how_many(subject: Subject) -> str:
     noisy = "That number is noisy; a range holds with 95% confidence."
     if learned_from is None:
         assert scored is not None
-        return f"It was scored on about {_ranged(scored.size)} {who} that it did not learn from. {noisy}"
+        return f"It was scored on about {_ranged(scored.size)} {who} {_apart(scored)}. {noisy}"
     if scored is None:
         return f"It was learned from about {_ranged(learned_from)} {who}. {noisy}"
-    both = f"It was learned from about {_ranged(learned_from)} {who} and scored on about {_ranged(scored.size)} others."
-    return f"{both} The numbers are noisy, so they need not add up; ranges hold with 95% confidence."
+    others = "others" if scored.privacy_ is None else f"{who} {_apart(scored)}"
+    both = f"It was learned from about {_ranged(learned_from)} {who} and scored on about {_ranged(scored.size)}"
+    return f"{both} {others}. The numbers are noisy, so they need not add up; ranges hold with 95% confidence."
+
+
+def _apart(scored: Evaluation) -> str:
+    """Whose the records are that score it: the receipt tells those that were held out, and nothing tells a test set."""
+    return "that it did not learn from" if scored.privacy_ is None else "of a test set"
 
 
 def _ranged(found: Estimate) -> str:
@@ -245,7 +272,7 @@ def quality(subject: Subject) -> str:
     """The private scores, with their intervals, beside what knows nothing."""
     found = subject.evaluation
     assert found is not None
-    n = f"about {max(found.n, 0):,.0f} {'records' if found.weight == 1 else 'persons'} that it did not learn from"
+    n = f"about {max(found.n, 0):,.0f} {'records' if found.weight == 1 else 'persons'} {_apart(found)}"
     if found.classes is None:
         mean, half = found.mean_absolute_error, found.absolute_error(0.5)
         return (

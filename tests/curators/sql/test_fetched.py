@@ -1,5 +1,6 @@
 """Records fetched from DuckDB: counts and sums of gradients are those of memory (``test_every_room``: models)."""
 
+import warnings
 from importlib import import_module
 
 import numpy as np
@@ -127,3 +128,13 @@ def test_rooms_can_do_what_their_records_and_their_engine_allow():
     assert [room_for(*can) for can in ((0, 0), (0, 1), (1, 0), (1, 1))] == [
         SqlRoom, FetchingSqlRoom, DrawingSqlRoom, DrawingFetchingSqlRoom,
     ]  # fmt: skip
+
+
+def test_fetching_warns_of_nothing():
+    """DuckDB 2 warns where it copies: a line for each time that records are read would count what a fit did."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        desk = SqlCurator(stored("duckdb"), "people", CLASSES).open()
+        root = desk.root()
+        desk.grid(public_grid(CLASSES))
+        assert desk.peek([root])[root].sum() > 0
