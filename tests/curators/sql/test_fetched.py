@@ -138,3 +138,18 @@ def test_fetching_warns_of_nothing():
         root = desk.root()
         desk.grid(public_grid(CLASSES))
         assert desk.peek([root])[root].sum() > 0
+
+
+def test_what_is_counted_on_another_grid_once_boosting_has_begun_is_answered():
+    """It has been charged by then: the database counts what cannot be fetched again."""
+    desk, theirs = SqlCurator(stored("duckdb"), "people", CLASSES).open(), memory(CLASSES).open()
+    first, second = public_grid(CLASSES), even_grid(CLASSES, 4)
+    answers = []
+    for own in (desk, theirs):
+        root = own.root()
+        own.grid(first)
+        own.advance({root: Step(parts(first, 0, 2, 0), (5, -5), 1)})
+        own.grid(second)
+        answers.append((own._room.totals([own.held(root)]), own.peek([root])[root]))
+    for ours, other in zip(*answers):
+        np.testing.assert_array_equal(ours, other)

@@ -141,6 +141,9 @@ class FetchingSqlRoom(SqlRoom, BoostingRoom):
         """Whether the cells of these nodes' roots are fetched, or may be."""
         if self._grid is None or self._source.n_records * len(self._grid.features) > FETCHED or not nodes:
             return False
+        roots = {node.path()[self._root_of(node)] for node in nodes}
+        if any(root in self._advanced and self._fetched[root].grid != self._grid for root in roots):
+            return False  # what is kept has their scores; it would be refused once it is paid for
         below = (own.way.column for node in nodes for own in node.path()[self._root_of(node) + 1 :])
         return all(way is None or (isinstance(way, Cell) and way.grid == self._grid) for way in below)
 
