@@ -238,9 +238,9 @@ class DuckDatabase(Database):
 
     def batches(self, query: exp.Expr) -> Iterator[dict[str, np.ndarray]]:
         try:
-            # A relation: what ``execute`` gives is copied once more, and DuckDB 2 warns of that every time.
+            # As a relation, which is read as a stream: a statement's result would be in memory as a whole first.
             rows = self._connection.sql(self.text(query))
-            read = getattr(rows, "to_arrow_reader", None) or rows.fetch_record_batch  # its name before DuckDB 2
+            read = getattr(rows, "to_arrow_reader", None) or rows.fetch_record_batch  # before DuckDB 2
             for batch in read(AT_ONCE):
                 yield {name: own.to_numpy(zero_copy_only=False) for name, own in zip(batch.schema.names, batch.columns)}
         except Exception as error:
