@@ -7,8 +7,8 @@ from mmap import mmap
 import numpy as np
 import pytest
 
-from databases import CLASSES, PERSONS, TARGET, memory, stored
-from privet import SqlCurator
+from databases import CLASSES, PERSONS, TARGET, connect, memory, store, stored
+from privet import Numeric, Schema, SqlCurator
 from privet.curators import kernels
 from privet.curators import scratch as scratch_module
 from privet.curators.scratch import Scratch
@@ -149,6 +149,25 @@ def test_large_tables_are_fetched_into_scratch_files_in_the_folder_that_was_name
     assert isinstance(owner, mmap)
     assert not list((tmp_path / "here").iterdir())
     room.close()
+
+
+def test_an_empty_table_and_one_of_1600_columns_are_fetched():
+    empty = SqlCurator(stored("duckdb", []), "people", CLASSES).open()._room
+    empty.use(public_grid(CLASSES))
+    assert not empty.histograms(empty.parts(empty.everything(None), [1, 1])).any()
+    assert empty._fetched.records.n == 0
+    n = 1599
+    rows = [(*((i >> f % 5) % 2 for f in range(n)), i % 3) for i in range(60)]
+    connection = connect("duckdb")
+    store(connection, "duckdb", "wide", {f"x{f}": "smallint" for f in range(n)} | {"y": "int"}, rows)
+    schema = Schema({f"x{f}": Numeric(0, 1, integer=True) for f in range(n)}, classes=[0, 1, 2], label="y")
+    wide = SqlCurator(connection, "wide", schema).open()._room
+    wide.use(public_grid(schema))
+    counts = wide.histograms([wide.everything(None)])[0].reshape(n, 2, 3)
+    table = np.array(rows)
+    for c in range(3):
+        np.testing.assert_array_equal(counts[:, 1, c], table[table[:, -1] == c, :-1].sum(axis=0))
+    assert wide._fetched.records.n == 60
 
 
 def test_a_connection_that_is_lost_before_records_are_fetched_ends_clearly():
