@@ -20,7 +20,7 @@ Y = np.where(X[:, 0] > 0.6, "yes", "no")
 
 @pytest.fixture(scope="module")
 def subject():
-    """With the same noise each time, since its range of 95% misses once in a while; but for that its receipt is sound."""
+    """With the same noise each time, since its range of 95% misses now and then; but for that its receipt is sound."""
     seeded = PrivateTreeClassifier(SCHEMA, epsilon=1, leaves="counts", random_state=0).fit(X, Y, holdout=0.3)
     return replace(subject_of(seeded), receipt=replace(seeded.privacy_, void=()))
 
