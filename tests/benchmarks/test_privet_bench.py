@@ -221,24 +221,32 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path):
 # -- the page of the docs ----------------------------------------------------------------------------------------------
 
 
-def test_the_page_is_what_the_store_says():
+@pytest.fixture(scope="module")
+def store():
+    """The store of the repository, which takes seconds to read."""
+    return Store()
+
+
+def test_the_page_is_what_the_store_says(store):
     written = page.PAGE.read_text(encoding="utf-8")
-    assert page.AGE.sub("", written) == page.AGE.sub("", page.text(Store())), "run benchmarks/privet-bench page"
+    assert page.AGE.sub("", written) == page.AGE.sub("", page.text(store)), "run benchmarks/privet-bench page"
     assert page.AGE.search(written)
-    store = Store()
     for file in page.marked_pages():
         text = file.read_text(encoding="utf-8")
         assert page.filled(text, store) == text, f"{file.name}: run benchmarks/privet-bench page"
 
 
-def test_a_page_older_than_the_code_says_so(monkeypatch):
+def test_a_page_older_than_the_code_says_so(store, monkeypatch):
     monkeypatch.setattr(page, "changes_since", lambda commit: 3)
-    assert "Older than the code" in page.newer_code(Store())
-    assert any("Older than the code" in line for line in page.stale(Store()))
+    assert "Older than the code" in page.newer_code(store)
+    with monkeypatch.context() as quick:  # what else is stale, the test above has seen
+        quick.setattr(page, "text", lambda store: page.PAGE.read_text(encoding="utf-8"))
+        quick.setattr(page, "marked_pages", lambda: [])
+        assert page.stale(store) == [page.newer_code(store)]
     monkeypatch.setattr(page, "changes_since", lambda commit: 0)
-    assert page.newer_code(Store()) == ""
+    assert page.newer_code(store) == ""
     monkeypatch.undo()
-    if page.newer_code(Store()):
+    if page.newer_code(store):
         assert "Older than the code" in page.PAGE.read_text(encoding="utf-8"), "run benchmarks/privet-bench page"
 
 
@@ -258,14 +266,14 @@ def test_a_check_makes_runs_again_and_only_then_is_changed_code_no_older(tmp_pat
 
 
 @pytest.mark.parametrize(("name", "epsilon"), [("vote", 1.0), ("diabetes", 4.0)], ids=["one tree", "boosting"])
-def test_a_row_of_the_page_can_be_made_again(name, epsilon):
+def test_a_row_of_the_page_can_be_made_again(store, name, epsilon):
     """The same number: learners that predict something else need new runs, or a page that says that it is older. Even
     then it is not below the page by 12 standard errors (ten runs of accuracy: a false alarm in fewer than one of a
     million)."""
     if not shared_data.available():
         pytest.skip(f"there are no shared data in {shared_data.SHARED}")
     own, kept = EXPERIMENTS["peers"], (name, OURS, canonical({"epsilon": epsilon}), "accuracy")
-    tasks = [row for row in Store().rows("peers") if (row.set, row.method, row.setting, row.measure) == kept]
+    tasks = [row for row in store.rows("peers") if (row.set, row.method, row.setting, row.measure) == kept]
     now = mean([Row(**vars(row) | {"value": fits.scores(own, row.task)["accuracy"]}) for row in tasks])
     written = page.PAGE.read_text(encoding="utf-8")
     accuracies = written.partition("## Accuracy")[2].partition("## AUC")[0]
