@@ -6,7 +6,8 @@ makes Parquet files of 28 features (float32, as ``scale.py``), fits one tree of 
 process of its own, and deletes them. A time counts from the making of the curator to the end of the fit. Engines take
 turns, so that a busy machine slows all of them; the best fit of each counts. With ``--spark`` a local session reads the
 files, on all cores; with ``--postgres`` the rows are copied there first, into a temporary table of that connection.
-With ``--cpu`` the processor's time of our stream and of DuckDB counts, each on one thread: for a busy machine.
+With ``--cpu`` the processor's time of our stream and of DuckDB counts, each on one thread: for a busy machine. The
+memory is the largest anonymous one of a process that fits; of Spark and PostgreSQL it is not that of the engine.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from typing import Any
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
-from scale import FEATURES, make, schema, warm_up
+from scale import FEATURES, Watch, make, schema, warm_up
 
 
 def measure(engine: str, folder: str, address: str, cpu: bool) -> None:
-    """Fit twice, and print the seconds of both: the first run of a process loads code."""
+    """Fit twice, and print megabytes and the seconds of both: the first run of a process loads code."""
     from privet import FileCurator, PrivateTreeClassifier, SqlCurator
 
     warm_up()
@@ -36,7 +37,7 @@ def measure(engine: str, folder: str, address: str, cpu: bool) -> None:
     if cpu and engine == "duckdb":
         connection.execute("SET threads = 1")
     clock = time.process_time if cpu else time.perf_counter
-    took = []
+    watch, took = Watch(), []
     for _ in range(2):
         start = clock()
         curator: Any
@@ -47,7 +48,7 @@ def measure(engine: str, folder: str, address: str, cpu: bool) -> None:
             curator = SqlCurator(connection, table, schema())
         PrivateTreeClassifier(epsilon=1.0, max_depth=4).fit_curator(curator)
         took.append(clock() - start)
-    print(*took)
+    print(watch.stop(), *took)
 
 
 def connected(engine: str, folder: str, address: str) -> Any:
@@ -91,6 +92,7 @@ def main() -> None:
     parser.add_argument("--spark", action="store_true", help="compare with a local session of Spark")
     parser.add_argument("--postgres", default="", help="the address of a server to compare with")
     parser.add_argument("--cpu", action="store_true", help="the processor's time, of files and DuckDB alone")
+    parser.add_argument("--keep", type=Path, help="a folder for the files, where they stay and are used again")
     parser.add_argument("--measure", nargs=2, metavar=("ENGINE", "FOLDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.cpu and (options.spark or options.postgres):
@@ -98,22 +100,35 @@ def main() -> None:
     if options.measure:
         measure(*options.measure, options.postgres, options.cpu)
         return
-    with tempfile.TemporaryDirectory() as folder:
-        make(Path(folder), options.rows)
-        engines = ["files", "duckdb", *["spark"] * options.spark, *["postgres"] * bool(options.postgres)]
-        took: dict[str, list[float]] = {engine: [] for engine in engines}
-        for _ in range(options.turns):
-            for engine in engines:
-                command = [sys.executable, "-W", "ignore", __file__, "--measure", engine, folder]
-                command += ["--postgres", options.postgres, *["--cpu"] * options.cpu]
-                alone = {"NUMBA_NUM_THREADS": "1"} if options.cpu else {}
-                env = {**os.environ, **alone}
-                done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=env)
-                took[engine] += map(float, done.stdout.split())
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = (options.keep or Path(scratch)) / str(options.rows)
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            make(folder, options.rows)
+        compare(folder, options)
+
+
+def compare(folder: Path, options: argparse.Namespace) -> None:
+    """Let the engines take turns, and print what each took."""
+    engines = ["files", "duckdb", *["spark"] * options.spark, *["postgres"] * bool(options.postgres)]
+    took: dict[str, list[float]] = {engine: [] for engine in engines}
+    memory = dict.fromkeys(engines, 0.0)
+    for _ in range(options.turns):
+        for engine in engines:
+            command = [sys.executable, "-W", "ignore", __file__, "--measure", engine, str(folder)]
+            command += ["--postgres", options.postgres, *["--cpu"] * options.cpu]
+            alone = {"NUMBA_NUM_THREADS": "1"} if options.cpu else {}
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **alone})
+            megabytes, *seconds = map(float, done.stdout.split())
+            memory[engine] = max(memory[engine], megabytes)
+            took[engine] += seconds
     for engine, times in took.items():
         beside = f", {min(times) / min(took['files']):.1f} times files" if engine != "files" else ""
         all_times = " ".join(f"{own:.2f}" for own in sorted(times))
-        print(f"{engine}: {min(times):.2f} s for {options.rows:,} x {FEATURES}{beside} (fits: {all_times})")
+        print(
+            f"{engine}: {min(times):.2f} s for {options.rows:,} x {FEATURES}{beside} (fits: {all_times}), "
+            f"{memory[engine]:,.0f} MB"
+        )
 
 
 if __name__ == "__main__":

@@ -48,16 +48,18 @@ def _full_disk(X, y, schema, groups):
     """The same files, where the disk has no space for cells."""
     make = _files(X, y, schema, groups)
 
-    def full(scratch, shape, dtype):
-        if not np.prod(shape):
-            return np.zeros(shape, dtype)
-        raise DiskFullError("no space")
-
     def make_on_full_disk(**options):
-        with patch.object(Scratch, "array", full):
+        with patch.object(Scratch, "array", no_space):
             return make(**options)
 
     return make_on_full_disk
+
+
+def no_space(scratch, shape, dtype):
+    """What ``Scratch.array`` does on a full disk."""
+    if not np.prod(shape):
+        return np.zeros(shape, dtype)
+    raise DiskFullError("no space")
 
 
 def _dask(X, y, schema, groups):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from privet import Numeric, Schema, SchemaError
@@ -42,3 +44,17 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 def test_a_misspelt_name_gets_a_hint():
     assert nearest("agee", ["age", "sex"]) == "; did you mean 'age'?"
     assert nearest("zzz", ["age", "sex"]) == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a umask")
+@pytest.mark.parametrize("language", ["toml", "json"])
+def test_a_draft_is_for_its_owner_alone(tmp_path, language):
+    """It shows ranges and values of records, until somebody has confirmed them."""
+    draft = Schema({"age": Numeric(17, 91, inferred=True)}, classes=["no", "yes"])
+    for schema, others in ((draft, 0), (SCHEMA, 0o044)):
+        before = os.umask(0o022)
+        try:
+            getattr(schema, f"to_{language}")(tmp_path / "s")
+        finally:
+            os.umask(before)
+        assert (tmp_path / "s").stat().st_mode & 0o077 == others

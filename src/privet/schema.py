@@ -328,7 +328,7 @@ class Schema:
         """The schema as TOML, also written to ``path`` if one is given."""
         import tomli_w
 
-        return write(tomli_w.dumps(self.to_dict()), path)
+        return write(tomli_w.dumps(self.to_dict()), path, draft=bool(self.unconfirmed))
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Schema:
@@ -342,7 +342,8 @@ class Schema:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The schema as JSON, also written to ``path`` if one is given."""
-        return write(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", path)
+        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        return write(text, path, draft=bool(self.unconfirmed))
 
     @classmethod
     def from_json(cls, source: str | Path) -> Schema:

@@ -52,8 +52,9 @@ def parse(source: str | Path, loads: Callable[[str], Any], language: str) -> Any
         raise SchemaError(f"{where} is not valid {language}: {error}") from None
 
 
-def write(text: str, path: str | Path | None) -> str:
+def write(text: str, path: str | Path | None, *, draft: bool) -> str:
+    """The text, also in a file; that of a draft is its owner's alone, because what it says was read off records."""
     if path is not None:
         # No newline translation: the file is the same on every system, as its fingerprint is.
-        write_whole(Path(path), text.encode(), mode=0o666)
+        write_whole(Path(path), text.encode(), mode=0o600 if draft else 0o666)
     return text

@@ -5,6 +5,7 @@ import pytest
 
 from privet import Numeric, PrivateForestClassifier, PrivateTreeClassifier, PrivateTreeRegressor, Schema
 from privet.algorithms.advice import boosting_instead
+from privet.errors import BudgetWarning
 
 FEATURES = {"x": Numeric(0, 1)}
 SCHEMA = Schema(FEATURES, classes=["no", "yes"])
@@ -25,3 +26,15 @@ def test_a_fit_knows_about_how_many_records_it_has_learned_from():
     y = np.where(X[:, 0] > 0.5, "yes", "no")
     assert PrivateTreeClassifier(SCHEMA, epsilon=1).fit(X, y).n_records_ == pytest.approx(2_000, abs=1_000)
     assert PrivateTreeClassifier(SCHEMA, epsilon=1, n_records=2_000).fit(X, y, holdout=0.5).n_records_ == 1_000
+
+
+def test_a_fit_counts_persons_where_they_are_the_unit():
+    """Not their shares: 12 to 64 of them would hide that a model is mostly noise."""
+    schema = Schema(FEATURES, classes=["no", "yes"], person="who", records_per_person=60)
+    X, who = np.random.default_rng(0).random((2_000, 1)), np.arange(2_000) // 10
+    model = PrivateTreeClassifier(schema, epsilon=10)
+    with pytest.warns(BudgetWarning):  # of an epsilon of 10
+        model.fit(X, np.where(X[:, 0] > 0.5, "yes", "no"), who)
+    assert model.n_records_ == pytest.approx(200, abs=100)
+    with pytest.warns(BudgetWarning, match="too small to learn much from"):
+        PrivateTreeClassifier(schema, epsilon=0.1).fit(X, np.where(X[:, 0] > 0.5, "yes", "no"), who)

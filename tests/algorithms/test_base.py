@@ -258,7 +258,7 @@ def test_a_curator_and_its_ledger_serve_several_models():
 def test_fit_curator_says_what_does_not_fit():
     curator = MemoryCurator(X, Y, SCHEMA)
     other = Schema({"age": Numeric(0, 90)}, classes=["no", "yes"])
-    with pytest.raises(SchemaError, match="not the curator's"):
+    with pytest.raises(SchemaError, match="different schemas"):
         PrivateTreeClassifier(other, epsilon=1).fit_curator(curator)
     with pytest.raises(PrivetError, match="random_state has no effect"):
         PrivateTreeClassifier(epsilon=1, random_state=0).fit_curator(curator)

@@ -31,6 +31,16 @@ def test_public_records_are_parted_into_learned_from_and_scored_on():
         scores_by_epsilon(PrivateTreeClassifier(SCHEMA), 2900, (10,), public=(X, y))
 
 
+def test_rare_classes_show_in_how_much_of_each_class_is_found():
+    model = PrivateTreeClassifier(SCHEMA)
+    (point,) = scores_by_epsilon(model, 500, (1e-6,), class_shares=[0.98, 0.02], runs=1)
+    assert point.balanced == pytest.approx(0.5, abs=0.2)  # nothing is learned: one class for all, or a split by chance
+    assert point.blind > 0.9
+    for shares in ([0.5, 0.6], [1.0], [1.0, 0.0]):
+        with pytest.raises(PrivetError, match="add up to 1"):
+            scores_by_epsilon(model, 500, (1,), class_shares=shares)
+
+
 def test_numbers_have_a_score_too():
     model = PrivateTreeRegressor(Schema(SCHEMA.features, target=(0, 1)))
     (point,) = scores_by_epsilon(model, 2000, (10,), runs=1)

@@ -115,5 +115,5 @@ def test_data_need_a_schema_and_something_must_be_given(files):
 def test_the_census_data_stand_in():
     result = run("--stand-in", "--epsilon", 0.01, "--runs", 30)
     assert result.exit_code == 0
-    assert "stand in for yours" in result.stdout
+    assert "Your records would give others" in result.stdout
     assert "release" not in result.stderr

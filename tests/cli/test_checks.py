@@ -61,3 +61,40 @@ def test_a_void_model_is_for_its_owner_alone_and_verify_says_so_first(tmp_path, 
         assert said.startswith("VOID: no guarantee holds") == (seed is not None)
         for path in ("m.json", "r.html", "m.py"):
             Path(path).unlink()
+
+
+def scored(**options):
+    X = np.random.default_rng(0).random((50, 1))
+    model = PrivateTreeClassifier(SCHEMA, epsilon=1, max_depth=1).fit(X, np.arange(50) % 2)
+    model.evaluation_ = model.evaluate(X, np.arange(50) % 2, **options)
+    return model
+
+
+@pytest.mark.parametrize("command", ["verify", "show"])
+def test_void_scores_beside_a_sound_model_are_told_and_for_their_owner_alone(tmp_path, monkeypatch, command):
+    """Their noise can be drawn again: whoever guesses the seed has exact counts of the records that score."""
+    monkeypatch.chdir(tmp_path)
+    scored(epsilon=1, random_state=0).save("m.json")
+    assert CliRunner().invoke(app, ["report", "m.json", "-o", "r.html"]).exit_code == 0
+    for path in ("m.json", "r.html"):
+        assert Path(path).stat().st_mode & 0o077 == 0
+    told = CliRunner().invoke(app, [command, "m.json"])
+    assert told.exit_code == 0
+    assert "To the records that score it nothing is promised: random_state" in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ({"epsilon": 1, "random_state": 0}, "receipt is void"),
+        ({"epsilon": 5000}, "promises nothing"),
+        ({"epsilon": 1}, ""),
+    ],
+)
+def test_strict_asks_scores_with_a_receipt_of_their_own_for_a_promise(tmp_path, monkeypatch, options, refused):
+    monkeypatch.chdir(tmp_path)
+    scored(**options).save("m.json")
+    told = CliRunner().invoke(app, ["verify", "m.json", "--strict"])
+    assert told.exit_code == bool(refused)
+    assert refused in told.stderr
+    assert CliRunner().invoke(app, ["verify", "m.json"]).exit_code == 0

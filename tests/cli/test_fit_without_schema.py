@@ -36,7 +36,7 @@ def test_with_the_label_it_writes_a_draft(people):
     assert draft.read_text().count("inferred = true  #") == 2
     assert not people.with_name("m.json").exists()
     assert run(people, "--label", "ill").exit_code == 2  # it is not overwritten
-    assert f"say --schema {draft}" in run(people, "--label", "ill").stderr
+    assert f"use --schema {draft}" in run(people, "--label", "ill").stderr
 
 
 def test_a_label_beside_a_schema_is_wrong_use(people):

@@ -58,6 +58,29 @@ def test_fits_charge_the_ledger_until_nothing_is_left():
     assert "NOT SETTLED" not in shown
 
 
+def test_a_fit_that_is_stopped_says_what_it_cost(monkeypatch):
+    """Stopped after its last answer: nothing is released, and all of it is charged."""
+    from privet.algorithms.private_tree import PrivateTreeClassifier
+
+    grow = PrivateTreeClassifier._grow
+
+    def stopped(self, *given):
+        grow(self, *given)
+        raise KeyboardInterrupt
+
+    new()
+    with monkeypatch.context() as patched:
+        patched.setattr(PrivateTreeClassifier, "_grow", stopped)
+        told = run(*FIT, "--epsilon", "0.6", "--ledger", "p.ledger", "-o", "a.json", code=130)
+        assert "interrupted. No model was written, and nothing was released. The ledger has charged epsilon 0.6" in told
+        told = run(*FIT, "--epsilon", "0.6", "-o", "a.json", code=130)
+        assert told.endswith("nothing was released.\n")
+    assert not Path("a.json").exists()
+    shown = run("ledger", "show", "p.ledger")
+    assert "epsilon 0.6  NO RELEASE" in shown
+    assert "epsilon 0.4 left of 1" in shown
+
+
 def test_two_fits_that_release_the_same_model_are_both_named():
     run("ledger", "new", "p.ledger", "--epsilon", "200", "--records", "ward 3")
     one_label = (*FIT, "--epsilon", "100", "--max-depth", "0", "--ledger", "p.ledger", "-o")
@@ -71,7 +94,7 @@ def test_an_older_copy_does_not_know_a_release():
     new()
     shutil.copy("p.ledger", "copy.ledger")
     run(*FIT, "--epsilon", "0.5", "--ledger", "p.ledger", "-o", "a.json")
-    assert "has forgotten what was spent since" in run("ledger", "show", "copy.ledger", "a.json", code=1)
+    assert "does not know what was spent since" in run("ledger", "show", "copy.ledger", "a.json", code=1)
 
 
 def test_new_records_bring_a_budget_of_their_own():

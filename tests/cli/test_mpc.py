@@ -56,8 +56,8 @@ def town(here):
 def test_a_file_of_another_role_is_refused(town):
     result = run("server", "hospital.toml")
     assert result.exit_code == 2
-    assert "not a server's: hospital is there as owner" in result.stderr
-    assert "not an owner's: ann is there as user" in run("share", "ann.toml").stderr
+    assert "not the file of a server: hospital has the role owner" in result.stderr
+    assert "not the file of an owner: ann has the role user" in run("share", "ann.toml").stderr
 
 
 def test_training_is_refused_before_anybody_is_connected(town):

@@ -53,12 +53,23 @@ def test_budgets_of_no_use_are_told_by_plan_and_by_fit(epsilon, words):
 def test_epsilons_are_compared_as_text_and_as_a_plot():
     pytest.importorskip("matplotlib")
     told = run(*PLAN, 500, "--choose", "--runs", "1", "--plot", "e.svg", "--holdout", "0.2")
-    assert "Learned from 400 records that nobody is in" in told
+    assert "Learned from 400 made-up records" in told
     assert "always saying the commonest class" in told
     assert "73.1%" in told
     assert Path("e.svg").exists()
     assert "exists; --force" in run(*PLAN, 500, "--choose", "--plot", "e.svg", code=2)
     assert "belong to --choose" in run(*PLAN, 500, "--plot", "f.svg", code=2)
+
+
+def test_stand_ins_have_equal_classes_unless_it_is_public_how_common_they_are():
+    told = run(*PLAN, 500, "--choose", "--runs", "1")
+    assert "If one of your classes is rare" in told
+    told = run(*PLAN, 500, "--choose", "--runs", "1", "--class-shares", "0.9,0.1")
+    assert "If one of your classes is rare" not in told
+    assert "of each class found" in told
+    assert "numbers such as 0.88,0.12" in run(*PLAN, 500, "--choose", "--class-shares", "0.9;0.1", code=2)
+    assert "add up to 1" in run(*PLAN, 500, "--choose", "--class-shares", "0.9,0.2", code=2)
+    assert "belong to --choose" in run(*PLAN, 500, "--epsilon", "1", "--class-shares", "0.9,0.1", code=2)
 
 
 def test_public_records_are_a_stand_in():

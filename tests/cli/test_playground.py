@@ -35,7 +35,7 @@ def test_private_records_are_never_played_on(files):
 def test_public_records_and_schemas_are(files):
     data, schema = files
     assert "d.csv, which you said are public" in _draws(data, schema, True).source
-    assert "nobody is in" in _draws(None, schema, False).source
+    assert "Made-up records" in _draws(None, schema, False).source
     assert "one made-up table, and another would look different" in _draws(None, schema, False).source
     assert "census" in _draws(None, None, False).source
 

@@ -80,7 +80,7 @@ def test_what_is_wrong_is_said_with_its_file(model, folder):
     with pytest.raises(SchemaError, match=r"3.parquet: column 'a' contains NaN"):
         list(predictions(model, sorted((folder / "data").iterdir()), None, proba=False, strict=False))
     frame().assign(prediction=1).to_parquet(folder / "data" / "3.parquet")
-    with pytest.raises(PrivetError, match="column 'prediction' of their own"):
+    with pytest.raises(PrivetError, match="already have a column 'prediction'"):
         list(predictions(model, [folder / "data" / "3.parquet"], "prediction", proba=False, strict=False))
 
 

@@ -1,6 +1,7 @@
 """``privet report``."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -53,7 +54,8 @@ def test_a_ledger_that_does_not_know_the_model_is_told(model, tmp_path):
 
 def test_wrong_input_writes_nothing(model, tmp_path):
     (tmp_path / "no.json").write_text("{}")
-    (tmp_path / "broken.json").write_text(model.read_text().replace('"label": 0', '"label": 1'))
+    another = re.sub('"label": ([01])', lambda own: f'"label": {1 - int(own[1])}', model.read_text(), count=1)
+    (tmp_path / "broken.json").write_text(another)
     page = tmp_path / "r.html"
     assert run(model, "-o", tmp_path / "r.pdf").exit_code == 2
     assert run(tmp_path / "no.json", "-o", page).exit_code == 2

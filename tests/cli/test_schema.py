@@ -135,7 +135,7 @@ def test_predictions_keep_the_id_of_each_record():
     assert WORDS in run("predict", "m.json", "bad.csv", "--strict", code=2)
     table = pq.read_table("good.parquet")
     pq.write_table(table.append_column("prediction", table["id"]), "odd.parquet")
-    assert "of their own" in run("predict", "m.json", "odd.parquet", "--id", "prediction", code=2)
+    assert "already have a column" in run("predict", "m.json", "odd.parquet", "--id", "prediction", code=2)
 
 
 def test_a_draft_without_a_label_lists_the_columns():

@@ -18,6 +18,8 @@ from privet.curators.hidden import HiddenRoom
 from privet.curators.memory import MemoryRoom
 from privet.curators.mpc import MpcRoom
 from privet.curators.partitions import PartitionedRoom
+from privet.curators.sql.fetched import FetchingSqlRoom
+from privet.curators.sql.room import SqlRoom
 from privet.privacy.event import add_up
 from privet.privacy.fixed_point import ONE, TARGET_ONE
 from privet.privacy.mechanisms import SecureMechanisms
@@ -541,6 +543,8 @@ def answering(*questions):
 def test_capabilities_are_what_a_room_implements():
     assert answering("tally", "parts").capabilities == {"tally", "parts"}
     assert capabilities_of(MemoryRoom) == {*QUESTIONS, *STRUCTURE, "zcdp", "secret_runs"}
+    for others in (SqlRoom, FetchingSqlRoom, PartitionedRoom):  # logs and dashboards would show the number of runs
+        assert "secret_runs" not in capabilities_of(others)
     assert MemoryCurator([[1.0, "f", 1.0]], ["no"], SCHEMA).capabilities == capabilities_of(MemoryRoom)
     assert answering("choose_hidden").capabilities == {"hidden"}
 

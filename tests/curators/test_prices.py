@@ -29,6 +29,7 @@ from privet.privacy.scores import (
     SquaredError,
 )
 from privet.privacy.sensitivity import SUMS
+from privet.privacy.unit import ROW, Unit
 from privet.questions import tally
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Node
@@ -132,6 +133,7 @@ def test_several_quantiles_have_one_score_of_their_spacings():
 
 
 def test_only_one_number_of_one_node_is_a_number_of_records():
-    one, two = np.array([[7]]), np.array([7, 8])
-    assert only_number({Node(): one}) == 7
-    assert only_number({Node(): two}) is only_number({Node(): one, Node(): one}) is only_number({}) is None
+    one, two = {Node(): np.array([[60]])}, {Node(): np.array([7, 8])}
+    assert only_number(one, ROW) == 60
+    assert only_number(one, Unit("who", 20)) == 3  # persons, who weigh 20 each
+    assert all(only_number(answers, ROW) is None for answers in (two, {**one, Node(): np.array([7])}, {}))

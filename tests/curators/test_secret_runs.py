@@ -1,6 +1,7 @@
 """Runs whose number is secret: one charge, exact losses on tiny tables, and nothing of the runs that did not win."""
 
 import contextlib
+import warnings
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
@@ -113,3 +114,14 @@ def test_the_largest_score_wins():
     scores = iter(range(1000))
     drawn = [best_of_secret_runs(desk_of(Ledger(3), 2), F(3), 30, 1, lambda *_: (s := next(scores), s)) for _ in (1, 2)]
     assert drawn[0] < drawn[1]  # the last run has the largest number
+
+
+def test_no_warning_counts_the_runs():
+    def warns(desk, node, option):
+        warnings.warn("a run", UserWarning, stacklevel=1)
+        return counted(desk, node, option)
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        best_of_secret_runs(desk_of(Ledger(3)), F(3), 20, 5, warns)
+    assert told == []

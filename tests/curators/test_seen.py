@@ -42,7 +42,7 @@ def test_the_second_fit_on_the_same_records_warns_with_the_sum():
 def test_an_evaluation_counts_and_flatters_where_the_model_was_learned():
     X, y = table()
     model = PrivateTreeClassifier(SCHEMA, epsilon=0.5).fit(X, y)
-    with pytest.warns(UserWarning, match="its scores flatter it") as caught:
+    with pytest.warns(UserWarning, match="the scores flatter it") as caught:
         model.evaluate(X, y, epsilon=0.25)
     said = str(caught[1].message)
     assert "1 model and 1 evaluation" in said

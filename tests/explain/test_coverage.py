@@ -12,9 +12,18 @@ import numpy as np
 import pytest
 
 import privet
-from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivateForestClassifier, PrivateTreeClassifier, Schema
+from privet import (
+    Categorical,
+    Ledger,
+    MemoryCurator,
+    Numeric,
+    PrivateForestClassifier,
+    PrivateSearch,
+    PrivateTreeClassifier,
+    Schema,
+)
 from privet.algorithms.model_file import from_dict, to_dict
-from privet.algorithms.registry import MODELS, model_class
+from privet.algorithms.registry import MODELS, model_class, parameters
 from privet.errors import ReceiptError
 from privet.explain.coverage import check, digest
 from privet.privacy.event import add_up, add_up_slack
@@ -26,6 +35,7 @@ from privet.tree.tree import Rule, Tree, TreeNode
 FEATURES = {"x": Numeric(0, 1, missing=True), "n": Numeric(0, 9, integer=True), "c": Categorical(["a", "b", "c"])}
 CLASSES = Schema(FEATURES, classes=["no", "yes"])
 TARGET = Schema(FEATURES, target=(-1, 1))
+TREE = PrivateTreeClassifier(max_depth=1)
 
 
 def table(n=400, seed=3):
@@ -47,7 +57,11 @@ def fitted(name, **params):
 
 @cache
 def _fitted(name, params):
+    """For one public structure where that is drawn: a random tree comes out as another one of a level now and then."""
     cls, params = model_class(name), dict(params)
+    drawn = parameters(cls).get("structure")
+    if drawn is not None and drawn.default is None:
+        params |= {"structure": 0}
     if cls._task == "classification":
         return cls(CLASSES, epsilon=200, **params).fit(X, LABELS)
     return cls(TARGET, epsilon=200, **params).fit(X, NUMBERS)
@@ -318,3 +332,20 @@ def test_a_model_that_states_another_epsilon_than_its_receipt_is_refused():
     model.epsilon = 1.0
     with pytest.raises(ReceiptError, match="another epsilon"):
         model.verify()
+
+
+def test_scores_of_secret_runs_are_of_records_that_were_held_out():
+    """The runs' own scopes are in no receipt: what the model was learned from is where the runs were paid for."""
+    X, y, _ = table()
+    search = PrivateSearch(CLASSES, epsilon=3, method="random_stopping", expected_runs=2, candidates=[TREE])
+    model = search.fit(X, y, holdout=0.2).best_estimator_
+    assert model.verify()
+    learned = next(own.scope for own in model.privacy_.events if own.mechanism == "random_stopping")
+    scores = model.evaluation_.scope
+    moved = [
+        replace(own, scope=f"{learned}/copy0:0" if own.scope == scores else own.scope) for own in model.privacy_.events
+    ]
+    flattered = replace(model.evaluation_, scope=f"{learned}/copy0:0").to_dict()
+    receipt = replace(with_events(model.privacy_, moved), released=digest(model.tree_, flattered))
+    with pytest.raises(ReceiptError, match="flatter"):
+        check(model.tree_, receipt, scored=flattered)

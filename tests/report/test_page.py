@@ -22,12 +22,14 @@ from privet.report.page import (
     CHOSEN_TOGETHER,
     MERGED,
     NO_COUNTS,
+    NO_PROMISE_OF_SCORES,
     NOISY_COUNTS,
     embedded,
     facts_of,
     filled,
     left_in,
     report_page,
+    write_report,
 )
 from sample_certificate import certificate
 
@@ -76,6 +78,15 @@ def test_a_page_loads_nothing_and_names_the_only_script_that_may_run(tree):
 def test_a_void_receipt_is_said_first():
     page = report_page(subject_of(fitted(PrivateTreeClassifier(SCHEMA, epsilon=1, random_state=0))))
     assert page.index("No guarantee holds") < page.index("In six answers")
+
+
+def test_void_scores_are_said_first_and_a_void_page_is_its_owners(tmp_path, tree):
+    X, y, _ = stand_in(SCHEMA, 100)
+    scored = replace(subject_of(tree), evaluation=tree.evaluate(X, y, epsilon=1, random_state=0))
+    page = report_page(scored)
+    assert page.index(NO_PROMISE_OF_SCORES) < page.index("In six answers")
+    write_report(fitted(PrivateTreeClassifier(SCHEMA, epsilon=1, random_state=0)), tmp_path / "void.html")
+    assert (tmp_path / "void.html").stat().st_mode & 0o077 == 0
 
 
 def test_an_epsilon_that_promises_nothing_is_said_first():

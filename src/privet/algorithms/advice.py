@@ -24,9 +24,10 @@ def boosting_instead(model: Any, n_records: float | None) -> str:
     budget = checked_budget(model.epsilon)
     if not _pays_off(n_records, budget, schema.classes):
         return ""
+    rare = "" if schema.classes is None else " (least of all in labels where one class is rare)"
     return (
         f"With n * epsilon of about {short(n_records * as_float(budget))}, {BOOSTING[name]} is as a rule more accurate "
-        f"than one tree, and harder to read: --model {BOOSTING[name]} (docs/which_estimator.md)."
+        f"than one tree{rare}, and harder to read: privet models {BOOSTING[name]}."
     )
 
 

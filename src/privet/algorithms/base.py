@@ -150,11 +150,15 @@ class PrivateEstimator(Explained, BaseEstimator):
         if not isinstance(curator, Curator):
             raise PrivetError("fit_curator takes a curator, such as MemoryCurator(X, y, schema); fit takes a table.")
         if self.schema is not None and self.schema != curator.schema:
-            raise SchemaError("The model's schema is not the curator's. Leave the model's out, or make them equal.")
+            raise SchemaError(
+                "The model and the curator have different schemas. Leave the model's schema out, or make both equal."
+            )
         if self.random_state is not None:
             raise BudgetError("random_state has no effect here: a curator draws its own noise. Leave it out.")
         if Ledger.current() not in (None, curator.ledger):
-            raise BudgetError("This curator has another ledger than the one that is open. Make the curator inside it.")
+            raise BudgetError(
+                "This curator has another ledger than the one that is open. Make it inside `with ledger:`."
+            )
         self._fit(curator, budget, Holdout.of(holdout, by, curator.schema))
         return self
 
@@ -211,8 +215,8 @@ class PrivateEstimator(Explained, BaseEstimator):
     def _check_total(self, ledger: Ledger, budget: Fraction) -> None:
         if self._limit(budget) == math.inf and ledger.remaining < math.inf:
             raise BudgetError(
-                "A published variant may cost more than it claims, so a ledger with a total refuses it. Fit it outside "
-                "of that, in Ledger(math.inf), or take variant='sound'."
+                "A published variant may cost more than it claims, so a ledger with a total refuses it. Fit it "
+                "outside of that ledger, in Ledger(math.inf), or take variant='sound'."
             )
 
     def _fit(self, curator: Curator, budget: Fraction, held_out: Holdout | None = None) -> None:
@@ -255,7 +259,8 @@ class PrivateEstimator(Explained, BaseEstimator):
         self._set_fitted()
         self.n_records_ = desk.told_size if hint is None else learned
         if hint is None and desk.told_size is not None:
-            for words in too_few(as_float(budget), desk.told_size, self.privacy_.events[0].scale):
+            noise = self.privacy_.events[0].scale / self.privacy_.weight
+            for words in too_few(as_float(budget), desk.told_size, noise):
                 warnings.warn(words, BudgetWarning, stacklevel=3)
 
     def _learn_with_hint(self, desk: Desk, budget: Fraction) -> Any:

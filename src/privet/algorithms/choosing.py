@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import recall_score
 
 from privet.algorithms.quote import fit_apart
 from privet.algorithms.stand_in import stand_in
@@ -20,7 +21,7 @@ from privet.privacy.meaning import guess_rate, percent
 from privet.schema import Schema
 from privet.tables.table import read_table
 
-EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+EPSILONS = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 3.0, 10.0)
 MOST_TEST_RECORDS = 20_000
 
 
@@ -28,13 +29,15 @@ MOST_TEST_RECORDS = 20_000
 class Point:
     """At one epsilon: the mean score over runs (accuracy, or R^2 of numbers), its standard error, and what it means for
     one person: how often a guess that they are in the records may be right. ``blind`` is the score of what learns
-    nothing: the commonest class, or the mean, always."""
+    nothing: the commonest class, or the mean, always. ``balanced`` is the mean over classes of the share of each class
+    that is found, which a rare class counts for as much as a common one."""
 
     epsilon: float
     score: float
     error: float
     guess: float
     blind: float = 0.0
+    balanced: float | None = None
 
 
 def scores_by_epsilon(
@@ -43,20 +46,23 @@ def scores_by_epsilon(
     epsilons: Sequence[float] = EPSILONS,
     *,
     public: tuple[Any, Any] | None = None,
+    class_shares: Sequence[float] | None = None,
     runs: int = 5,
     seed: int = 0,
 ) -> list[Point]:
     """How well a model does at each epsilon, learned from ``n_records``: of ``public`` records, or of stand-ins.
 
     Each run draws records to learn from and others to score on. Public records are (X, y) of the model's schema, and at
-    least a fifth more than ``n_records``.
+    least a fifth more than ``n_records``. ``class_shares``: how common each class of stand-ins is, by default equally.
     """
     if not isinstance(model.schema, Schema):
         raise PrivetError("Choosing epsilon needs a model with a schema.")
+    _check_shares(class_shares, model.schema, public)
     found, blind = np.zeros((len(epsilons), runs)), np.zeros(runs)
+    balanced = np.zeros_like(found) if model.schema.classes is not None else None
     for run in range(runs):
-        learn, test = _parted(model.schema, n_records, public, seed + run)
-        if model.schema.classes is not None:
+        learn, test = _parted(model.schema, n_records, public, class_shares, seed + run)
+        if balanced is not None:
             blind[run] = _commonest(test[1])
         for i, epsilon in enumerate(epsilons):
             tried = clone(model).set_params(epsilon=epsilon, random_state=None)
@@ -64,21 +70,42 @@ def scores_by_epsilon(
                 tried.set_params(progress=False)
             fit_apart(tried, *learn, seed + run)
             found[i, run] = tried.score(*test)
+            if balanced is not None:
+                balanced[i, run] = recall_score(np.asarray(test[1]), tried.predict(test[0]), average="macro")
     errors = found.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.zeros(len(epsilons))
     delta = float(checked_delta(model.delta)) if model.delta else 0.0
     return [
-        Point(float(epsilon), float(mean), float(error), guess_rate(float(epsilon), delta), float(blind.mean()))
-        for epsilon, mean, error in zip(epsilons, found.mean(axis=1), errors)
+        Point(
+            float(epsilon),
+            float(found[i].mean()),
+            float(errors[i]),
+            guess_rate(float(epsilon), delta),
+            float(blind.mean()),
+            None if balanced is None else float(balanced[i].mean()),
+        )
+        for i, epsilon in enumerate(epsilons)
     ]
 
 
+def _check_shares(shares: Sequence[float] | None, schema: Schema, public: object) -> None:
+    if shares is None:
+        return
+    if public is not None:
+        raise PrivetError("Public records have classes of their own: leave out how common each class is.")
+    if len(shares) != len(schema.classes or ()) or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-6:
+        raise PrivetError(
+            "How common each class is: one share above 0 for each class of the schema, in its order, that add up to 1, "
+            "such as 0.88 and 0.12. They must be public."
+        )
+
+
 def _parted(
-    schema: Schema, n_records: int, public: tuple[Any, Any] | None, seed: int
+    schema: Schema, n_records: int, public: tuple[Any, Any] | None, shares: Sequence[float] | None, seed: int
 ) -> tuple[tuple[Any, Any, Any], tuple[Any, Any]]:
     """(X, y, persons' ids) to learn from, and (X, y) to score on."""
     n_test = min(MOST_TEST_RECORDS, max(n_records, 1_000))
     if public is None:
-        X, y, ids = stand_in(schema, n_records + n_test, seed)
+        X, y, ids = stand_in(schema, n_records + n_test, seed, shares)
         everything = np.arange(n_records + n_test)
     else:
         X, y = public
@@ -102,9 +129,13 @@ def _taken(y: Any, rows: np.ndarray) -> Any:
 
 def as_text(points: Sequence[Point], score: str) -> str:
     """A table for people."""
-    lines = [f"epsilon   {score:<16}  a guess who is in it is right in at most"]
+    classes = points[0].balanced is not None
+    heads = f"epsilon   {score:<16}  " + ("of each class found  " if classes else "")
+    lines = [heads + "a guess at who is in the records is right in at most"]
     for point in points:
         measured = f"{point.score:.3f} +- {point.error:.3f}"
-        lines.append(f"{point.epsilon:<8g}  {measured:<16}  {percent(point.guess)}")
-    nothing = "always saying the commonest class" if score == "accuracy" else "always saying the mean"
-    return "\n".join([*lines, f"{'-':<8}  {points[0].blind:<16.3f}  50.0%, by {nothing}"])
+        found = f"{point.balanced:<19.3f}  " if point.balanced is not None else ""
+        lines.append(f"{point.epsilon:<8g}  {measured:<16}  {found}{percent(point.guess)}")
+    nothing = "always saying the commonest class" if classes else "always saying the mean"
+    found = f"{'':<19}  " if classes else ""
+    return "\n".join([*lines, f"{'-':<8}  {points[0].blind:<16.3f}  {found}50.0%, by {nothing}"])

@@ -8,7 +8,7 @@ from typing import Any
 from privet.errors import PrivetError
 
 _MOST, _LONGEST = 1000, 10_000
-_NONE = "This model file does not say which of which candidates was chosen."
+_NONE = "This model file does not say which candidates there were, and which was chosen."
 
 
 @dataclass(frozen=True)

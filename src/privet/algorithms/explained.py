@@ -104,7 +104,9 @@ class Explained:
         return trees
 
     def _not_released(self, wanted: str, instead: str) -> NotReleasedError:
-        here = "leaves='counts'" if hasattr(self, "leaves") else "PrivateTreeClassifier(leaves='counts')"
+        here = (
+            "leaves='counts' (--leaves counts)" if hasattr(self, "leaves") else "PrivateTreeClassifier(leaves='counts')"
+        )
         return NotReleasedError(
             f"This model has no {wanted}: it released a label for each leaf, and not how many records are there. "
             f"A fit with {here} or of PrivateForestClassifier(method='boosting') releases what it takes, for some of "

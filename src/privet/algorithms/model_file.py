@@ -132,12 +132,15 @@ def save(model: Any, path: str | os.PathLike[str], note: str = "", *, overwrite:
         ) from None
     if not path.parent.is_dir():
         raise PrivetError(f"The folder {path.parent} does not exist. Make it first.")
-    write_whole(path, text.encode(), mode=mode_of(model.privacy_))
+    write_whole(path, text.encode(), mode=mode_of(model.privacy_, model.evaluation_))
 
 
-def mode_of(receipt: Receipt) -> int:
-    """Who may read a file about a model: its owner alone where no guarantee holds, since it may then quote records."""
-    return 0o600 if receipt.void else 0o666
+def mode_of(receipt: Receipt, scored: Evaluation | None = None) -> int:
+    """Who may read a file about a model: its owner alone where no guarantee holds, since it may then quote records.
+
+    ``scored``: the scores in it, which may have a receipt of their own, for other records.
+    """
+    return 0o600 if receipt.void or (scored is not None and scored.void) else 0o666
 
 
 def load(path: str | os.PathLike[str]) -> Any:

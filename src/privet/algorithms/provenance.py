@@ -44,7 +44,7 @@ class Provenance:
     @classmethod
     def read(cls, data: Any) -> Provenance:
         if not isinstance(data, dict) or set(data) != {"date", "version", "note"}:
-            raise PrivetError("This model file has a provenance that is none.")
+            raise PrivetError("The provenance in this model file is not valid.")
         return cls(**data)
 
     def noted(self, note: str) -> Provenance:

@@ -91,7 +91,7 @@ class Quote:
         if self.held_out:
             lines.append(
                 f"  then one noisy table scores the model on the {self.held_out:,} {each} that are held out: it costs "
-                "as much as learning did, of others, so the whole costs no more"
+                "as much as learning, but nobody pays for both, so the whole fit costs no more"
             )
         if self.counted:
             in_all = self.n_records + self.held_out

@@ -9,6 +9,7 @@ from typing import Any
 
 from privet.errors import PrivetError
 from privet.schema import Schema
+from privet.schema_file import nearest
 
 # A class is registered by one line here; loading a file looks up names here and imports nothing else.
 MODELS = {
@@ -52,7 +53,8 @@ def model_class(name: str) -> Any:
 def find(name: str) -> Any:
     """The class of that name, or an error that lists them all."""
     if name not in MODELS:
-        raise PrivetError(f"there is no model {name}: choose one of {', '.join(MODELS)}")
+        known = nearest(name, MODELS) or f": choose one of {', '.join(MODELS)}"
+        raise PrivetError(f"there is no model {name}{known}; privet models lists all")
     return model_class(name)
 
 

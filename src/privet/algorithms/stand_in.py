@@ -2,11 +2,13 @@
 
 Numbers are even over their range (over its logarithm, if the schema says so), categories even over their values. The
 label follows from a few of the features by a rule that is drawn too, and is wrong for one record in ten. So there is
-something to learn, neither easy nor hard. Real data differ: what is told of a stand-in is a guide, not a promise.
+something to learn, neither easy nor hard. Classes are equally common, unless it is public how common each is. Real data
+differ: what is told of a stand-in is a guide, not a promise.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,13 @@ _WRONG = 0.1
 _FEATURES_THAT_MATTER = 4
 
 
-def stand_in(schema: Schema, n_records: int, seed: int = 0) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """A table of the schema's columns, its labels or targets, and persons' ids if the schema has persons."""
+def stand_in(
+    schema: Schema, n_records: int, seed: int = 0, class_shares: Sequence[float] | None = None
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """A table of the schema's columns, its labels or targets, and persons' ids if the schema has persons.
+
+    ``class_shares``: how common each class of the schema is, in its order and adding up to 1.
+    """
     import pyarrow as pa
 
     rng = np.random.default_rng([2, seed])
@@ -38,7 +45,7 @@ def stand_in(schema: Schema, n_records: int, seed: int = 0) -> tuple[Any, np.nda
     score = sum(signals[:_FEATURES_THAT_MATTER], start=np.zeros(n_records))
     table = pa.table({name: pa.array(values.tolist()) for name, values in columns.items()})
     ids = np.arange(n_records) if schema.person is not None else None
-    return table, _labels(schema, score, rng), ids
+    return table, _labels(schema, score, class_shares, rng), ids
 
 
 def _numbers(feature: Numeric, shares: np.ndarray) -> np.ndarray:
@@ -58,12 +65,15 @@ def _share(feature: Numeric, values: np.ndarray) -> np.ndarray:
     return (values - low) / max(high - low, np.finfo(float).tiny)
 
 
-def _labels(schema: Schema, score: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _labels(
+    schema: Schema, score: np.ndarray, class_shares: Sequence[float] | None, rng: np.random.Generator
+) -> np.ndarray:
     ranks = np.argsort(np.argsort(score, kind="stable")) / max(len(score), 1)
     wrong = rng.random(len(score)) < _WRONG
     if schema.target is not None:
         low, high = schema.target
         return low + (high - low) * np.where(wrong, rng.random(len(score)), ranks)
     n_classes = len(schema.classes or ())
-    codes = np.minimum((ranks * n_classes).astype(int), n_classes - 1)
-    return np.array(schema.classes)[np.where(wrong, rng.integers(n_classes, size=len(score)), codes)]
+    ends = np.cumsum(class_shares or [1 / n_classes] * n_classes)[:-1]
+    codes, others = (np.searchsorted(ends, shares, side="right") for shares in (ranks, rng.random(len(score))))
+    return np.array(schema.classes)[np.where(wrong, others, codes)]

@@ -22,7 +22,7 @@ from privet.cli.evaluate import By, Holdout, evaluate, groups_by, say_scores
 from privet.cli.export import export
 from privet.cli.federated import federated
 from privet.cli.files import ROWS, check_output, rows_to
-from privet.cli.ledger import FIT_COHORT, FIT_LEDGER, NO_LEDGER, ledger
+from privet.cli.ledger import FIT_COHORT, FIT_LEDGER, NO_LEDGER, interruptible, ledger
 from privet.cli.mpc import mpc
 from privet.cli.options import (
     EPSILON_HELP,
@@ -83,13 +83,15 @@ def privet(
     With your own data, after confirming each field of people.toml:
 
         privet schema draft people.csv --label income -o people.toml
-        privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json
+        privet ledger new people.ledger --epsilon 1 --records "people.csv"
+        privet fit people.csv --schema people.toml --epsilon 0.5 -o model.json \\
+            --holdout 0.2 --ledger people.ledger --strict
         privet show model.json
         privet report model.json -o report.html
         privet verify model.json
         privet predict model.json new.csv -o predictions.csv
 
-    To see what promises are worth, ours and others':
+    To attack the privacy promises of Privet and of other libraries:
 
         privet audit --claims
 
@@ -141,7 +143,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What to learn; privet models lists them. By default our tree, for classes or for a numeric target.",
+            help="What to learn; privet models lists them. By default one private tree, for classes or for numbers.",
         ),
     ] = None,
     max_depth: Annotated[
@@ -157,7 +159,9 @@ def fit(
     ] = None,
     n_records: Annotated[
         int | None,
-        typer.Option(min=0, help="About how many records there are, if that is public; else some budget measures it."),
+        typer.Option(
+            min=0, help="About how many records there are, if that is public; otherwise some budget measures it."
+        ),
     ] = None,
     settings: Settings = None,
     table: Annotated[str | None, typer.Option(metavar="NAME", help=TABLE)] = None,
@@ -166,13 +170,16 @@ def fit(
     by: By = None,
     ledger_file: Annotated[Path | None, typer.Option("--ledger", dir_okay=False, help=FIT_LEDGER)] = None,
     cohorts: Annotated[list[str] | None, typer.Option("--cohort", help=FIT_COHORT)] = None,
-    note: Annotated[str, typer.Option(help="Where the model comes from, in words: goes into its file.")] = "",
+    note: Annotated[
+        str, typer.Option(help="A note that is kept in the model's file, and is shown on its report.")
+    ] = "",
     seed: Seed = None,
     strict: Annotated[
         bool,
         typer.Option(
             "--strict",
-            help="Refuse a void receipt or an epsilon that promises nothing (exit 1); data that do not fit (2).",
+            help="Refuse a void receipt or an epsilon that promises nothing (exit 1), and data "
+            "that do not fit the schema (exit 2).",
         ),
     ] = False,
     force: Force = False,
@@ -181,8 +188,8 @@ def fit(
 
     It shows no training accuracy, on purpose: that would be one more look
     at the records, and nobody has paid for it. --holdout keeps some records
-    out of learning and scores the model on them, for nothing more. Every
-    fit on the same records costs its epsilon again: let --ledger keep count.
+    out of learning and scores the model on them, at no extra epsilon. Every
+    fit on the same records costs its epsilon again: --ledger adds this up.
 
     Examples:
 
@@ -196,7 +203,7 @@ def fit(
             -o model.json
     """
     from privet.algorithms.registry import DEFAULTS, make
-    from privet.cli.checks import labelled, refuse_nothing, refuse_void, say_received
+    from privet.cli.checks import labelled, refuse_nothing, refuse_void, say_received, warn_of_draft
     from privet.cli.models import settings as parameters
     from privet.cli.models import summary
     from privet.errors import BudgetWarning
@@ -223,6 +230,7 @@ def fit(
     params = parameters([*given, *(settings or ())])
     if strict or charged is not None:
         refuse_void(public.unconfirmed, seed, params, "--strict" if strict else "--ledger")
+    warn_of_draft(public)  # not only at the end, below everything else
 
     with working("Loading"):
         from privet.algorithms.advice import boosting_instead
@@ -238,7 +246,7 @@ def fit(
     scored = {"holdout": holdout, "by": groups_by(by)}
     if strict and table is None:
         refuse_misfits(data, None, public)
-    with charged or nullcontext():
+    with interruptible(charged), charged or nullcontext():
         if table is None:
             learner.fit(data, **scored)  # says how far it has read
         else:
@@ -247,9 +255,14 @@ def fit(
     learner.save(target, note, overwrite=True)
     say(summary(learner), style="bold", model=model, file=output)
     say_scores(learner.evaluation_)
-    say_received(learner.privacy_, f"Wrote {output}. Read it: privet show {output}. Check it: privet verify {output}.")
+    say_received(
+        learner.privacy_,
+        f"Wrote {output}. Read it: privet show {output}. For approval: privet report {output}. Check it: privet verify "
+        f"{output}.",
+    )
     if n_records is None and learner.n_records_ is not None:  # by a noisy answer of the fit
-        for words in too_few(epsilon, learner.n_records_, learner.privacy_.events[0].scale):
+        noise = learner.privacy_.events[0].scale / learner.privacy_.weight
+        for words in too_few(epsilon, learner.n_records_, noise):
             warn(words)
     if better := boosting_instead(learner, learner.n_records_):
         say(better)
@@ -258,7 +271,9 @@ def fit(
 
 @app.command("models")
 def list_models(
-    model: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, in full.")] = None,
+    model: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The name of a model, to explain it in full.")
+    ] = None,
 ) -> None:
     """List the models that fit and audit know, or explain one of them.
 
@@ -315,16 +330,17 @@ def show(model: Model) -> None:
         privet show model.json
     """
     from privet.algorithms.model_file import load, to_dict
-    from privet.cli.checks import check_model, warn_if_void
-    from privet.cli.models import summary
+    from privet.cli.checks import check_model, say_paid_scores, warn_if_void
+    from privet.cli.models import ODD, summary
 
     tree = load(model)
     say(summary(tree), style="bold", **to_dict(tree))
     say(str(getattr(tree, "provenance_", "")))
     if hasattr(tree, "chosen_"):
         say(str(tree.chosen_))
-    say(f"\nRules\n{tree.export_text()}\n\nReceipt\n{tree.privacy_}\n")
+    say(f"\nRules\n{tree.export_text()}\n\n{ODD}\n\nReceipt\n{tree.privacy_}\n")
     say_scores(tree.evaluation_)
+    say_paid_scores(tree.evaluation_)
     check_model(tree)
     warn_if_void(tree.privacy_)
 
@@ -333,7 +349,7 @@ def show(model: Model) -> None:
 def verify(model: Model, strict: Strict = False) -> None:
     """Recompute a receipt: each answer's cost from its noise, then the sum.
 
-    Needs no data, and believes nothing in the file but its list of answers.
+    Needs no data. Of the file it believes only the list of answers.
     It cannot see whether the machine that trained the model did what the
     list says.
 
@@ -342,27 +358,38 @@ def verify(model: Model, strict: Strict = False) -> None:
         privet verify model.json --strict
     """
     from privet.algorithms.model_file import read
-    from privet.cli.checks import check_model, receipt_facts, refuse_nothing, say_checked, say_promise
+    from privet.cli.checks import (
+        check_model,
+        receipt_facts,
+        refuse_nothing,
+        refuse_void_scores,
+        say_checked,
+        say_paid_scores,
+        say_promise,
+    )
     from privet.errors import ReceiptError
     from privet.privacy.amounts import show as amount
 
     tree = read(model)  # whatever its receipt says: that is checked here, answer by answer
     receipt = tree.privacy_
     if receipt.void:
-        say(f"VOID: no guarantee holds, whatever adds up below: {'; '.join(receipt.void)}\n", style="bold red")
+        say(f"VOID: no guarantee holds, even if the costs below add up: {'; '.join(receipt.void)}\n", style="bold red")
     say_checked(receipt)
     check_model(tree)
     n = len(receipt.events)
     say(
         f"\n{n} {'answer costs' if n == 1 else 'answers cost'} no more than {'it was' if n == 1 else 'they were'} "
-        "charged: each cost was computed again from its noise (--json lists them). Answers about the same records "
-        "add up; of parts without a common record the dearest counts.",
+        "charged: each cost was computed again from its noise (--json lists them). Costs of answers about the "
+        "same records add up. Where parts have no record in common, only the part that costs most counts.",
         verified=True,
         answers=n,
         privacy=receipt_facts(receipt),
     )
     if receipt.spent != receipt.claimed:
         say(f"{amount(receipt.spent)} was spent, {amount(receipt.claimed)} claimed.")
+    say_paid_scores(tree.evaluation_)
+    if strict:
+        refuse_void_scores(tree.evaluation_)
     if not receipt.void:
         delta = f", delta {amount(receipt.delta)}," if receipt.delta else ""
         say(

@@ -24,13 +24,13 @@ WIDTH = 132  # of a table where no terminal says how wide it is
 
 def audit(
     claims: Annotated[bool, typer.Option("--claims", help="Attack the published claims, and print a table.")] = False,
-    paper: Annotated[str | None, typer.Option(help="With --claims: those of one paper or library only.")] = None,
+    paper: Annotated[str | None, typer.Option(help="With --claims: only the claims of one paper or library.")] = None,
     estimator: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Attack a model of Privet, all of them, or package.module:Class."),
     ] = None,
     settings: Settings = None,
-    epsilon: Annotated[float | None, typer.Option(help="With --estimator: what it promises.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="With --estimator: the epsilon that it promises.")] = None,
     delta: Annotated[float | None, typer.Option(help="With --estimator: the delta it promises. Default 0.")] = None,
     minutes: Annotated[float | None, typer.Option(help="With --estimator: how long the attack lasts.")] = None,
     confidence: Annotated[
@@ -43,9 +43,9 @@ def audit(
 ) -> None:
     """Attack a privacy guarantee: a lower bound on what it really costs.
 
-    Exits with 1 if an estimator costs more than it promises, or if
-    a claim turns out otherwise than is proven. Nothing found is no
-    proof.
+    Exits with 1 if an estimator costs more than it promises, or if the
+    result of a claim is not what is proven. That nothing is found is no
+    proof of privacy.
 
     Examples:
 
@@ -157,7 +157,7 @@ def estimators(name: str, epsilon: float, given: Sequence[str] = ()) -> dict[str
         return {name: ours[name]}
     raise PrivetError(
         f"there is no estimator {name}: choose one of {', '.join({**MODELS, **ours})}, {ALL} for all of them, or name "
-        "another's as package.module:Class"
+        "another class as package.module:Class"
     )
 
 

@@ -38,7 +38,7 @@ def certify(
         Path | None, typer.Option(exists=True, dir_okay=False, help="The public schema, as TOML.")
     ] = None,
     poison: Annotated[
-        str, typer.Option(help="Poisoned records to certify against, shares or numbers, with commas.")
+        str, typer.Option(help="How many poisoned records: shares or numbers, with commas.")
     ] = "0.1%,0.5%,1%",
     stand_in: StandIn = False,
     public: Annotated[bool, typer.Option("--public", help="These records are public: no warning is needed.")] = False,
@@ -56,28 +56,31 @@ def certify(
     target: Annotated[
         str | None, typer.Option(metavar="CLASS", help="The class that the trigger should cause.")
     ] = None,
-    runs: Annotated[int, typer.Option(min=1, help="How many models are trained: more certify more.")] = 1000,
-    confidence: Annotated[float, typer.Option(help="How surely all guarantees hold together.")] = 0.99,
+    runs: Annotated[int, typer.Option(min=1, help="How many models are trained; more models can certify more.")] = 1000,
+    confidence: Annotated[float, typer.Option(help="The confidence that all guarantees hold together.")] = 0.99,
     beside: Annotated[
         Path | None,
-        typer.Option(exists=True, dir_okay=False, help="A released model: its private score is shown beside it."),
+        typer.Option(
+            exists=True, dir_okay=False, help="A released model, to show its private score beside the certificate."
+        ),
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default all cores.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Reproducible noise, for research.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw it, as .png, .svg or .pdf.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write it as a section for an HTML page.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the certificate, as .png, .svg or .pdf.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the certificate as a section for an HTML page.")] = None,
     force: Force = False,
 ) -> None:
     """Certify a private model against poisoned training records.
 
-    Trains it many times on DATA, and says how accurate it stays on average
-    over retrainings, and how many test records most of many models still
-    label correctly, whatever an attacker adds, removes or changes. It says
-    nothing about one model that was released.
+    Trains the model many times on DATA. Whatever an attacker adds, removes or
+    changes: it says how accurate the model stays on average over trainings,
+    and how many test records most of many models still label correctly. It
+    says nothing about one model that was released.
 
     A certificate is itself a release: it costs as many models as it trains,
     and it shows how they do on the test records. So certify on public
-    records like yours, or keep the certificate as confidential as yours.
+    records like yours, or keep the certificate as confidential as your own
+    records.
 
     Examples:
 
@@ -125,9 +128,9 @@ def certify(
     if beside is not None:
         say("\n" + _score(beside))
     if stand_in:
-        say("\nThe census data stand in for yours: other records, so other numbers.")
+        say("\nThese numbers are of the census data. Your records would give others.")
     elif not public:
-        warn(shown.warning + " Without such records, --stand-in shows the census data's.")
+        warn(shown.warning + " Without such records, --stand-in certifies on the census data.")
 
 
 def _score(path: Path) -> str:
@@ -138,7 +141,7 @@ def _score(path: Path) -> str:
     if evaluation is None:
         return f"{path} has no private score: fit(X, y, holdout=0.2) in Python keeps records for one."
     return (
-        f"{path} has a private score of its own: accuracy {evaluation.accuracy}, with 95% confidence. It is an "
+        f"{path} has a private score: accuracy {evaluation.accuracy}, with 95% confidence. It is an "
         "estimate of that one model's accuracy, now. No certificate follows from it."
     )
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privet.cli.screen import say, warn
 from privet.errors import ReceiptError, SchemaError
+from privet.explain.words import scores_promise
 from privet.privacy.amounts import exact
 from privet.privacy.event import Event, spending
 from privet.privacy.event_parts import parts_of
@@ -17,6 +18,12 @@ from privet.privacy.event_words import in_plain_words
 from privet.privacy.meaning import NOTHING, promise_in_words, warnings_about
 from privet.privacy.receipt import Receipt
 from privet.schema import Schema
+
+if TYPE_CHECKING:
+    from privet.evaluate.evaluation import Evaluation
+
+MOST_CHARGES = 8
+"""Of a kind of answer with more different charges the dearest alone is shown."""
 
 
 def check_event(number: int, event: Event, receipt: Receipt) -> tuple[bool, str]:
@@ -52,7 +59,7 @@ def _inequality(event: Event, receipt: Receipt) -> str:
 def say_checked(receipt: Receipt) -> None:
     """Check every answer, and say so: those of one kind in one line, in words, and each one that fails.
 
-    A line has the inequality of its dearest answer; ``--json`` has those of all.
+    A line has what each of its answers was charged, and the inequality of the dearest; ``--json`` has those of all.
     """
     checks = [(event, *check_event(i, event, receipt)) for i, event in enumerate(receipt.events)]
     say(checks=[line for _, _, line in checks])
@@ -67,7 +74,9 @@ def say_checked(receipt: Receipt) -> None:
             kinds.setdefault((event.question, event.mechanism, event.lemma), []).append(event)
         for own in kinds.values():
             words, dearest = in_plain_words(own[0], receipt.weight), max(own, key=lambda event: event.charged)
-            often = f" ({len(own)} answers)" if len(own) > 1 else ""
+            charges = [f"{float(amount):g}" for amount in sorted({event.charged for event in own})]
+            each = f", each charged {' or '.join(charges)}" if 1 < len(charges) <= MOST_CHARGES else ""
+            often = f" ({len(own)} answers{each})" if len(own) > 1 else ""
             say(f"  ok  {words.asked} {words.how}{often} [{technical_name(dearest)}: {_inequality(dearest, receipt)}]")
 
 
@@ -116,6 +125,22 @@ def refuse_void(unconfirmed: tuple[str, ...], seed: int | None, params: dict[str
             f"the receipt would be void, and {asks} asks for one that is not: confirm {', '.join(unconfirmed)} "
             "in the schema and delete the lines 'inferred = true'"
         )
+
+
+def say_paid_scores(scores: Evaluation | None) -> None:
+    """What scores with a receipt of their own promise to the records that score the model: it is not the model's."""
+    own = None if scores is None else scores.privacy_
+    if own is not None:
+        say(scores_promise(own), style="bold red" if own.void else "", scores_privacy=receipt_facts(own))
+
+
+def refuse_void_scores(scores: Evaluation | None) -> None:
+    """Raise where --strict asks for a promise, and scores with a receipt of their own have none."""
+    own = None if scores is None else scores.privacy_
+    if own is not None and own.void:
+        raise ReceiptError("the scores' own receipt is void, and --strict asks for one that is not")
+    if own is not None:
+        refuse_nothing(float(own.epsilon))
 
 
 def labelled(path: Path) -> Schema:

@@ -10,9 +10,10 @@ from typing import Any
 from privet.errors import DatabaseError, PrivetError, SchemaError
 
 TABLE = (
-    "A table or view: DATA is a DuckDB file, or a server as postgresql://HOST/DATABASE. With its schema: clinic.visits."
+    "A table or view; DATA is then a DuckDB file, or a server as postgresql://HOST/DATABASE. "
+    "With a database schema: clinic.visits."
 )
-KEY = "With --table: a column that tells its rows apart, if the database has none of its own."
+KEY = "With --table: a column whose values all differ, if the database has no row numbers for it."
 
 
 def fit_table(learner: Any, data: Sequence[str], table: str, key: str | None, seed: int | None, **options: Any) -> None:

@@ -13,12 +13,12 @@ import numpy as np
 from privet.cli.checks import receipt_facts, warn_if_void
 from privet.cli.facts import for_programs
 from privet.cli.files import rows_to
+from privet.cli.models import ODD
 from privet.cli.screen import say, working
 from privet.privacy.amounts import show
 
 DEPTH = 4
 TEST_SHARE = 0.3
-ODD = "A rule that looks odd was picked by noise, where few records are and no other rule was much better."
 SPLIT_SEED = 0  # public: which records are for testing is no secret
 
 

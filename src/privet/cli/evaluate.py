@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 Holdout = Annotated[
     float | None,
-    typer.Option(min=0, max=1, help="The share of the records that scores the model and is not learned from: 0.2."),
+    typer.Option(help="The share of the records that are kept out of learning and score the model, such as 0.2."),
 ]
 By = Annotated[
     str | None,
     typer.Option(
-        metavar="FEATURE", help="Score groups apart: a feature with categories, or a number with cuts, age=30,60."
+        metavar="FEATURE",
+        help="Also score each group of a feature with categories, or of a number with cuts, age=30,60.",
     ),
 ]
 
@@ -67,7 +68,7 @@ def evaluate(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Tell privately how good a model is on a test set of its own.
+    """Tell privately how good a model is on a separate test set.
 
     One noisy table of the test records costs epsilon of these; all scores
     follow from it, with 95% intervals. On the records that the model was

@@ -30,9 +30,9 @@ federated = typer.Typer(
 def needs_grpc() -> None:
     """Train between owners who keep their records.
 
-    Every owner answers questions about its own records, with noise and
-    masked; the coordinator sees sums over owners alone. One file says who
-    takes part and goes round among the members: docs/consortium.md.
+    Every owner answers questions about its own records with noisy, masked
+    counts; the coordinator sees only sums over all owners. One file says
+    who takes part, and all members get it: docs/consortium.md.
 
     Not independently reviewed.
 
@@ -55,13 +55,20 @@ def init(
     coordinator: Annotated[str, typer.Option(help="The coordinator's name.")] = "coordinator",
     epsilon: Limit = 1.0,
     delta: Annotated[float | None, typer.Option(help="The limit's delta, for models that have one.")] = None,
-    colluders: Annotated[int, typer.Option(min=0, help="How many parties' collusion the noise holds against.")] = 1,
+    colluders: Annotated[
+        int, typer.Option(min=0, help="How many parties may work together and the noise still protects the rest.")
+    ] = 1,
     dropouts: Annotated[int, typer.Option(min=0, help="How many parties may be missing from an answer.")] = 0,
-    noise: Annotated[str, typer.Option(help="shared, or own: the whole noise from each, no masks.")] = "shared",
+    noise: Annotated[
+        str,
+        typer.Option(
+            help="shared: each party adds a part of the noise, and masks. own: each adds the whole noise, no masks."
+        ),
+    ] = "shared",
 ) -> None:
     """Make a consortium's file: names, roles, the schema and the terms.
 
-    It goes to all members, who join; docs/consortium.md goes through it.
+    Send it to all members, who then join. docs/consortium.md has all steps.
 
     Example:
 
@@ -84,7 +91,7 @@ def party(config: Config, log: Log = LogForm.plain, metrics: Metrics = None) -> 
 
     Records stay here. Every question is charged to this party's own limit
     before it is answered, and written to questions.log in its state folder.
-    What goes wrong is in errors.log there, which may quote records.
+    Errors are written to errors.log there, which may quote records.
 
     Example:
 
@@ -105,12 +112,17 @@ def coordinator(
     epsilon: Epsilon,
     output: Output,
     model: Annotated[
-        str, typer.Option(metavar="NAME", help="What to learn: one that needs noisy sums and owners' choices alone.")
+        str,
+        typer.Option(
+            metavar="NAME", help="What to learn: a model that needs only noisy sums and choices by each owner."
+        ),
     ] = "HistogramTreeClassifier",
     given: Settings = None,
     journal: Annotated[
         Path | None,
-        typer.Option(file_okay=False, help="Remembers the run, to go on after a stop (OUTPUT.run)."),
+        typer.Option(
+            file_okay=False, help="The folder that remembers the run, to go on after a stop; by default OUTPUT.run."
+        ),
     ] = None,
     wire: Annotated[
         Path | None, typer.Option("--wire-log", dir_okay=False, help="Write every message here, as JSON lines.")
@@ -123,10 +135,10 @@ def coordinator(
 ) -> None:
     """Ask all parties for a model, and write it with its signed receipt.
 
-    Stopped, it can be started again with the same command: what was
+    If it is stopped, start it again with the same command: what was
     answered is in the journal, and is neither asked nor paid for again.
     --holdout keeps some of every party's records out of learning and
-    scores the model on them, for nothing more.
+    scores the model on them, at no extra epsilon.
 
     Example:
 
@@ -169,13 +181,13 @@ def coordinator(
 def give_up(
     config: Config,
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="How its name begins, as privet federated status shows it.")
+        str, typer.Argument(metavar="RUN", help="The beginning of the run's name, as privet federated status shows it.")
     ],
 ) -> None:
-    """Give up a run that will never be finished, at a party that is stopped.
+    """Give up a run that will never be finished; stop the party's program first.
 
-    Its secrets are dropped from the state folder and nothing more is
-    answered in it. What it has spent stays spent.
+    The run's secrets are deleted from the state folder, and no more of its
+    questions are answered. What the run has spent stays spent.
 
     Example:
 

@@ -3,38 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from privet.cli.facts import for_programs
 from privet.cli.screen import say, warn
 
-ledger = typer.Typer(no_args_is_help=True, help="Keep count of what is spent on a set of records.")
+if TYPE_CHECKING:
+    from privet.privacy.ledger import Ledger
+
+ledger = typer.Typer(no_args_is_help=True, help="Add up what is spent on a set of records.")
 
 File = Annotated[Path, typer.Argument(metavar="LEDGER", dir_okay=False, help="The ledger's file.")]
 Total = Annotated[str, typer.Option(metavar="NUMBER", help="The most that all releases together may cost.")]
-FIT_LEDGER = "Charge this ledger, and refuse what it has not left."
-NO_LEDGER = "No --ledger keeps count of what these records cost: each answer adds its epsilon."
-FIT_COHORT = "With --ledger: DATA has records of this cohort alone, or of those given. By default of all."
+FIT_LEDGER = "Charge this ledger, and refuse a fit that may cost more than it has left."
+NO_LEDGER = "No ledger adds up what these records cost (--ledger FILE): each fit adds its epsilon."
+FIT_COHORT = "With --ledger: the cohort of the records in DATA; may be given several times. By default all cohorts pay."
 
 
 @ledger.command()
 def new(
     file: File,
     epsilon: Total,
-    records: Annotated[str, typer.Option(help="Which records it is for, in words.")],
-    delta: Annotated[str | None, typer.Option(metavar="NUMBER", help="For releases with a delta: the most.")] = None,
-    cohort: Annotated[str, typer.Option(help="What the records that there are now are called.")] = "first",
-    spent: Annotated[str, typer.Option(metavar="NUMBER", help="Pure epsilon that was spent on them before.")] = "0",
+    records: Annotated[str, typer.Option(help="Which records the ledger is for, in words.")],
+    delta: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="The delta of the limit, if releases have a delta.")
+    ] = None,
+    cohort: Annotated[str, typer.Option(help="A name for the records that there are now.")] = "first",
+    spent: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Epsilon (without delta) that was spent on them before.")
+    ] = "0",
 ) -> None:
     """Make a ledger for a set of records.
 
-    There should be one for a set of records, and every release from them
-    should charge it: the promise to the people in it is its limit.
+    Make one ledger for one set of records, and let every release from these
+    records charge it. Then its limit is the promise to the people in them.
 
     Example:
 
@@ -53,13 +61,14 @@ def new(
 def show(
     file: File,
     models: Annotated[
-        list[Path] | None, typer.Argument(metavar="[MODEL]...", exists=True, dir_okay=False, help="Is it listed?")
+        list[Path] | None,
+        typer.Argument(metavar="[MODEL]...", exists=True, dir_okay=False, help="Models to look up in the ledger."),
     ] = None,
 ) -> None:
     """Show what was spent, by whom and for which release, and what is left.
 
-    With models: whether each is among them. A ledger that does not know a
-    release of its records is an older copy, or was passed by (exit 1).
+    With models, says whether each is listed. If one is not (exit 1), the
+    file is an older copy, or the model was learned without this ledger.
 
     Example:
 
@@ -67,6 +76,7 @@ def show(
     """
     from privet.privacy.amounts import show as amount
     from privet.privacy.ledger import Ledger
+    from privet.privacy.ledger_file import BEFORE
     from privet.privacy.meaning import together
 
     opened = Ledger.open(file)
@@ -88,7 +98,9 @@ def show(
             cost = f"epsilon {amount(kept.in_epsilon(line.amount))}"
             of = f"  of {', '.join(line.cohorts)}" if len(kept.cohorts()) > 1 else ""
             release = f"  release {line.released[:12]}" if line.released else ""
-            state = "" if line.settled else "  NOT SETTLED: it still runs, or was killed, and counts in full"
+            state = "" if line.released or line.what == BEFORE else "  NO RELEASE: stopped, failed, or a hidden model"
+            if not line.settled:
+                state = "  NOT SETTLED: it still runs, or was killed, and counts in full"
             say(f"{line.number:4}  {line.began}  {line.who}@{line.host}  {line.what}  {cost}{of}{release}{state}")
     releases: dict[str, list[int]] = {}
     for line in lines:
@@ -100,9 +112,9 @@ def show(
 def limit(
     file: File,
     epsilon: Total,
-    cohort: Annotated[str | None, typer.Option(help="Of this cohort; by default of all.")] = None,
+    cohort: Annotated[str | None, typer.Option(help="The cohort whose limit changes; by default all.")] = None,
 ) -> None:
-    """Change a limit. What was spent stays spent, and who changed it is kept.
+    """Change a limit. What was spent stays spent, and the file notes who changed it.
 
     Example:
 
@@ -117,21 +129,21 @@ def limit(
     if any(own.limit > before[own.name] for own in opened.file.cohorts()):
         warn("a larger limit is a weaker promise to the people in the records: they should know")
     if any(own.left < 0 for own in opened.file.cohorts()):
-        warn("more than this limit was spent already: it is no promise that was kept, and nothing more is answered")
+        warn("more than this limit was spent already: this promise was not kept, and no more fits are allowed")
     say(f"Ledger of {opened}.", **_plain(opened))
 
 
 @ledger.command("cohort")
 def add_cohort(
     file: File,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Such as the year in which they were enrolled.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The cohort's name, such as the year of enrolment.")],
     epsilon: Total,
 ) -> None:
-    """Add records that were in no release so far, with a limit of their own.
+    """Add records that were in no release so far, with a separate limit.
 
     A record is in one cohort for good, by a rule about that record alone
-    (the year of enrolment), and never moves. Then the new ones have their
-    whole budget, and a model of both charges both.
+    (the year of enrolment), and never moves. Then new records have their
+    whole budget, and a model of old and new records charges both cohorts.
 
     Example:
 
@@ -147,6 +159,21 @@ def add_cohort(
     say(f"Ledger of {Ledger.open(file, cohorts=[name])}.", **_plain(opened))
 
 
+@contextmanager
+def interruptible(charged: Ledger | None) -> Iterator[None]:
+    """While a model is learned: the person who stops it with Ctrl-C is told what it cost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        words = "No model was written, and nothing was released."
+        if charged is not None and charged.file is not None:
+            from privet.privacy.amounts import show as amount
+
+            spent = charged.file.in_epsilon(charged.root.spent)
+            words += f" The ledger has charged {f'epsilon {amount(spent)} for answers' if spent else 'nothing'} so far."
+        raise KeyboardInterrupt(words) from None
+
+
 def _find(models: Sequence[Path], releases: dict[str, list[int]], file: Path) -> None:
     """Say on which lines each model is: several, where two fits happened to release the same tree."""
     from privet.algorithms.model_file import load
@@ -156,8 +183,8 @@ def _find(models: Sequence[Path], releases: dict[str, list[int]], file: Path) ->
         released = load(path).privacy_.released
         if released not in releases:
             raise BudgetError(
-                f"{file} does not know {path}: it was learned without this ledger, or this is an older copy of it and "
-                "has forgotten what was spent since"
+                f"{file} does not list {path}: the model was learned without this ledger, or the file is an older copy "
+                "of the ledger and does not know what was spent since"
             )
         say(f"{path} is line {' or '.join(map(str, releases[released]))}.")
 

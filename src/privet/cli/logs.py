@@ -36,7 +36,7 @@ class LogForm(StrEnum):
     json = "json"
 
 
-Log = Annotated[LogForm, typer.Option("--log", help="How it says what it does.")]
+Log = Annotated[LogForm, typer.Option("--log", help="How messages are written: plain, or json lines.")]
 Metrics = Annotated[
     int | None,
     typer.Option(

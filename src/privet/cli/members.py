@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SentFile = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A consortium's file.")]
 NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The consortium's file, to be made.")]
-Port = Annotated[int, typer.Option(min=0, max=2**16 - 1, help="Of 127.0.0.1; 0 takes any that is free.")]
+Port = Annotated[int, typer.Option(min=0, max=2**16 - 1, help="The port at 127.0.0.1; 0 takes any free port.")]
 Limit = Annotated[float, typer.Option(help="A proposal for every member's own limit: what all runs may spend.")]
 
 
@@ -65,15 +65,15 @@ def with_queries(text: str) -> tuple[str, int]:
 def join(
     ctx: typer.Context,
     file: SentFile,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Who you are in it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Your name in the file.")],
     data: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="Your records, CSV or Parquet: never sent.")
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Your own limit, for all runs together; by default as proposed.")
+        float | None, typer.Option(help="Your limit for all runs together; by default the one that FILE proposes.")
     ] = None,
     listen: Annotated[
-        str | None, typer.Option(help="Where to listen, HOST:PORT, if not at the address that others dial.")
+        str | None, typer.Option(help="Where to listen, HOST:PORT, if that is not your address in FILE.")
     ] = None,
     folder: Annotated[Path, typer.Option("--folder", "-d", file_okay=False, help="Where your files go.")] = Path(),
     days: Days = 365,
@@ -81,8 +81,8 @@ def join(
     """Join a consortium: make your key, and a copy of the file to send back.
 
     NAME.key never leaves this machine. NAME.toml has your own settings; look
-    at them. NAME.consortium.toml, with your certificate in it, goes back to
-    whoever sent you FILE.
+    at them. Send NAME.consortium.toml, with your certificate in it, back to
+    the member who sent you FILE.
 
     Examples:
 
@@ -106,7 +106,7 @@ def join(
         say(
             f"Your limit, for all runs together: epsilon {own.data['epsilon']:g}. It is yours to change, in {own.path}."
         )
-    say(f"Send {copy} back to whoever made {file}; if that was you, gather the others' copies into it.")
+    say(f"Send {copy} back to the member who made {file}. If you made it, gather the copies of all others.")
     print_of = fingerprint(own.me.certificate)
     say(f"Your fingerprint: {print_of}", fingerprint=print_of)
 
@@ -115,15 +115,17 @@ def gather(
     config: Config,
     copies: Annotated[
         list[Path],
-        typer.Argument(metavar="COPIES", exists=True, dir_okay=False, help="NAME.consortium.toml of others."),
+        typer.Argument(
+            metavar="COPIES", exists=True, dir_okay=False, help="NAME.consortium.toml of the other members."
+        ),
     ],
     renewed: Annotated[
-        list[str] | None, typer.Option(help="Who has a new key and has told you so; may be given several times.")
+        list[str] | None, typer.Option(help="A member who has told you of a new key; may be given several times.")
     ] = None,
 ) -> None:
-    """Put together the copies that members have sent back, in your own.
+    """Put the copies that members have sent back together, in your copy.
 
-    When everybody has joined, your copy goes to all, and everybody compares
+    When all members have joined, send your copy to all. Each member compares
     its fingerprint with you and accepts it.
 
     Example:
@@ -149,13 +151,14 @@ def accept(
     config: Config,
     file: SentFile,
     compared: Annotated[
-        str | None, typer.Option("--fingerprint", help="What the others have read to you; asked for if left out.")
+        str | None,
+        typer.Option("--fingerprint", help="The fingerprint that other members read to you; asked for if left out."),
     ] = None,
 ) -> None:
-    """Accept the file that has everybody in it, after comparing its fingerprint.
+    """Accept the file that has all members in it, after comparing its fingerprint.
 
-    Shows what is new in it. Your own certificate must be in it as it is
-    here. A program that runs goes on with the old one until it is restarted.
+    Shows what is new in the file. Your certificate in it must be the one on
+    this machine. A running program uses the old file until it is restarted.
 
     Example:
 
@@ -184,13 +187,13 @@ def accept(
 
 def invite(
     config: Config,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Who is to join.")],
-    role: Annotated[str, typer.Option(help="party, or for MPC owner or user.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the new member.")],
+    role: Annotated[str, typer.Option(help="party; for privet mpc: owner or user.")],
     queries: Annotated[int, typer.Option(min=0, help="How many queries a user may ask in all.")] = 0,
 ) -> None:
-    """Let somebody else in: your copy then goes to them, and they join.
+    """Add a member: send your copy to the new member, who then joins.
 
-    Afterwards gather their copy, and everybody accepts yours.
+    Afterwards gather the new member's copy, and all members accept yours.
 
     Example:
 
@@ -209,12 +212,13 @@ def invite(
 
 
 def remove(
-    config: Config, name: Annotated[str, typer.Argument(metavar="NAME", help="Who has left, or is to leave.")]
+    config: Config,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The member who has left, or is to leave.")],
 ) -> None:
-    """Take a member out of your copy, which everybody then accepts.
+    """Remove a member from your copy, which all others then accept.
 
-    Their certificate opens nothing any more at whoever has accepted it and
-    started again. What they have signed stays signed.
+    Members who have accepted the copy and restarted their programs refuse the
+    removed member's certificate. What that member has signed stays signed.
 
     Example:
 
@@ -231,10 +235,10 @@ def remove(
 
 
 def renew(config: Config, days: Days = 365) -> None:
-    """Make yourself a new key, before the old certificate runs out or when it may be known.
+    """Make a new key, before your certificate runs out or if somebody may know the old key.
 
-    Your copy, with the new certificate, goes to whoever gathers them. Stop
-    your program first; a party must have no open run.
+    Send your copy, with the new certificate, to the member who gathers
+    copies. Stop your program first; a party must have no open run.
 
     Example:
 
@@ -264,8 +268,8 @@ def fingerprint(
 ) -> None:
     """Show the fingerprint of a consortium's file or of a certificate, and whose it is.
 
-    Compare it with what the others read to you, on a way that nobody else
-    is on: whoever can swap a certificate can sit in between.
+    Compare it with what the other members read to you, by telephone or in
+    person: somebody who can swap a certificate can read your messages.
 
     Example:
 
@@ -312,9 +316,9 @@ def status(
 ) -> None:
     """Show how a member stands: limit, spent, left, runs, last contact, certificates.
 
-    From its own files alone. With --check the others are called, too: are
-    they there, do they know this member, do schema, versions and clocks fit,
-    is there enough left for a model? Nobody joins, pays or counts.
+    Reads the member's own files only. --check also asks the other members:
+    do they answer, do they know this member, do schema, versions and clocks
+    fit, is enough left for a model? Nobody joins, pays or counts.
 
     Examples:
 
@@ -332,11 +336,11 @@ def status(
 
 
 def page(config: Config, port: Port = 9101, log: Log = LogForm.plain) -> None:
-    """Show how a member stands as a page of this machine alone, until interrupted.
+    """Show a member's status as a web page, on this machine only, until interrupted.
 
     The same as status, read anew every five seconds, with health and metrics.
-    Programs that run for long have it themselves (--metrics); this is for who
-    has none that runs, such as a user, or wants it beside one.
+    Programs that keep running have this page by --metrics. This command is
+    for members without a running program, such as a user.
 
     Example:
 

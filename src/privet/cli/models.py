@@ -13,6 +13,10 @@ from privet.errors import PrivetError
 
 OPTIONS = {"schema": "--schema", "epsilon": "--epsilon", "random_state": "--seed"}
 """Parameters that have an option of their own."""
+ODD = (
+    "Noise took part in choosing these rules. One that looks odd was picked by noise, where few or no records are and "
+    "no other rule was much better; it says nothing about any record."
+)
 
 
 def settings(texts: Sequence[str]) -> dict[str, Any]:
@@ -53,7 +57,7 @@ def show(name: str | None) -> None:
         own = {param: repr(p.default) for param, p in parameters(kind).items() if param not in OPTIONS}
         about = inspect.getdoc(kind) or ""
         say(about, model=name, about=about, parameters=own)
-        say(f"\nFor --set, as they come: {', '.join(f'{param}={value}' for param, value in own.items())}")
+        say(f"\nFor --set, with their defaults: {', '.join(f'{param}={value}' for param, value in own.items())}")
         return
     width = max(map(len, MODELS))
     lines = {each: (inspect.getdoc(find(each)) or "").partition("\n")[0] for each in MODELS}

@@ -33,11 +33,12 @@ mpc = typer.Typer(
 def needs_cryptography() -> None:
     """Train across owners on secret shares.
 
-    Owners keep their records; three servers hold shares of counts and
+    Owners keep their records; three servers hold secret shares of counts and
     choose each split inside a joint computation. One file says who takes
-    part and goes round among the members: docs/consortium.md.
+    part, and all members get it: docs/consortium.md.
 
-    Semi-honest, honest majority, not independently reviewed.
+    Semi-honest, honest majority: all servers must keep to the program, and
+    no two may work together. Not independently reviewed.
 
     Examples:
 
@@ -53,20 +54,25 @@ def needs_cryptography() -> None:
 def init(
     file: NewFile,
     schema: SchemaFile,
-    server: Annotated[list[str], typer.Option(metavar="NAME=HOST:PORT", help="One of the three servers; give three.")],
+    server: Annotated[
+        list[str], typer.Option(metavar="NAME=HOST:PORT", help="A server; give this option three times.")
+    ],
     owner: Annotated[list[str], typer.Option(help="The name of an owner of records; may be given several times.")],
     trainer: Annotated[str, typer.Option(help="Who may ask for models.")] = "trainer",
     user: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=QUERIES", help="Who may ask hidden models, and how often in all.")
+        list[str] | None,
+        typer.Option(metavar="NAME=QUERIES", help="Who may ask hidden models, and how many queries in all."),
     ] = None,
     epsilon: Limit = 1.0,
-    most_records: Annotated[int, typer.Option(min=1, help="A public bound on each owner's records.")] = 2**20,
-    rows: Annotated[int, typer.Option(min=1, help="Hidden trees: rows that each owner shares, filled up.")] = 2**15,
-    noise: Annotated[str, typer.Option(help="cut, or dealt: cheaper and wider.")] = "cut",
+    most_records: Annotated[int, typer.Option(min=1, help="A public number: no owner has more records.")] = 2**20,
+    rows: Annotated[
+        int, typer.Option(min=1, help="Hidden trees: how many rows each owner shares, filled up with empty ones.")
+    ] = 2**15,
+    noise: Annotated[str, typer.Option(help="cut, or dealt: faster, with more noise.")] = "cut",
 ) -> None:
     """Make a consortium's file: names, roles, addresses, the schema and the terms.
 
-    It goes to all members, who join; docs/consortium.md goes through it.
+    Send it to all members, who then join. docs/consortium.md has all steps.
 
     Example:
 
@@ -92,9 +98,9 @@ def server(
 ) -> None:
     """Run one of the three servers, until it is interrupted.
 
-    It answers trainers up to the epsilon in its file, all together. What was
-    spent is kept in a file beside it, so that a restart forgets nothing;
-    what goes wrong is in NAME.errors.log.
+    All trainings together may spend the epsilon in its settings file. What
+    was spent is kept in a ledger, so that a restart forgets nothing. Errors
+    are written to NAME.errors.log.
 
     Example:
 
@@ -132,9 +138,9 @@ def share(
     alone are random numbers. For a hidden tree it gets shares of the rows.
     What the training may spend is set aside in this owner's own ledger, up
     to its limit, before anything is shared.
-    Its own file says where the records are, and how many seconds it waits
-    for a trainer (patience, an hour otherwise).
-    What goes wrong is in NAME.errors.log, which may quote records.
+    The settings file says where the records are, and how many seconds to
+    wait for a trainer (patience; by default an hour).
+    Errors are written to NAME.errors.log, which may quote records.
 
     Example:
 
@@ -152,7 +158,7 @@ def share(
     target = None if output is None else check_output(output, force, config)
     known = Known.read(config)
     if known.data is None:
-        raise PrivetError(f"{config} is not an owner's: {known.name} is there as {known.role}.")
+        raise PrivetError(f"{config} is not the file of an owner: {known.name} has the role {known.role}.")
     read, with_label = known.schema, True
     if known.holds is not None:
         names, with_label = known.holds
@@ -180,10 +186,14 @@ def train(
     model: Annotated[str, typer.Option(metavar="NAME", help="What to learn; privet models lists them.")] = CLASSIFIER,
     given: Settings = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Noise that you know, if the servers allow it: the receipt is void.")
+        int | None,
+        typer.Option(min=0, help="Reproducible noise, if servers and owners allow it: it makes the receipt void."),
     ] = None,
     hidden: Annotated[
-        bool, typer.Option("--hidden", help="The model stays on the servers' shares; the file says whom to ask.")
+        bool,
+        typer.Option(
+            "--hidden", help="The model stays on the servers as secret shares; OUTPUT says which servers to ask."
+        ),
     ] = False,
     holdout: Holdout = None,
     by: By = None,
@@ -196,8 +206,8 @@ def train(
     The model comes from each of them and must be the same. With --hidden
     nobody gets it: the servers keep shares of it and answer queries that
     they cannot read (privet mpc predict). --holdout keeps some of every
-    owner's records out of learning and scores the model on them, for
-    nothing more.
+    owner's records out of learning and scores the model on them, at no
+    extra epsilon.
 
     Examples:
 
@@ -231,7 +241,8 @@ def train(
     if trained.model is None or signed_target is None:
         write_whole(target, words)
         where = (
-            f"The model {trained.signed['id']} stays with the servers. {target} says whom to ask: privet mpc predict."
+            f"The model {trained.signed['id']} stays with the servers. "
+            f"{target} says which servers to ask: privet mpc predict."
         )
         if "evaluation" in trained.signed:
             say_scores(Evaluation.from_dict(trained.signed["evaluation"]))
@@ -298,7 +309,9 @@ def models(config: Config) -> None:
 @mpc.command()
 def delete(
     config: Config,
-    name: Annotated[str, typer.Argument(metavar="MODEL", help="Its whole name, as privet mpc models shows it.")],
+    name: Annotated[
+        str, typer.Argument(metavar="MODEL", help="The model's whole name, as privet mpc models shows it.")
+    ],
 ) -> None:
     """Delete this server's shares of a hidden model, for good.
 
@@ -319,7 +332,12 @@ def delete(
 @mpc.command()
 def predict(
     config: Config,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", exists=True, dir_okay=False, help="What train wrote.")],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL", exists=True, dir_okay=False, help="The file that privet mpc train --hidden wrote."
+        ),
+    ],
     data: Data,
     output: Rows = None,
     force: Force = False,

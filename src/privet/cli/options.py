@@ -18,14 +18,17 @@ DataFiles = Annotated[
     ),
 ]
 Config = Annotated[
-    Path, typer.Argument(metavar="CONFIG", exists=True, dir_okay=False, help="Your own file, NAME.toml.")
+    Path, typer.Argument(metavar="CONFIG", exists=True, dir_okay=False, help="Your settings file, NAME.toml.")
 ]
 Epsilon = Annotated[float, typer.Option(help="The privacy budget of this model.")]
 Consortium = Annotated[
     Path, typer.Argument(metavar="CONSORTIUM", exists=True, dir_okay=False, help="Any member's consortium file.")
 ]
 Check = Annotated[
-    bool, typer.Option("--check", help="Also a dry run with the others: reach, versions, clocks, budgets; nobody pays.")
+    bool,
+    typer.Option(
+        "--check", help="Also a dry run with the other members: connections, versions, clocks, budgets. Nobody pays."
+    ),
 ]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Where the model goes, as JSON.")]
 Rows = Annotated[
@@ -37,7 +40,8 @@ Settings = Annotated[
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the model; may be given several times."),
 ]
 SignedModel = Annotated[
-    Path | None, typer.Option("--model", exists=True, dir_okay=False, help="The model that the receipt should be of.")
+    Path | None,
+    typer.Option("--model", exists=True, dir_okay=False, help="The model that the receipt should belong to."),
 ]
 Days = Annotated[int, typer.Option(min=1, help="How long the certificate is valid.")]
 SchemaFile = Annotated[

@@ -38,7 +38,7 @@ def predictions(
     kind = _predicted(model, records.empty(), proba).schema
     if ids is not None:
         if id_column in kind.names:
-            raise PrivetError(f"the predictions have a column {id_column!r} of their own; rename it in the data")
+            raise PrivetError(f"the predictions already have a column {id_column!r}; rename it in the data")
         kind = pa.schema([*ids.empty().schema, *kind])
     if strict:
         refuse(check_before_predicting(records.some(), schema))

@@ -41,7 +41,7 @@ def _in_words(value: Any) -> str:
 def refuse_problems(checked: Sequence[Mapping[str, Any]]) -> None:
     """End as refused if a check has found anything, after it was shown."""
     if any(each["problems"] for each in checked):
-        raise fail("something above would keep a run from its end; nobody has paid anything.", REFUSED)
+        raise fail("something above would stop a run; nobody has paid anything.", REFUSED)
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def report(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Write a page about a model: what it is, promises, cost and can do.
+    """Write a page about a model: what it is, promises and cost, and how good it is.
 
     One file that needs no network: open it in a browser, send it, print it.
     It draws the tree or the terms, follows records that you type, shows
@@ -61,7 +61,7 @@ def report(
         found = None if certificate is None else Certificate.from_json(_text(certificate))
         left = None if ledger_file is None else left_in(ledger_file, subject)
         page = report_page(subject, ledger=left, certificate=found)
-    write_whole(target, page.encode(), mode=mode_of(subject.receipt))
+    write_whole(target, page.encode(), mode=mode_of(subject.receipt, subject.evaluation))
     size = len(page.encode())
     say(f"Wrote {output}, {size / 1024:.0f} KB: open it in a browser.", file=output, bytes=size)
 

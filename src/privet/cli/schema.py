@@ -24,7 +24,9 @@ FitSchema = Annotated[
     Path | None,
     typer.Option("--schema", exists=True, dir_okay=False, help="The public schema, as TOML (schema draft)."),
 ]
-FitLabel = Annotated[str | None, typer.Option("--label", help="Without --schema: the column to predict, for a draft.")]
+FitLabel = Annotated[
+    str | None, typer.Option("--label", help="Without --schema: the column to predict, to write a draft of a schema.")
+]
 
 PUBLIC = """A fit needs a schema: what is public about the table.
 
@@ -47,13 +49,13 @@ def without_schema(data: Path | None, label: str | None, force: bool) -> SchemaE
 
     path = Path(f"{data.name.partition('.')[0]}.schema.toml")  # not beside the data: that folder may be shared
     if path.exists() and not force:
-        return SchemaError(f"{path} is there already: confirm its fields, and say --schema {path}. Nothing was spent.")
+        return SchemaError(f"{path} is there already: confirm its fields, and use --schema {path}. Nothing was spent.")
     target = check_output(path, force, data)
     write_whole(target, draft_toml(data, label).encode())
     return SchemaError(
         f"{PUBLIC}\n\nWrote a draft, {path}, that you alone can read: it quotes your records, so keep it as "
         "confidential as they are. Open it in a text editor. Look every field up, correct it, delete its line "
-        f"'inferred = true', and say --schema {path} in place of --label"
+        f"'inferred = true', and use --schema {path} in place of --label"
     )
 
 
@@ -76,7 +78,7 @@ def draft(
         privet schema draft people.csv --label income -o people.toml
     """
     from privet.schema import Schema
-    from privet.tables.draft import draft_toml, listed
+    from privet.tables.draft import DECIMAL_COMMA, draft_toml, listed
     from privet.tables.table import column_names
 
     if label is None:
@@ -93,20 +95,25 @@ def draft(
             sys.stdout.write(text)
         return
     write_whole(target, text.encode())
+    say(f"Wrote {output}. Next: edit it, then privet schema check {data} --schema {output}")
     warn(f"{output} is as confidential as the data: confirm each field and delete its line 'inferred = true'")
+    if DECIMAL_COMMA in text:
+        warn(
+            "some columns have numbers with a decimal comma, and came out as categories: write points, and draft again"
+        )
 
 
 @schemas.command()
 def check(data: DataFiles, schema: SchemaFile, strict: StrictData = False) -> None:
-    """Check that files' values are those that their schema speaks of.
+    """Check that the values in files fit the schema.
 
     It names columns with many values that are not listed or outside their
-    range, and those where one value is a listed one but for capitals or
-    spaces: "F" for "f". What it says depends on the
-    records, so it is for whoever holds them. fit says the same before it
-    spends anything, if somebody sits at the terminal. Rows without the
-    label's column are looked at as rows to predict. Exits with 1 if a
-    column does not fit.
+    range. It also names columns where a value differs from a listed one only
+    by capitals or spaces: "F" for "f". The output depends on the records, so
+    only the holder of the records may see it. fit says the same before it
+    spends anything, if it runs in a terminal. Without the label's column,
+    rows are checked as rows to predict. Exits with 1 if a column does not
+    fit.
 
     Example:
 

@@ -19,7 +19,7 @@ from privet.errors import BudgetError, FederatedError, LeakError, MpcError, Priv
 # Typer's base of everything wrong with a command line; older versions have it from click, newer ones bring their own.
 UsageError: Any = typer.BadParameter.__bases__[0]
 
-REFUSED, WRONG_USE, BUG = 1, 2, 3
+REFUSED, WRONG_USE, BUG, INTERRUPTED = 1, 2, 3, 130
 
 # Text from a stranger's model must not move the cursor, colour the screen or turn the reading direction.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -45,6 +45,8 @@ class Group(TyperGroup):
             raise _plainer(error) from None
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise  # Typer has its own way with these
+        except KeyboardInterrupt as error:
+            raise fail(f"interrupted. {error}".rstrip(), INTERRUPTED) from None
         except OSError as error:
             if error.strerror is None:
                 raise _bug(error) from None

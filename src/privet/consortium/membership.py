@@ -90,10 +90,10 @@ def _own_text(consortium: Consortium, me: Participant, copy: str, settings: Mapp
     known |= {"ledger": f"{me.name}.ledger"} if me.role in (OWNER, SERVER) else {}
     given = {name: value for name, value in settings.items() if value is not None}
     if me.role in HOLDS_RECORDS and "data" not in given:
-        raise PrivetError(f"{me.name} is there as {me.role}: say where its records are, --data FILE.")
+        raise PrivetError(f"{me.name} has the role {me.role}: say where its records are, --data FILE.")
     for name, roles in (("data", HOLDS_RECORDS), ("epsilon", HAS_LIMIT), ("listen", LISTENING)):
         if name in given and me.role not in roles:
-            raise PrivetError(f"{me.name} is there as {me.role}, which has no {name}.")
+            raise PrivetError(f"{me.name} has the role {me.role}, which has no {name}.")
     if "epsilon" in given:
         exact(given["epsilon"], "your limit")
     if "listen" in given and address_of(given["listen"]) is None:

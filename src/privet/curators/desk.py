@@ -90,7 +90,7 @@ class Desk:
         self._nodes = OpenNodes(self.unit)
         self.learning: Node | None = None  # the part that roots are of, where the records were parted
         self.learning_share = Fraction(1)  # of all records: public
-        self.told_size: float | None = None  # the noisy number of records, where it was the first question of a fit
+        self.told_size: float | None = None  # noisy, of records or persons, where it was the first question of a fit
         self._grid: Grid | None = None
         self._turn = threading.RLock()
         self._asking = False
@@ -249,7 +249,7 @@ class Desk:
             self._summed(each, "tally", MEASURES[each.word.measure], max(1, len(each.word.tables))) for each in asked
         ]
         first, answers = not self.events, self._answer(asked, events, self._room.tally)
-        self.told_size = prices.only_number(answers) if first else self.told_size
+        self.told_size = prices.only_number(answers, self.unit) if first else self.told_size
         return answers
 
     def _may_tally(self, tally: Tally) -> None:

@@ -28,8 +28,9 @@ from privet.privacy.fixed_point import TARGET_ONE
 from privet.privacy.gradients import GRADIENT_PAIRS, SCORE_BITS
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import Mechanisms
+from privet.privacy.random_stopping import draw_runs
 from privet.privacy.residuals import residual_pairs
-from privet.privacy.samplers import draw_parts
+from privet.privacy.samplers import draw_below, draw_parts
 from privet.privacy.scope import Scope
 from privet.questions.grid import Grid
 from privet.questions.levels import Levels
@@ -323,6 +324,15 @@ class MemoryRoom(BoostingRoom):
             width = 1 if n_classes in (0, 2) else n_classes
             root.scores = np.zeros((width, self._records_of.n), dtype=np.int64)
         return root.scores
+
+    def secret_runs(self, expected: int, options: int) -> list[int]:
+        """Which of the options each of a secret number of runs takes: nobody but this room may know how many.
+
+        No other room has it: a database's log, or a cluster's dashboard, would show them.
+        """
+        generator = self._mechanisms.generator
+        drawn: list[int] = draw_below(np.full(draw_runs(expected, generator), options), generator).tolist()
+        return drawn
 
     # -- small parts ---------------------------------------------------------------------------------------------------
 

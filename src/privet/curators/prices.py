@@ -139,10 +139,10 @@ def check_memory_of_sums(asked: Sequence[tuple[Table, ...]], schema: Schema) -> 
         raise LeakError(f"More than {MOST_CANDIDATES:,} sums at once would not fit in memory. Ask about fewer nodes.")
 
 
-def only_number(answers: Mapping[Node, np.ndarray]) -> float | None:
-    """The number that a question was answered by, where it is one for one node: such as how many records there are."""
+def only_number(answers: Mapping[Node, np.ndarray], unit: Unit) -> float | None:
+    """The number of records, or persons, that a question was answered by, where it is one for one node."""
     found = [answer for answer in answers.values() if answer.size == 1]
-    return float(found[0].ravel()[0]) if len(found) == len(answers) == 1 else None
+    return float(found[0].ravel()[0]) / unit.weight if len(found) == len(answers) == 1 else None
 
 
 def check_measure(measure: str, schema: Schema) -> None:

@@ -21,8 +21,6 @@ from privet.curators.statistics import owner_statistics
 from privet.privacy.event import Event
 from privet.privacy.fixed_point import TARGET_BITS
 from privet.privacy.mechanisms import Mechanisms
-from privet.privacy.random_stopping import draw_runs
-from privet.privacy.samplers import draw_below
 from privet.privacy.scope import Scope
 from privet.privacy.scores import GradientNorm, JointQuantiles, Quantile, ResidualNorm, Score
 from privet.questions.candidates import Candidates
@@ -243,12 +241,6 @@ class CountingRoom(Room, ABC):
         exact = [int(score.of((self.scored(held, scorer) * scorer.gains).ravel())) for scorer in scorers]
         (winner,) = self._mechanisms.select(event.mechanism, [np.array(exact, dtype=np.int64)], [event.scale])
         return int(winner)
-
-    def secret_runs(self, expected: int, options: int) -> list[int]:
-        """Which of the options each of a secret number of runs takes: nobody but this room may know how many."""
-        generator = self._mechanisms.generator
-        drawn: list[int] = draw_below(np.full(draw_runs(expected, generator), options), generator).tolist()
-        return drawn
 
     # -- quantiles: the exponential mechanism over public points -------------------------------------------------------
 

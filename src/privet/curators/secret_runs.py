@@ -7,6 +7,7 @@ handed back (``privacy/random_stopping.py`` has the price and its proof).
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from operator import itemgetter
@@ -28,7 +29,8 @@ def best_of_secret_runs(
 
     ``run`` is given a desk that pays up to ``budget / COST``, the node of all its records, to be parted, and which of
     so many options to take: by chance, so that all runs have one law. A run that fails is one with the lowest score:
-    an error that ended the others would tell that there was such a run. It is raised if no run did better.
+    an error that ended the others would tell that there was such a run. It is raised if no run did better. Nor is any
+    run's warning passed on, whoever gives it: one for each would count them.
     """
     room, root = desk._room, desk.root(budget)
     asked = Asked(root, desk._nodes.place(root), None, budget)
@@ -39,7 +41,9 @@ def best_of_secret_runs(
         own.learning_share = desk.learning_share
         scope = own.ledger.gather("fit", own.unit)
         try:
-            came.append(run(own, own._nodes.top(scope, room.anew(asked.place.held, scope)), option))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                came.append(run(own, own._nodes.top(scope, room.anew(asked.place.held, scope)), option))
         except Exception as error:
             came.append((error, -math.inf))
         own._room = None  # which the next run needs: it stays open

@@ -72,8 +72,8 @@ def tell_if_seen(records: HeldRecords, epsilon: Fraction, *, void: bool = False,
         spent = sum((k.spent for k in known), Fraction(0))
     if scored and fits:
         _warn(
-            "This process has learned a model from much the same records as score this one. If it is the same model, "
-            "its scores flatter it: score it on other records, or fit with holdout=0.2."
+            "This process has learned a model from much the same records that score a model now. If it is the same "
+            "model, the scores flatter it: score it on other records, or fit with holdout=0.2."
         )
     if fits + scores > 1 and n_void < fits + scores:
         _warn(

@@ -88,6 +88,11 @@ class Evaluation:
         reach = Z * math.sqrt(self._variance * self._table.size)
         return Estimate(max(self.n, 0.0), max(self.n - reach, 0.0), max(self.n + reach, 0.0)).outward(0)
 
+    @property
+    def void(self) -> tuple[str, ...]:
+        """Why nothing is promised to the records that score the model, where a receipt of their own says so."""
+        return () if self.privacy_ is None else self.privacy_.void
+
     def group(self, name: str) -> Evaluation:
         """How the model did in one group."""
         if not self.by or name not in self.groups:

@@ -90,8 +90,8 @@ def check(released: Any, receipt: Receipt, *, drawn: bool = False, scored: dict[
         for tree in trees:
             _check_tree(tree, paid, drawn)
     check_scores(scored, receipt, released)
-    if scored is not None and not paid.all_at_once:
-        _check_held_out(released, scored["scope"])
+    if scored is not None:
+        _check_held_out(paid.learned_at or _scopes(released), scored["scope"])
 
 
 def check_hidden(schema: Schema, receipt: Receipt, scored: dict[str, Any] | None) -> None:
@@ -121,12 +121,15 @@ def check_scores(scored: dict[str, Any] | None, receipt: Receipt, released: Tree
         raise ReceiptError("This receipt is of another model: the digest that it holds is not this one's.")
 
 
-def _check_held_out(released: Tree | Forest | Additive, scored: str) -> None:
-    """Raise ReceiptError unless the records that score the model are others than those that it was learned from."""
+def _scopes(released: Tree | Forest | Additive) -> set[str]:
+    """Where the answers were asked that the model says."""
     if isinstance(released, Additive):
-        scopes = {own.scope for own in released.rounds}
-    else:
-        scopes = {node.scope for node in released.nodes}
+        return {own.scope for own in released.rounds}
+    return {node.scope for node in released.nodes}
+
+
+def _check_held_out(scopes: set[str], scored: str) -> None:
+    """Raise ReceiptError unless the records that score the model are others than those that it was learned from."""
     if not all(_are_apart(scope, scored) for scope in scopes if scope):
         raise ReceiptError("The model's scores are of records that it was learned from: they flatter it.")
 
@@ -147,7 +150,8 @@ class _Paid:
         for event in events:
             self._at.setdefault(event.scope, Counter()).update(_pays_for(event))
         # A slash behind each scope: then those at and below it are next to each other.
-        self.all_at_once = any(event.mechanism == PAYS_FOR_ALL for event in events)
+        self.learned_at = {event.scope for event in events if event.mechanism == PAYS_FOR_ALL}
+        self.all_at_once = bool(self.learned_at)
         self._labelled = sorted(f"{scope}/" for scope, paid in self._at.items() if paid[LABEL])
 
     def times(self, what: str, scope: str) -> int:

@@ -13,7 +13,7 @@ SURE = "Ranges hold with 95% confidence, for chance and noise."
 
 def quality(subject: Subject, found: Evaluation) -> tuple[str, str]:
     """A verdict, and what it follows from. ``Evaluation.verdict`` has the rule."""
-    n = f"about {found.size.value:,.0f} {_who(found)} that it did not learn from"
+    n = f"about {found.size.value:,.0f} {_who(found)} {apart(found)}"
     if found.classes is None:
         mean, half = found.mean_absolute_error, found.absolute_error(0.5)
         return (
@@ -25,7 +25,7 @@ def quality(subject: Subject, found: Evaluation) -> tuple[str, str]:
         right = right.outward(2)
         return (
             f"Noise hides it: on {n} it is right for some {right.low:.0%} to {right.high:.0%}.",
-            "More records that score, or a larger epsilon, would tell.",
+            "Scores on more records, or a larger epsilon, would tell.",
         )
     common, share = found.baseline
     said = [
@@ -37,6 +37,11 @@ def quality(subject: Subject, found: Evaluation) -> tuple[str, str]:
         area = found.auc.outward(3)
         said.append(f"The area under its ROC curve is {area.value:.3f} ({area.low:.3f} to {area.high:.3f}).")
     return found.verdict(subject.says(common)), " ".join([*said, SURE])
+
+
+def apart(found: Evaluation) -> str:
+    """Whose the records are that score it: the receipt tells those that were held out, and nothing tells a test set."""
+    return "that it did not learn from" if found.privacy_ is None else "of a test set"
 
 
 def _of_hundred(subject: Subject, found: Evaluation, common: str) -> list[str]:

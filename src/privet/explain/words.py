@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from privet.evaluate.intervals import Estimate, Z
-from privet.explain.score_words import quality
+from privet.explain.score_words import apart, quality
 from privet.explain.subject import Subject
 from privet.privacy.amounts import show
 from privet.privacy.meaning import NOTHING, WEAK, guess_rate, percent, short
@@ -61,7 +61,6 @@ def answers(subject: Subject, ledger: LedgerWords | None = None) -> list[Answer]
     """The six answers; ``ledger`` is what the records' ledger says, where it is known."""
     receipt = subject.receipt
     astray = ledger is not None and not ledger.known
-    good, scores = (NOT_SCORED, "") if subject.evaluation is None else quality(subject, subject.evaluation)
     promise, limits = promised(subject)
     return [
         Answer(WHAT, learned(subject)),
@@ -73,14 +72,37 @@ def answers(subject: Subject, ledger: LedgerWords | None = None) -> list[Answer]
             NO_LEDGER if ledger is None else ledger.left,
             warning=bool(receipt.shortfall) or astray,
         ),
-        Answer(QUALITY, good, scores),
+        _scored(subject),
         Answer(TRUST, "Whoever approves this model relies on:", points=trusted(subject)),
     ]
 
 
+def _scored(subject: Subject) -> Answer:
+    """The scores, what they cost the records that score the model, and whether these are promised too little."""
+    found = subject.evaluation
+    if found is None:
+        return Answer(QUALITY, NOT_SCORED)
+    first, more = quality(subject, found)
+    if found.privacy_ is None:
+        return Answer(QUALITY, first, more)
+    warning = bool(found.void) or is_weak(found.privacy_)
+    return Answer(QUALITY, first, f"{more} {scores_promise(found.privacy_)}", warning=warning)
+
+
+def scores_promise(own: Receipt) -> str:
+    """What scores with a receipt of their own promise to the records that score the model."""
+    if own.void:
+        return f"To the records that score it nothing is promised: {'; '.join(own.void)}. The scores' receipt is void."
+    return (
+        f"The scores have a receipt of their own: they cost the records that score it epsilon {_brief(own.epsilon)}. "
+        "Neither receipt tells whether the model was learned from the same records: then the two epsilons add up, and "
+        "the scores flatter it."
+    )
+
+
 NO_LEDGER = (
-    "What is left for other releases from the same records cannot be said here. A ledger, the file that adds up all "
-    "releases from them, knows it, and this page was made without one (privet report --ledger FILE)."
+    "What is left for other releases from the same records cannot be said here. Their ledger, the file that adds up "
+    "all releases, knows it, and this page was made without a ledger (privet report --ledger FILE)."
 )
 
 DECLARED = (
@@ -119,7 +141,7 @@ def _inside(sentences: str) -> str:
 
 NOT_SCORED = (
     "Nobody measured it privately, so this page cannot say. A fit with holdout=0.2 (privet fit --holdout 0.2) "
-    "scores a model on records that it did not learn from, for nothing more."
+    "scores a model on records that it did not learn from, at no extra epsilon."
 )
 
 
@@ -184,7 +206,7 @@ def covered(subject: Subject) -> str:
     cap = subject.receipt.unit.removeprefix("one person, ")
     return (
         f"The promise covers a person with all their records: {cap} of each person count, and column "
-        f"{subject.schema.person or 'with the persons'} says whose is whose."
+        f"{subject.schema.person or 'with the persons'} says whose record it is."
     )
 
 
@@ -200,8 +222,9 @@ def how_many(subject: Subject) -> str:
     hint = subject.params.get("n_records")
     noisy = "That number is noisy; its range holds with 95% confidence."
     if learned_from is not None and scored is not None:
+        others = "others" if scored.privacy_ is None else f"{who} {apart(scored)}"
         both = f"It was learned from about {_ranged(learned_from)} {who} and scored on about {_ranged(scored.size)}"
-        return f"{both} others. The numbers are noisy, so they need not add up; ranges hold with 95% confidence."
+        return f"{both} {others}. The numbers are noisy, so they need not add up; ranges hold with 95% confidence."
     if learned_from is not None:
         return f"It was learned from about {_ranged(learned_from)} {who}. {noisy}"
     unknown = f"How many {who} it was learned from was not released"
@@ -209,7 +232,7 @@ def how_many(subject: Subject) -> str:
         unknown += f"; those who fitted it told the program that there are about {hint:,.0f} in all"
     if scored is None:
         return f"{unknown}."
-    return f"{unknown}. It was scored on about {_ranged(scored.size)} others. {noisy}"
+    return f"{unknown}. It was scored on about {_ranged(scored.size)} {who} {apart(scored)}. {noisy}"
 
 
 def _ranged(found: Estimate) -> str:

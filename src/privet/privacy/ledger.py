@@ -207,8 +207,8 @@ class Ledger:
         self._check(as_limit(limit), currency, around)
         if currency == "epsilon" and limit < math.inf and not self.covers(Fraction(limit)):
             raise BudgetError(
-                f"This fit spends up to {show(limit)} in pure epsilon, which a ledger with a delta adds up as half its "
-                "square, in rho, and that is not left. Lower the fit's epsilon, or give it a delta if it takes one."
+                f"This fit spends up to epsilon {show(limit)}. A ledger with a delta counts half of its square, in "
+                "rho, and has less left. Lower the fit's epsilon, or give it a delta if it takes one."
             )
         held = Reservation()
         try:
@@ -398,7 +398,7 @@ class Ledger:
             return stack[-1]
         if cls._active:
             raise BudgetError(
-                "Several threads have opened a ledger and this one none: which to charge is not clear. "
+                "Several threads have opened a ledger, but not this one: it is not clear which ledger to charge. "
                 "Open the ledger in the thread that fits: with ledger: ..."
             )
         if open_elsewhere():

@@ -37,6 +37,8 @@ from privet.schema_file import nearest
 
 FIRST = "first"
 """The cohort of a ledger that was made without naming one."""
+BEFORE = "before this ledger"
+"""The line of what a set of records had lost when its ledger was made."""
 
 _APPLICATION = 0x50726976  # "Priv", where SQLite's files say whose they are
 _VERSION = 2
@@ -155,7 +157,7 @@ class LedgerFile:
                 if spent:
                     before = exact(spent, "what was spent before") if spent < math.inf else math.inf
                     amount = before**2 / 2 if fixed else before
-                    _note_line(db, "before this ledger", amount, [cohort], settled=True)
+                    _note_line(db, BEFORE, amount, [cohort], settled=True)
         except FileExistsError:
             raise BudgetError(
                 f"{path} exists: a ledger is never written over, since it knows what was spent."

@@ -79,15 +79,17 @@ def warnings_about(epsilon: float, delta: float = 0.0, n_records: float | None =
     if epsilon >= NOTHING:
         found.append(
             f"epsilon {epsilon:g} promises nothing: odds that a person is in the records may grow {_times(epsilon)}. "
-            "Usual are 0.1 to 1."
+            "Usual epsilons are 0.1 to 1."
         )
     elif epsilon >= WEAK:
-        found.append(f"epsilon {epsilon:g} is a weak promise: odds may grow {_times(epsilon)}. Usual are 0.1 to 1.")
+        found.append(
+            f"epsilon {epsilon:g} is a weak promise: odds may grow {_times(epsilon)}. Usual epsilons are 0.1 to 1."
+        )
     found += too_few(epsilon, n_records)
     if n_records and delta * n_records >= 1:
         found.append(
-            f"delta {delta:g} is too large for {n_records:,.0f} records: it would allow to publish one of them as it "
-            "is. Take far less than one over their number."
+            f"delta {delta:g} is too large for {n_records:,.0f} records: it would allow publishing one of "
+            "them unchanged. Take far less than one over the number of records."
         )
     return found
 

@@ -99,7 +99,7 @@ class Draws:
         n = SYNTHETIC if n_records is None else n_records
         X, y, _ = stand_in(schema, max(-(-n * 5 // 4), n + SYNTHETIC_TEST, 5 * SYNTHETIC_TEST))
         words = (
-            "Records that nobody is in, drawn from the schema: even values, and a made-up rule for the label. "
+            "Made-up records, drawn from the schema: evenly spread values, and a made-up rule for the label. "
             "This is one made-up table, and another would look different."
         )
         return cls(X, y, schema, words, n)

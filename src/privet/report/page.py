@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.algorithms.explained import subject_of
+from privet.algorithms.model_file import mode_of
 from privet.disk import write_whole
 from privet.errors import PrivetError
 from privet.explain.meter import meter
@@ -98,7 +99,8 @@ def write_report(
     model.verify()
     subject = subject_of(model)
     left = None if ledger is None else left_in(ledger, subject)
-    write_whole(target, report_page(subject, ledger=left, certificate=certificate).encode(), mode=0o666)
+    page = report_page(subject, ledger=left, certificate=certificate)
+    write_whole(target, page.encode(), mode=mode_of(subject.receipt, subject.evaluation))
 
 
 def left_in(path: str | os.PathLike[str], subject: Subject, now: datetime | None = None) -> LedgerWords:
@@ -208,6 +210,9 @@ def _notice(subject: Subject) -> str:
         mend = f" {VOID_MEANS}" if receipt.void else ""
         text = f"<strong>{what}.</strong> {escape(why.rstrip('.'))}.{mend}"
         return f'<div class="notice alarm" role="note"><p>{text}</p></div>'
+    if subject.evaluation is not None and subject.evaluation.void:
+        text = f"<strong>{NO_PROMISE_OF_SCORES}.</strong> {escape('; '.join(subject.evaluation.void))}. {SCORES_VOID}"
+        return f'<div class="notice alarm" role="note"><p>{text}</p></div>'
     epsilon = show(receipt.epsilon)
     if is_nothing(receipt):
         return (
@@ -224,6 +229,13 @@ def _notice(subject: Subject) -> str:
         'href="#schema">the schema\'s ranges and values</a> are really public.</p></div>'
     )
 
+
+NO_PROMISE_OF_SCORES = "No guarantee holds for the records that score the model"
+
+SCORES_VOID = (
+    "The scores have a receipt of their own, and it is void: treat this page as you treat those records, and do not "
+    "pass it on. The model itself keeps what its receipt promises to those that it was learned from."
+)
 
 VOID_MEANS = (
     "Treat the model as you treat the records: do not pass it on. A schema that was read off the data is mended by "

@@ -165,7 +165,7 @@ def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
         # Probably no header at all, and then a hint would quote the first record.
         raise SchemaError(f"none of the columns that are needed is there, such as {missing[0]!r}; is there a header?")
     hints = ", ".join(f"{name!r}{nearest(name, set(present) - set(wanted))}" for name in missing)
-    why = "all of them are needed, also where a model does not use one: a table without them may be another one"
+    why = "all of them are needed, also where a model does not use one: without them it may be the wrong table"
     raise SchemaError(f"columns that the schema names are missing: {hints}; {why}")
 
 

@@ -38,7 +38,7 @@ FEW_CLASSES = 20
 
 _NEARLY_ALL = 0.95
 _NAMED = 30
-_COMMA = "Numbers with a decimal comma? Replace it by a point: as text they are categories, one for each value."
+DECIMAL_COMMA = "Numbers with a decimal comma? Replace it by a point: as text they are categories, one for each value."
 _NUMBER_FOR_MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
 
 
@@ -131,7 +131,9 @@ _HEAD = """\
 #   1. look its range or values up in public documentation (a codebook, a law, a form), not in the data;
 #   2. correct them;
 #   3. delete its line "inferred = true".
-# While one such line is left, every receipt is void. Ranges are rounded outward: they are still a guess.
+# While one such line is left, every receipt is void. Ranges end at round figures, which are a guess: a value of a
+# record may be one of them. Has a number no public end? Take a range outside of which you no longer care: values beyond
+# it count as its end.
 #
 # Does a column say whose record it is, and may one person have several rows? Name it under [person]: no feature.
 # Is a column known only after what you want to predict? It gives the answer away: delete it.
@@ -218,7 +220,7 @@ def _typed(column: Any, as_text: bool) -> tuple[Any, tuple[str, ...]]:
             return pc.cast(present, pa.int64()), ()
         return pc.cast(present, pa.float64()), ()
     if all_match(r"^-?[0-9.' ]*[0-9],[0-9]+$"):
-        return empty_is_missing(column), (_COMMA,)
+        return empty_is_missing(column), (DECIMAL_COMMA,)
     return empty_is_missing(column), ()
 
 
@@ -248,7 +250,7 @@ def _look_at_numbers(column: Any, name: str, remarks: tuple[str, ...]) -> _Note:
     integer = _is_integer(column)
     distinct = len(np.unique(known))
     if distinct == 1:
-        remarks += ("Constant in these records: useless, unless others differ.",)
+        remarks += ("Constant in these records: useless, unless other records differ.",)
     elif integer and _mostly_distinct(distinct, len(known)):
         remarks += ("Nearly every value differs: if it is an identifier, delete this feature.",)
     elif integer and distinct <= 10:
@@ -268,7 +270,7 @@ def _look_at_categories(column: Any, remarks: tuple[str, ...]) -> _Note:
     if len(values) > MANY_CATEGORIES:
         remarks += (f"More than {MANY_CATEGORIES:,} categories: group them, or list only the usual ones.",)
     if len(values) == 1:
-        remarks += ("Constant in these records: useless, unless others differ.",)
+        remarks += ("Constant in these records: useless, unless other records differ.",)
     if column.null_count:
         remarks += ("Some values are missing: they count as other.",)
     return _Note(Categorical(values, inferred=True), remarks)
@@ -297,7 +299,9 @@ def _label_block(column: Any, label: str, task: Task | None, as_text: bool) -> s
         if kind != "numbers":
             raise SchemaError(f"the label {label!r} must hold numbers for regression; use classification")
         entry["target"] = list(outward(float(min(values)), float(max(values))))
-        remarks += ("A narrow range costs outliers and helps everything else: targets outside are clamped.",)
+        remarks += (
+            "Targets outside the range count as its ends: a narrow range is worse for these and better for all others.",
+        )
     else:
         entry["classes"] = values
         if len(values) > MANY_CATEGORIES:
@@ -313,8 +317,12 @@ def _feature_block(name: str, note: _Note) -> str:
         return _block(key, {}, note.remarks, left_out=True)
     if isinstance(note.field, Categorical):
         entry: dict[str, Any] = {"values": list(note.field.values), "other": True}
+        if not any("missing" in remark for remark in note.remarks):
+            remark = "Is the list complete? Then write other = false: noise has one value less to choose."
+            return _block(key, entry | {"inferred": True}, (*note.remarks, remark))
     else:
-        entry = dict(zip(("low", "high"), outward(note.field.low, note.field.high)))
+        ends = outward(note.field.low, note.field.high)
+        entry = dict(zip(("low", "high"), map(int, ends) if note.field.integer else ends))
         entry |= {flag: True for flag in ("integer", "missing") if getattr(note.field, flag)}
         if not note.field.missing:
             remark = "May rows that you predict one day have empty cells here? Then add missing = true."

@@ -147,7 +147,7 @@ def read_table(X: Any, schema: Schema, *, fitted_names: Sequence[str] | None = N
 def read_labels(y: Any, schema: Schema) -> Codes:
     """Classes as indices into ``schema.classes``; a missing or unlisted one is an error."""
     if schema.classes is None:
-        raise SchemaError("the schema has no classes, so these labels cannot be read; give it some")
+        raise SchemaError("the schema has no classes, so these labels cannot be read; add classes to the schema")
     column = open_column(one_dimensional(y), "the label")
     codes = encode(column, schema.classes, "the label")
     if (codes == len(schema.classes)).any():
@@ -175,7 +175,7 @@ def _holds_numbers(column: Any, classes: tuple[Any, ...]) -> bool:
 def read_targets(y: Any, schema: Schema) -> Floats:
     """Regression targets, clamped to ``schema.target``; NaN and infinity are errors."""
     if schema.target is None:
-        raise SchemaError("the schema has no target range, so these targets cannot be read; give it one")
+        raise SchemaError("the schema has no target range, so these targets cannot be read; add target to the schema")
     targets = numbers(open_column(one_dimensional(y), "the target"), "the target")
     check_finite(targets, "the target", missing=False, instead="leave these records out, or fill them")
     return np.clip(targets, *schema.target)
@@ -299,7 +299,9 @@ def open_array(X: Any) -> npt.NDArray[Any]:
 def is_parquet(path: Path) -> bool:
     """Whether it is a Parquet file rather than CSV, by its suffix; any other file is an error."""
     if not is_csv(path) and path.suffix.lower() not in (".parquet", ".pq"):
-        raise SchemaError(f"{path} must be a .csv, .csv.gz, .tsv or .parquet file; convert it first")
+        raise SchemaError(
+            f"{path} must be a .csv, .csv.gz, .tsv or .parquet file; rename it if it is one, or convert it"
+        )
     if not path.is_file():
         raise SchemaError(f"{path}: no such file")
     return not is_csv(path)

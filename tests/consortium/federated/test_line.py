@@ -10,7 +10,7 @@ from privet.consortium.federated.line import TAG_BYTES, tag
 from privet.consortium.net.certificates import make_certificate
 
 
-def comes(said, words, seconds=20):
+def comes(said, words, seconds=60):
     end = time.monotonic() + seconds
     while not any(words in each for each in said):
         assert time.monotonic() < end, said

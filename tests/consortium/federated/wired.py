@@ -2,6 +2,7 @@
 
 import multiprocessing
 import threading
+import time
 from contextlib import ExitStack, closing, contextmanager, suppress
 from fractions import Fraction
 
@@ -89,7 +90,10 @@ def line(config, handle, said=None):
 
 @contextmanager
 def switchboard(folder, handles, said=None, **changes):
-    """A switchboard with a line to each of these: ``handles`` by name; with None nobody calls."""
+    """A switchboard with a line to each of these: ``handles`` by name; with None nobody calls.
+
+    Who calls is there at the end, however busy the machine is: ``wait`` is for those who do not.
+    """
     with held_ports(1) as (port,), ExitStack() as stack:
         town = Town(folder, list(handles), port, **changes)
         for name, handle in handles.items():
@@ -97,6 +101,10 @@ def switchboard(folder, handles, said=None, **changes):
                 stack.enter_context(line(town.party(name), handle))
         progress = (lambda words: None) if said is None else said.append
         board = stack.enter_context(closing(Switchboard(town.coordinator, progress)))
+        callers, end = {name for name, handle in handles.items() if handle is not None}, time.monotonic() + 60
+        while not callers <= {own["name"] for own in board.status()["members"] if own["connected"]}:
+            assert time.monotonic() < end, board.status()
+            time.sleep(0.01)
         yield town, board
 
 

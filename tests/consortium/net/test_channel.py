@@ -137,7 +137,7 @@ def test_strangers_who_say_nothing_hold_no_threads_and_keep_nobody_out(people, m
         idle = [socket.create_connection(listener.address) for _ in range(150)]
         there = connect(listener.address, bob, people.certificate("alice"), peer="alice", timeout=60)
         assert there.known_as == "bob"
-        assert threading.active_count() == before
+        assert threading.active_count() < before + 10  # threads of other tests come and go meanwhile
         assert listener.refused >= 51  # the oldest, as there came more
         assert caplog.text.count("refused") < 25  # not a line for each
         there.send(b"hello")

@@ -98,7 +98,7 @@ def test_limits_are_kept_and_strangers_are_not_heard(town):
         predict(town.config("eve"), public, QUERIES[:1])
     owner = OWNERS[0]
     with pytest.raises(
-        MpcError, match=rf"server 0 knows {owner}.crt as 'owner {owner}'. What was asked for is for who is"
+        MpcError, match=rf"server 0 knows {owner}.crt as 'owner {owner}'. What was asked for is for a member"
     ):
         predict(town.config(owner), public, QUERIES[:1])  # at once, where it would wait for its turn
     with pytest.raises(MpcError, match="no such hidden model"):

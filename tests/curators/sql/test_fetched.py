@@ -1,21 +1,26 @@
 """Records fetched from DuckDB: counts and sums of gradients are those of memory (``test_every_room``: models)."""
 
+import warnings
 from importlib import import_module
+from mmap import mmap
 
 import numpy as np
 import pytest
 
-from databases import CLASSES, PERSONS, TARGET, memory, stored
-from privet import SqlCurator
+from databases import CLASSES, PERSONS, TARGET, connect, memory, store, stored
+from privet import Numeric, Schema, SqlCurator
 from privet.curators import kernels
-from privet.curators.sql import fetched
+from privet.curators import scratch as scratch_module
+from privet.curators.scratch import Scratch
 from privet.curators.sql.fetched import DrawingFetchingSqlRoom, FetchingSqlRoom, room_for
 from privet.curators.sql.room import DrawingSqlRoom, SqlRoom
 from privet.errors import CapabilityError, DatabaseError
+from privet.privacy.mechanisms import mechanisms
 from privet.questions.grid import even_grid, public_grid
 from privet.questions.levels import Levels
 from privet.questions.split import Product, Split
 from privet.questions.tally import Step
+from rooms import no_space
 
 
 def parts(grid, feature, n, seed):
@@ -68,7 +73,8 @@ def test_counts_are_those_of_memory_and_of_the_database(schema, monkeypatch):
         counted = []
         for i, (room, nodes) in enumerate(zip(rooms, levels)):
             with monkeypatch.context() as patched:
-                patched.setattr(fetched, "FETCHED", 0 if i == 1 else 2**29)
+                if i == 1:
+                    patched.setattr(Scratch, "array", no_space)
                 room.use(grid)
                 if schema.target and depth == 1:
                     room.focus(1.0, 3.0)
@@ -80,22 +86,88 @@ def test_counts_are_those_of_memory_and_of_the_database(schema, monkeypatch):
         for i, room in enumerate(rooms):
             children = room.split([(node, split) for node in levels[i]])
             levels[i] = [child for family in children for child in family] + room.copies(levels[i][0], 1)
-    assert rooms[0]._fetched
-    assert not rooms[1]._fetched
+    assert rooms[0]._fetched is not None
+    assert rooms[1]._fetched is None
 
 
-def test_more_cells_than_fit_and_records_that_were_drawn_apart_are_counted_by_the_database(monkeypatch):
+@pytest.mark.parametrize("schema", [CLASSES, PERSONS], ids=["rows", "persons"])
+def test_parts_are_fetched_with_the_cells_and_have_the_records_that_the_database_gives_them(schema, monkeypatch):
+    room, grid = (
+        SqlCurator(stored("duckdb"), "people", schema, mechanisms=mechanisms(1)).open()._room,
+        public_grid(schema),
+    )
+    room.use(grid)
+    root = room.everything(None)
+    drawn = room.parts(root, [1, 3, 2])
+    again = room.parts(drawn[1], [1] * 300)
+    below = room.split([(drawn[2], parts(grid, 2, 3, 0))])[0]
+    nodes = [root, *drawn, *again, *below, *room.copies(again[7], 1), room.anew(below[1], None)]
+    counted = room.totals(nodes), room.histograms(nodes)
+    first = room._fetched
+    later = room.parts(drawn[0], [1, 1])
+    np.testing.assert_array_equal(room.histograms(later).sum(axis=0), counted[1][1])
+    assert room._fetched is not first  # with the new draw
+    monkeypatch.setattr(room, "_disk_is_full", True)
+    room._families.forget()
+    np.testing.assert_array_equal(room.totals(nodes), counted[0])
+    np.testing.assert_array_equal(room.histograms(nodes), counted[1])
+    room.close()
+
+
+def test_where_the_disk_is_full_the_database_counts_and_boosting_is_in_memory(monkeypatch):
     room, grid = SqlCurator(stored("duckdb"), "people", CLASSES).open()._room, public_grid(CLASSES)
     room.use(grid)
     root = room.everything(None)
-    some, others = room.parts(root, [1, 1])
-    counts = room.histograms([some, others]).sum(axis=0)
-    assert not room._fetched
-    np.testing.assert_array_equal(counts, room.histograms([root])[0])
-    assert len(room._fetched) == 1
-    monkeypatch.setattr(fetched, "FETCHED", room._source.n_records * len(grid.features) - 1)
-    room.histograms([room.anew(root, None)])
-    assert len(room._fetched) == 1
+    counts = room.histograms([root])
+    assert room._fetched is not None
+    monkeypatch.setattr(Scratch, "array", no_space)
+    room.use(even_grid(CLASSES, 3))
+    assert room.histograms([root]).sum() == counts.sum()
+    assert room._fetched is None
+    assert room.gradients(root, 1, [Split(0, bytes(3))]).shape == (1, 1)
+    assert room._fetched is not None
+    room.close()
+
+
+def test_large_tables_are_fetched_into_scratch_files_in_the_folder_that_was_named(tmp_path, monkeypatch):
+    made, array = [], Scratch.array
+
+    def noted(scratch, shape, dtype):
+        made.append(scratch.folder)
+        return array(scratch, shape, dtype)
+
+    monkeypatch.setattr(Scratch, "array", noted)
+    monkeypatch.setattr(scratch_module, "SMALL", 1)
+    curator = SqlCurator(stored("duckdb"), "people", CLASSES, cache=tmp_path / "here")
+    room = curator.open()._room
+    room.use(public_grid(CLASSES))
+    assert room.histograms([room.everything(None)]).sum() == 400 * len(CLASSES.features)
+    assert set(made) == {tmp_path / "here"}
+    owner = room._fetched.records.labels
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    assert isinstance(owner, mmap)
+    assert not list((tmp_path / "here").iterdir())
+    room.close()
+
+
+def test_an_empty_table_and_one_of_1600_columns_are_fetched():
+    empty = SqlCurator(stored("duckdb", []), "people", CLASSES).open()._room
+    empty.use(public_grid(CLASSES))
+    assert not empty.histograms(empty.parts(empty.everything(None), [1, 1])).any()
+    assert empty._fetched.records.n == 0
+    n = 1599
+    rows = [(*((i >> f % 5) % 2 for f in range(n)), i % 3) for i in range(60)]
+    connection = connect("duckdb")
+    store(connection, "duckdb", "wide", {f"x{f}": "smallint" for f in range(n)} | {"y": "int"}, rows)
+    schema = Schema({f"x{f}": Numeric(0, 1, integer=True) for f in range(n)}, classes=[0, 1, 2], label="y")
+    wide = SqlCurator(connection, "wide", schema).open()._room
+    wide.use(public_grid(schema))
+    counts = wide.histograms([wide.everything(None)])[0].reshape(n, 2, 3)
+    table = np.array(rows)
+    for c in range(3):
+        np.testing.assert_array_equal(counts[:, 1, c], table[table[:, -1] == c, :-1].sum(axis=0))
+    assert wide._fetched.records.n == 60
 
 
 def test_a_connection_that_is_lost_before_records_are_fetched_ends_clearly():
@@ -113,13 +185,23 @@ def test_a_root_of_its_own_has_scores_of_its_own_and_what_cannot_be_followed_is_
     room.use(grid)
     table = parts(grid, 0, 2, 0)
     root = room.everything(None)
-    part, _ = room.parts(root, [1, 1])
+    part, others = room.parts(root, [1, 1])
     again = room.anew(part, None)
     before = room.gradients(again, 1, [table])
     room.advance([(root, Step(table, (5000, -5000), 1))])
     np.testing.assert_array_equal(room.gradients(again, 1, [table]), before)
+    advanced = room.gradients(part, 1, [table])  # the part has its root's scores
+    assert (advanced != before).any()
+    np.testing.assert_array_equal(advanced + room.gradients(others, 1, [table]), room.gradients(root, 1, [table]))
+    new, _ = room.parts(root, [1, 1])
+    with pytest.raises(CapabilityError, match="another grid or draw"):
+        room.gradients(new, 1, [table])
+    np.testing.assert_array_equal(room.totals([part, others]).sum(axis=0), room.totals([root])[0])
+    (below,), other_grid = room.split([(root, parts(grid, 0, 1, 0))])[0], even_grid(CLASSES, 3)
+    room.use(other_grid)
     with pytest.raises(CapabilityError, match="split on the present grid"):
-        room.gradients(part, 1, [table])
+        room.gradients(below, 1, [table])
+    assert room.histograms([root])[0].shape == (other_grid.n_cells, 2)  # the database counts these
     desk.close()
 
 
@@ -127,3 +209,28 @@ def test_rooms_can_do_what_their_records_and_their_engine_allow():
     assert [room_for(*can) for can in ((0, 0), (0, 1), (1, 0), (1, 1))] == [
         SqlRoom, FetchingSqlRoom, DrawingSqlRoom, DrawingFetchingSqlRoom,
     ]  # fmt: skip
+
+
+def test_fetching_warns_of_nothing():
+    """DuckDB 2 warns where it copies: a line for each time that records are read would count what a fit did."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        desk = SqlCurator(stored("duckdb"), "people", CLASSES).open()
+        root = desk.root()
+        desk.grid(public_grid(CLASSES))
+        assert desk.peek([root])[root].sum() > 0
+
+
+def test_what_is_counted_on_another_grid_once_boosting_has_begun_is_answered():
+    """It has been charged by then: the database counts what cannot be fetched again."""
+    desk, theirs = SqlCurator(stored("duckdb"), "people", CLASSES).open(), memory(CLASSES).open()
+    first, second = public_grid(CLASSES), even_grid(CLASSES, 4)
+    answers = []
+    for own in (desk, theirs):
+        root = own.root()
+        own.grid(first)
+        own.advance({root: Step(parts(first, 0, 2, 0), (5, -5), 1)})
+        own.grid(second)
+        answers.append((own._room.totals([own.held(root)]), own.peek([root])[root]))
+    for ours, other in zip(*answers):
+        np.testing.assert_array_equal(ours, other)

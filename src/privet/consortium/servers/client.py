@@ -117,7 +117,7 @@ def _take_part(
 def owner_ledger(config: Config, **options: Any) -> OwnerLedger:
     """An owner's own ledger, as its file says; the options are ``OwnerLedger``'s."""
     if config.ledger is None:
-        raise PrivetError(f"{config.name} is there as {config.role}, and not as an owner.")
+        raise PrivetError(f"{config.name} has the role {config.role}, and is not an owner.")
     return OwnerLedger(config.ledger, config.epsilon, Unit.of(config.schema).name, seeds=config.seeds, **options)
 
 
@@ -251,7 +251,7 @@ def to_servers(
         if not line.known_as.startswith(role):
             raise MpcError(
                 f"{line.peer} knows {config.identity.certificate.name} as {line.known_as!r}. What was asked for "
-                f"is for who is there as {role.strip()}: use that one's file."
+                f"is for a member with the role {role.strip()}: use that member's file."
             )
         lines.append(line)
     return lines

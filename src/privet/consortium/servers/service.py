@@ -71,7 +71,7 @@ class Server:
 
     def __init__(self, config: Config, progress: Progress = lambda said: None) -> None:
         if config.party is None or config.listen is None or config.ledger is None:
-            raise PrivetError(f"This file is not a server's: {config.name} is there as {config.role}.")
+            raise PrivetError(f"This is not the file of a server: {config.name} has the role {config.role}.")
         self.config = config
         self.party = config.party
         self.schema = config.schema

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
+from privet.curators.scratch import Scratch
 from privet.curators.sql.database import open_database
 from privet.curators.sql.expressions import quoted
 from privet.curators.sql.fetched import room_for
@@ -26,7 +27,8 @@ class SqlCurator(Curator):
     and used by one fit at a time. ``table`` is its name, exactly, or with its schema's: ``("public", "patients")``; in
     DuckDB a file's, too. The schema names the label's column. ``key`` names a column that tells rows apart, which
     ``parts`` and persons need where the engine has none of its own: a table in DuckDB or PostgreSQL and a Parquet file
-    in DuckDB have one, views and Spark's tables do not. ``ledger`` is as in ``MemoryCurator``.
+    in DuckDB have one, views and Spark's tables do not. ``cache`` is as in ``FileCurator``: a folder with space for a
+    byte for each record and feature, where DuckDB's records are counted. ``ledger`` is as in ``MemoryCurator``.
 
     What records the schema does not allow is found when a fit begins, before it spends anything.
     """
@@ -37,7 +39,9 @@ class SqlCurator(Curator):
     )
     trust_in_process = (
         "The machine that trained the model, on which the database ran in the same process, saw the records and exact "
-        "counts; nothing of them left it."
+        "counts; nothing of them left it. While it learned, it may have kept records in a coarser form in scratch "
+        "files without a name, which no other user can open and which end with the program. Traces may stay on its "
+        "disk until they are overwritten, so the disk should be encrypted."
     )
 
     def __init__(
@@ -47,6 +51,7 @@ class SqlCurator(Curator):
         schema: Schema,
         *,
         key: str | None = None,
+        cache: Any = None,
         ledger: Ledger | None = None,
         mechanisms: Mechanisms | None = None,
     ) -> None:
@@ -54,13 +59,14 @@ class SqlCurator(Curator):
         self.trust = self.trust_in_process if self._database.in_process else self.trust
         self._source = Source(self._database, _table(table), schema, key)
         self._room = room_for(self._source.can_draw, self._database.in_process)
+        self._scratch = [Scratch(cache)] if self._database.in_process else []
         self._begin(schema, ledger, mechanisms, self._room)
 
     def open(self) -> Desk:
         self._database.begin()
         try:
             self._source.check()
-            room = self._room(self._source, self._mechanisms, self._database.may_write())
+            room = self._room(self._source, self._mechanisms, self._database.may_write(), *self._scratch)
         except BaseException:
             self._database.end()
             raise

@@ -237,10 +237,10 @@ class DuckDatabase(Database):
         return np.stack([np.asarray(own).astype(np.int64) for own in columns], axis=1)
 
     def batches(self, query: exp.Expr) -> Iterator[dict[str, np.ndarray]]:
-        cursor = self.run(query)
         try:
-            # DuckDB 2 has another name for it.
-            read = getattr(cursor, "to_arrow_reader", None) or cursor.fetch_record_batch
+            # As a relation, which is read as a stream: a statement's result would be in memory as a whole first.
+            rows = self._connection.sql(self.text(query))
+            read = getattr(rows, "to_arrow_reader", None) or rows.fetch_record_batch  # before DuckDB 2
             for batch in read(AT_ONCE):
                 yield {name: own.to_numpy(zero_copy_only=False) for name, own in zip(batch.schema.names, batch.columns)}
         except Exception as error:

@@ -15,6 +15,7 @@ Samples, whose price needs secrecy from everybody, are never drawn in a database
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,19 @@ CHECKED_AT_ONCE = 200
 
 
 _PLACE, _RECORDS, _KEY, _PERSON = "place", "records", "row_key", "person"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What no record may break: ``broken`` is 0, or the number of the way in which a record does, and ``words`` say for
+    each way what is wrong; "" where nothing is, and it only must be possible to compute."""
+
+    broken: exp.Expr
+    words: tuple[str, ...]
+
+
+def _never(bad: exp.Expr, words: str) -> Rule:
+    return Rule(case([(bad, whole(1))], whole(0)), (words,))
 
 
 class Source:
@@ -346,13 +360,13 @@ class Source:
         rules = list(self._rules())
         for start in range(0, len(rules), CHECKED_AT_ONCE):
             some = rules[start : start + CHECKED_AT_ONCE]
-            flags = [exp.Max(this=case([(bad, whole(1))], whole(0))) for bad, _ in some]
-            each = [named(exp.Coalesce(this=flag, expressions=[whole(0)]), f"b{i}") for i, flag in enumerate(flags)]
-            used = {own.name for bad, _ in some for own in bad.find_all(exp.Column)}
+            worst = [exp.Max(this=rule.broken) for rule in some]
+            each = [named(exp.Coalesce(this=own, expressions=[whole(0)]), f"b{i}") for i, own in enumerate(worst)]
+            used = {own.name for rule in some for own in rule.broken.find_all(exp.Column)}
             (found,) = self.database.numbers(selected(each, self._checked(used)))
-            for flag, (_, words) in zip(found, some):
-                if flag and words:
-                    raise SchemaError(words)
+            for way, rule in zip(found, some):
+                if way and rule.words[way - 1]:
+                    raise SchemaError(rule.words[way - 1])
         self._check_size()
 
     def _checked(self, used: Collection[str]) -> exp.Expr:
@@ -381,8 +395,7 @@ class Source:
             if len(self.database.numbers(twice)):
                 raise SchemaError("the key does not tell all records of a person apart; name another column")
 
-    def _rules(self) -> Iterator[tuple[exp.Expr, str]]:
-        """What no record may be, and what to say if one is; "" where it may, and only must be possible to compute."""
+    def _rules(self) -> Iterator[Rule]:
         for name, feature in self.schema.features.items():
             where = f"column {name!r}"
             if isinstance(feature, Numeric):
@@ -391,43 +404,43 @@ class Source:
                         f"column {own!r}",
                         "fill them, or set missing = true in the schema before you fit",
                     )
-                    yield from self._number_rules(self._double(own), column_of, feature.missing, instead)
+                    yield self._number_rule(self._double(own), column_of, feature.missing, instead)
                 if feature.mean_of:  # an engine that cannot compute it says so now
-                    yield from self._number_rules(self._number(name), where, True, "")
+                    yield self._number_rule(self._number(name), where, True, "")
             else:
                 unlisted = exp.EQ(this=self._code(name, feature.values), expression=whole(len(feature.values)))
                 words = f"{where} has missing or unlisted values; list them, or set other = true"
                 # Where they are allowed, too: a view or cast that fails on a record's value has to fail before a fit.
-                yield unlisted, "" if feature.other else words
+                yield _never(unlisted, "" if feature.other else words)
         label = self.schema.label or ""
         if self.schema.classes is not None:
             given = column(self._alias[label])
-            yield (
-                exp.Is(this=given, expression=exp.null()),
-                "the label has missing values (NaN); leave these records out",
-            )
+            missing = exp.Is(this=given, expression=exp.null())
+            yield _never(missing, "the label has missing values (NaN); leave these records out")
             code = self._code(label, self.schema.classes)
             unlisted = exp.EQ(this=code, expression=whole(len(self.schema.classes)))
-            yield unlisted, "the label has values that the schema does not list among its classes"
+            yield _never(unlisted, "the label has values that the schema does not list among its classes")
         else:
-            yield from self._number_rules(
-                self._double(label), "the target", False, "leave these records out, or fill them"
-            )
+            yield self._number_rule(self._double(label), "the target", False, "leave these records out, or fill them")
         if self.schema.person is not None:
             ids, words = column(_PERSON), f"the person's column {self.schema.person!r} has missing or blank ids"
             trimmed = exp.Trim(this=ids.copy(), expression=text(self.database.blanks()))
             missing = exp.or_(exp.Is(this=ids, expression=exp.null()), exp.EQ(this=trimmed, expression=text("")))
-            yield missing, f"{words}; leave these records out, or find out whose they are"
+            yield _never(missing, f"{words}; leave these records out, or find out whose they are")
         if self.row_key is not None:
-            yield exp.Is(this=column(_KEY), expression=exp.null()), "the key has missing values; name another column"
+            missing = exp.Is(this=column(_KEY), expression=exp.null())
+            yield _never(missing, "the key has missing values; name another column")
 
-    def _number_rules(self, value: exp.Expr, where: str, missing: bool, instead: str) -> Iterator[tuple[exp.Expr, str]]:
+    def _number_rule(self, value: exp.Expr, where: str, missing: bool, instead: str) -> Rule:
+        """Neither infinite nor, unless that is allowed, missing. Most numbers are neither, which is asked first."""
         largest = self.database.number(LARGEST)
-        infinite = exp.or_(
-            *(exp.EQ(this=value.copy(), expression=as_type(text(end), "double")) for end in ("inf", "-inf"))
+        finite = exp.Between(this=value, low=self.database.number(-LARGEST), high=largest)
+        ends = (as_type(text(end), "double") for end in ("inf", "-inf"))
+        infinite = exp.or_(*(exp.EQ(this=value.copy(), expression=end) for end in ends))
+        return Rule(
+            case([(finite, whole(0)), (infinite, whole(1))], whole(0 if missing else 2)),
+            (
+                f"{where} contains infinity; replace it by a number",
+                f"{where} contains NaN or missing values; {instead}",
+            ),
         )
-        if not missing:
-            number = exp.or_(value.copy() <= largest, paren(infinite.copy()))
-            there = exp.func("COALESCE", case([(number, whole(1))], whole(0)), whole(0))
-            yield exp.EQ(this=there, expression=whole(0)), f"{where} contains NaN or missing values; {instead}"
-        yield infinite, f"{where} contains infinity; replace it by a number"
