@@ -146,7 +146,7 @@ def test_a_tree_is_whole_when_it_opens_or_says_what_is_out_of_sight(reports, chr
             page.get_by_role("button", name="Zoom in").click()
         assert "The tree goes on below" in page.locator(".more").inner_text()
         window.evaluate("(own) => own.scrollTo(own.scrollWidth, own.scrollHeight)")
-        page.wait_for_function("document.querySelector('.more').hidden")
+        page.locator(".more").wait_for(state="hidden")
 
 
 @pytest.mark.parametrize("viewport", [browser.DESK, browser.PHONE])
