@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from databases import CLASSES, PERSONS, TARGET, connect, memory, store, stored
-from privet import Numeric, Schema, SqlCurator
+from privet import Numeric, PrivateTreeClassifier, PrivateTreeRegressor, Schema, SqlCurator
 from privet.curators import kernels
 from privet.curators import scratch as scratch_module
 from privet.curators.scratch import Scratch
+from privet.curators.sql.database import DuckDatabase
 from privet.curators.sql.fetched import DrawingFetchingSqlRoom, FetchingSqlRoom, room_for
 from privet.curators.sql.room import DrawingSqlRoom, SqlRoom
 from privet.errors import CapabilityError, DatabaseError
@@ -112,6 +113,25 @@ def test_parts_are_fetched_with_the_cells_and_have_the_records_that_the_database
     np.testing.assert_array_equal(room.totals(nodes), counted[0])
     np.testing.assert_array_equal(room.histograms(nodes), counted[1])
     room.close()
+
+
+@pytest.mark.parametrize(
+    ("schema", "learner"), [(CLASSES, PrivateTreeClassifier), (TARGET, PrivateTreeRegressor)], ids=["classes", "target"]
+)
+def test_with_a_holdout_memory_and_the_database_count_the_same_and_memory_needs_no_table(schema, learner, monkeypatch):
+    kept, keep = [], DuckDatabase.keep
+    monkeypatch.setattr(DuckDatabase, "keep", lambda *given: kept.append(1) or keep(*given))
+
+    def fit():
+        curator = SqlCurator(stored("duckdb"), "people", schema, mechanisms=mechanisms(1))
+        model = learner(epsilon=4.0, max_depth=3).fit_curator(curator, holdout=0.25)
+        return model.tree_.to_dict(), model.evaluation_.counts.tolist()
+
+    fetched = fit()
+    assert not kept
+    monkeypatch.setattr(Scratch, "array", no_space)
+    assert fit() == fetched
+    assert kept
 
 
 def test_where_the_disk_is_full_the_database_counts_and_boosting_is_in_memory(monkeypatch):

@@ -7,7 +7,7 @@ splits, and counts by a packed number of node, class and cell, one GROUP BY for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from itertools import chain
 from typing import Any
 
@@ -255,17 +255,18 @@ class SqlRoom(CountingRoom):
 
     def _rows(self, names: dict[Column, str]) -> exp.Expr:
         """Where these columns are to be had: in the temporary table, which is made if need be, or in a subquery."""
-        if self._grid is not None and self._writes and not names.keys() <= self._kept.keys():
-            self._keep(self._grid)
+        if self._grid is not None and self._writes and any(isinstance(own, Cell) for own in names):
+            self._keep(self._grid, names.keys())
         if self._table is not None and names.keys() <= self._kept.keys():
             return table_named(self._table)
         return inside(self._source.rows(names, self._salt), "binned")
 
-    def _keep(self, grid: Grid) -> None:
-        """Bin all records once, into small integers; not where an engine allows no table of so many columns."""
+    def _keep(self, grid: Grid, needed: Set[Column]) -> None:
+        """Bin all records once, into small integers, unless what is needed is there already or would not be there then;
+        not where an engine allows no table of so many columns."""
         cells = (Cell(grid, f) for f in range(len(grid.features)))
         columns = dict.fromkeys(chain(cells, self._told_by, [LABEL, WEIGHT]))
-        if len(columns) > self._database.most_columns or columns.keys() <= self._kept.keys():
+        if len(columns) > self._database.most_columns or needed <= self._kept.keys() or not needed <= columns.keys():
             return
         if self._table is not None:
             self._database.drop(self._table)
