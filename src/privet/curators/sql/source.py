@@ -54,7 +54,7 @@ _PLACE, _RECORDS, _KEY, _PERSON = "place", "records", "row_key", "person"
 
 
 @dataclass(frozen=True)
-class Rule:
+class SqlRule:
     """What no record may break: ``broken`` is 0, or the number of the way in which a record does, and ``words`` say for
     each way what is wrong; "" where nothing is, and it only must be possible to compute."""
 
@@ -62,8 +62,8 @@ class Rule:
     words: tuple[str, ...]
 
 
-def _never(bad: exp.Expr, words: str) -> Rule:
-    return Rule(case([(bad, whole(1))], whole(0)), (words,))
+def _never(bad: exp.Expr, words: str) -> SqlRule:
+    return SqlRule(case([(bad, whole(1))], whole(0)), (words,))
 
 
 class Source:
@@ -395,7 +395,7 @@ class Source:
             if len(self.database.numbers(twice)):
                 raise SchemaError("the key does not tell all records of a person apart; name another column")
 
-    def _rules(self) -> Iterator[Rule]:
+    def _rules(self) -> Iterator[SqlRule]:
         for name, feature in self.schema.features.items():
             where = f"column {name!r}"
             if isinstance(feature, Numeric):
@@ -431,13 +431,13 @@ class Source:
             missing = exp.Is(this=column(_KEY), expression=exp.null())
             yield _never(missing, "the key has missing values; name another column")
 
-    def _number_rule(self, value: exp.Expr, where: str, missing: bool, instead: str) -> Rule:
+    def _number_rule(self, value: exp.Expr, where: str, missing: bool, instead: str) -> SqlRule:
         """Neither infinite nor, unless that is allowed, missing. Most numbers are neither, which is asked first."""
         largest = self.database.number(LARGEST)
         finite = exp.Between(this=value, low=self.database.number(-LARGEST), high=largest)
         ends = (as_type(text(end), "double") for end in ("inf", "-inf"))
         infinite = exp.or_(*(exp.EQ(this=value.copy(), expression=end) for end in ends))
-        return Rule(
+        return SqlRule(
             case([(finite, whole(0)), (infinite, whole(1))], whole(0 if missing else 2)),
             (
                 f"{where} contains infinity; replace it by a number",
