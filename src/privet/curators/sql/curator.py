@@ -34,14 +34,14 @@ class SqlCurator(Curator):
     """
 
     trust = (
-        "The database, whoever runs it, and the process that trained the model saw exact counts; records stayed in the "
-        "database."
+        "The database, those who run it, and the process that trained the model saw exact counts; records stayed in "
+        "the database."
     )
     trust_in_process = (
         "The machine that trained the model, on which the database ran in the same process, saw the records and exact "
-        "counts; nothing of them left it. While it learned, it may have kept records in a coarser form in scratch "
-        "files without a name, which no other user can open and which end with the program. Traces may stay on its "
-        "disk until they are overwritten, so the disk should be encrypted."
+        "counts, and no other machine did. While it learned, it may have kept a coarser copy of the records in "
+        "temporary files on its own disk: no other user can open them, and they are deleted when the program ends. As "
+        "with every deleted file, traces may stay on that disk until they are overwritten, so it should be encrypted."
     )
 
     def __init__(
