@@ -135,10 +135,10 @@ name with a colon is a numeric column of a set of classes, predicted from the ot
 ranges, categories and classes; all else is as each library comes, but for DP-XGBoost, which has no default for the
 number of trees, and whose examples are made for 100,000 records. We searched for it, on magic and california, and
 checked on adult, which flatters it there: a tree for every 2,000 of records times epsilon, from 1 to 50, on all
-records, with at least a tenth of their weight in each leaf; and it is told the number of records. *Privet* is
-`PrivateForestClassifier` or `PrivateForestRegressor` with `delta=1e-6`, which is DP-EBM's delta, too; *Privet, pure*
-has no delta. Accuracy is of `aim="labels"` and AUC of `aim="probabilities"`: one model but where n * epsilon is small.
-DP-EBM and DP-XGBoost have no model of more than two classes."""
+records, with at least a tenth of their weight in each leaf (a fifth, and larger steps, for numbers); and it is told the
+number of records. *Privet* is `PrivateForestClassifier` or `PrivateForestRegressor` with `delta=1e-6`, which is
+DP-EBM's delta, too; *Privet, pure* has no delta. Accuracy is of `aim="labels"` and AUC of `aim="probabilities"`: one
+model but where n * epsilon is small. DP-EBM and DP-XGBoost have no model of more than two classes."""
     yield (
         f"A fit of a peer that takes longer than {LIMIT // 60} minutes is stopped, and its cell says so; a number in "
         "brackets is that of the runs\nwhere it is not the usual one."
