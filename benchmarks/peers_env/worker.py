@@ -109,7 +109,7 @@ def dp_xgboost(task: dict[str, Any], X: np.ndarray, y: np.ndarray) -> Fitted:
     That flatters it, and so does the exact number of records, which it is told for free. Samples were worse: a tree on
     a share is charged log(1 + share (exp(e) - 1)), which saves less than the records left out are worth. Without them
     what trees cost adds up to epsilon. Depth 6 and the rate of 0.3 are XGBoost's own; depth 3 was no better. Numbers,
-    searched on two columns of the same sets, want a fifth in each leaf, and larger steps where few trees are affordable.
+    searched on two columns of the same sets, want a fifth in each leaf, and larger steps where trees are few.
     """
     import dp_xgboost as xgb
 
