@@ -101,12 +101,22 @@ class Boosted:
 
 
 def dp_xgboost(task: dict[str, Any], X: np.ndarray, y: np.ndarray) -> Fitted:
-    """Twenty trees of depth 6 on a tenth of the records each: settings of ours, not tuned; ranges are stated."""
+    """A tree for every 2,000 of records times epsilon, at most 50, each on all records; a leaf weighs a tenth of them.
+
+    It has no default for these; its examples grow 20 trees on a fifth of 100,000 records each, with leaves of weight
+    500, and smaller sets leave that no split, or noise. So we searched for it, by AUC on magic and california, with
+    adult as a check and other splits than the table's: at epsilon 0.1, 1 and 4 the rule beats the examples' settings.
+    That flatters it, and so does the exact number of records, which it is told for free. Samples were worse: a tree on
+    a share is charged log(1 + share (exp(e) - 1)), which saves less than the records left out are worth. Without them
+    what trees cost adds up to epsilon. Depth 6 and the rate of 0.3 are XGBoost's own; depth 3 was no better. Numbers,
+    searched on two columns of the same sets, want a fifth in each leaf, and larger steps where trees are few.
+    """
     import dp_xgboost as xgb
 
-    rounds, share = 20, 0.1
-    # A tree on a sample is charged log(1 + share (exp(e) - 1)): what each may cost for all to add up to epsilon.
-    each = float(np.log1p(np.expm1(task["epsilon"] / rounds) / share))
+    known, classes = len(y) * task["epsilon"], task["target"] is None
+    rounds = int(np.clip(round(known / 2000), 1, 50))
+    rate = 0.3 if classes or known < 1000 else min(1.0, 3 / rounds)
+    weight = len(y) * (0.25 if classes else 1.0)  # the Hessians of all records before the first tree
     low, high = task["target"] or (0.0, 1.0)
 
     def table(cells: np.ndarray, labels: Any = None) -> Any:
@@ -115,21 +125,22 @@ def dp_xgboost(task: dict[str, Any], X: np.ndarray, y: np.ndarray) -> Fitted:
         return xgb.DMatrix(own, labels, feature_min=[0.0] * d, feature_max=[1.0] * d)
 
     options = {
-        "objective": "binary:logistic" if task["target"] is None else "reg:squarederror",
+        "objective": "binary:logistic" if classes else "reg:squarederror",
         "tree_method": "approxDP",
         "max_depth": 6,
-        "learning_rate": 0.3,
+        "learning_rate": rate,
         "lambda": 0.1,
         "base_score": 0.5,
-        "subsample": share,
-        "min_child_weight": 500,
+        "subsample": 1.0,
+        "min_child_weight": weight / (10 if classes else 5),
         "nthread": 1,
         "verbosity": 0,
         "seed": task["seed"],
-        "dp_epsilon_per_tree": each,
+        "dp_epsilon_per_tree": task["epsilon"] / rounds,
     }
-    booster = xgb.train(options, table(X, (y - low) / (high - low)), rounds)
-    return Boosted(booster, low, high - low, task["target"] is None), table
+    records = table(X, (y - low) / (high - low))
+    time.sleep(1 - time.time() % 1)  # the clock seeds its noise: two fits of one second would share it
+    return Boosted(xgb.train(options, records, rounds), low, high - low, classes), table
 
 
 def without_privacy(task: dict[str, Any], X: np.ndarray, y: np.ndarray) -> Fitted:

@@ -38,7 +38,8 @@ METHODS = {
     ),
     "DP-XGBoost": Method(
         "DP-XGBoost", peer="dp-xgboost", takes=not_of_many_classes,
-        weaker="broken: its noise is seeded by the clock, in whole seconds, and can be guessed",
+        weaker="broken: its noise is seeded by the clock, in whole seconds, and can be guessed; trees of one second "
+        "share the noise of their leaves",
     ),
     "diffprivlib tree": Method("diffprivlib tree", peer="diffprivlib", takes=of_classes),
     "diffprivlib forest": Method(
