@@ -1,10 +1,13 @@
 """The record that tilts a law most, compared with all records where the law is known."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 
-from exact_learners import KINDS, POINTS, SCHEMA, ExactLearner
+from exact_learners import KINDS, POINTS, SCHEMA, ExactLearner, guaranteed
 from privet import PrivateTreeClassifier
+from privet.robustness import Pure
 from privet.robustness.attacks.tilt import Tilt
 from privet.robustness.probe import Probe
 
@@ -30,6 +33,7 @@ def test_of_one_split_no_record_lowers_the_exact_accuracy_more():
     assert found.distance == sum(added(found)) == BUDGET
     assert left < exact.accuracy(COUNTS, TRUTH) - 0.1
     assert left < min(each) + 0.005
+    assert left >= guaranteed(*exact.accuracies(COUNTS, TRUTH), Pure(Fraction(3, 10)), BUDGET)
 
 
 def test_the_record_is_made_of_several_rows():
