@@ -60,6 +60,26 @@ def split(X: Any, y: np.ndarray, seed: int) -> list[tuple[Any, np.ndarray]]:
     return [(X[part] if isinstance(X, np.ndarray) else X.iloc[part], y[part]) for part in parts]
 
 
+NOISE_SCALES = 3
+"""A leaf that may be all noise is below so many scales of its count's noise."""
+
+
+def least_share(n: int, epsilon: float) -> float:
+    """The share of ``n`` public records that so many noise scales are: counts have a tenth of the budget."""
+    return min(0.05, NOISE_SCALES * 10 / (n * epsilon))
+
+
+def with_least_leaf(experiment: Experiment, task: Task) -> Scores:
+    """The accuracy of a tree that refuses small leaves, without poison; ``min_leaf: "noise"`` is ``least_share``."""
+    data, method = table(task.set), experiment.methods[task.method]
+    ((train, test),) = experiment.split.parts(data.y, task.seed)
+    options = {**task.options, **method.options, "n_records": len(train)}
+    if options.get("min_leaf") == "noise":
+        options["min_leaf"] = least_share(len(train), task.value("epsilon"))
+    model = made(method.kind, data.schema, task.seed, options).fit(data.X.iloc[train], data.y[train])
+    return {"accuracy": float((model.predict(data.X.iloc[test]) == data.y[test]).mean())}
+
+
 def backdoor(experiment: Experiment, task: Task) -> Scores:
     """With a number of poisoned records: what the attack gets. Without: what is certified, for all numbers of them."""
     method = experiment.methods[task.method]

@@ -43,7 +43,7 @@ def cell(found: Mean | None, measure: str, usual: int = 0, digits: int = 3, sign
     """The mean with its error; the number of runs where it is not the usual one."""
     if found is None:
         return ""
-    if found.value >= 2 and found.value.is_integer() and math.isnan(found.error):
+    if measure.startswith("minutes") or (found.value >= 2 and found.value.is_integer() and math.isnan(found.error)):
         return f"{found.value:,.0f}"
     factor, digits = (1000, 2) if measure == "mse" else (1, digits)
     value = f"{factor * found.value:{sign}.{digits}f}" if abs(found.value) < 100 else f"{found.value:,.0f}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from backdoors import LEVELS, PLAIN, TRAIN, backdoor
+from backdoors import LEVELS, NOISE_SCALES, PLAIN, TRAIN, backdoor, with_least_leaf
 from certificates import DISTANCES, SHARES, aggregated, attacked, boosted, certified
 from privet_bench.experiment import Experiment, Figure, Measured, Method, Setting, Task, canonical, grid
 from privet_bench.store import Mean, Row, papers
@@ -104,6 +104,9 @@ def by_distance(experiment: Experiment, rows: Sequence[Row], only: str) -> Itera
 
 LEAST = 0.04
 """A leaf's least share of the records: the largest share of poison, and three scales of the noise of counts at 0.1."""
+
+
+AS_IT_COMES = "the tree as it comes"
 
 
 def learners(epsilon: float, n_trees: int) -> dict[str, Method]:
@@ -207,15 +210,36 @@ EXPERIMENTS = [
         seconds=30,
     ),
     Experiment(
+        name="robustness-leaves",
+        title="What it costs, without poison, to refuse small leaves",
+        source="Privet",
+        sets=("adult", "magic", "california", "electricity", "default_credit_card"),
+        methods={
+            AS_IT_COMES: Method("PrivateTreeClassifier"),
+            "counts": Method("PrivateTreeClassifier", {"leaves": "counts"}),
+            f"leaves of {NOISE_SCALES} noise scales or more": Method(
+                "PrivateTreeClassifier", {"leaves": "counts", "min_leaf": "noise"}
+            ),
+            f"leaves of {LEAST:.0%} or more": Method("PrivateTreeClassifier", {"leaves": "counts", "min_leaf": LEAST}),
+        },
+        settings=grid(epsilon=(0.1, 1.0)),
+        seeds=10,
+        run=with_least_leaf,
+        down=("epsilon",),
+        against=AS_IT_COMES,
+        digits=4,
+        seconds=1,
+    ),
+    Experiment(
         name="robustness-attacks",
         title="What attacks leave of our tree, and what was certified",
         source="Privet",
         sets=("magic", "adult"),
-        methods={TREE: Method("PrivateTreeClassifier", {**DEPTH, "minutes": 10})},
+        methods={TREE: Method("PrivateTreeClassifier", DEPTH)},
         settings=[{"epsilon": e, "poison": share} for e, share in ((0.01, "0.5%"), (0.01, "1%"), (0.1, "0.1%"))],
         seeds=1,
         run=attacked,
-        measures=("k", "clean", "label flips", "targeted removal", "search", "minutes of search", "certified"),
+        measures=("k", "clean", "label flips", "targeted removal", "tilt", "search", "minutes of search", "certified"),
         columns="measure",
         down=("epsilon", "poison"),
         digits=4,

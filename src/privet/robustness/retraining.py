@@ -63,6 +63,14 @@ def retrain(
     return [Outcomes.joined([outcomes[i] for outcomes, _ in parts]) for i in range(len(probes))], parts[-1][1]
 
 
+def models_of(
+    estimator: Any, X: Any, y: Any, groups: Any = None, *, runs: int, random_state: int | None = None
+) -> Iterator[Any]:
+    """``runs`` models, one after the other, each charged as it is trained; the checks are those of ``retrain``."""
+    _check(estimator, runs)
+    yield from _models(estimator, X, y, groups, runs, random_state)
+
+
 def _check(estimator: Any, runs: int) -> None:
     if not (isinstance(runs, int | np.integer) and runs >= 1):
         raise PrivetError(f"runs is how many models are trained: a whole number, such as 1000; got {runs!r}.")

@@ -4,8 +4,9 @@ import numpy as np
 
 from exact_learners import KINDS, POINTS, SCHEMA, ExactLearner
 from privet import PrivateTreeClassifier
-from privet.robustness.attacks.search import PoisonBlock, SearchedAttack, applied
+from privet.robustness.attacks.search import SearchedAttack, _Moves
 from privet.robustness.attacks.surrogate import weak_leaves
+from privet.robustness.attacks.tilt import Tilt
 from privet.robustness.probe import Probe
 
 COUNTS = (6, 1, 5, 2, 2, 5, 1, 6)
@@ -30,14 +31,11 @@ def test_a_search_finds_an_attack_and_stays_within_its_budget():
     assert exact.accuracy(counted(found), TRUTH) < exact.accuracy(COUNTS, TRUTH) - 0.03
 
 
-def test_blocks_are_added_and_removed():
-    leaves = weak_leaves(X, Y)
-    rows = leaves[0].rows
-    label = leaves[0].label
-    there = int((Y[rows] == label).sum())
-    plan = (PoisonBlock(label, 10**6, leaf=0), PoisonBlock("y", 3, row=0), PoisonBlock("n", 2, row=5))
-    found = applied(X, Y, plan, leaves)
-    assert found.distance == there + 5
-    assert len(found.y) == len(Y) - there + 5
-    assert found.y[-5:].tolist() == ["y", "y", "y", "n", "n"]
-    assert applied(X, Y, (PoisonBlock("y", 0, row=0),), leaves).distance == 0
+def test_every_change_spends_the_budget():
+    tilt = Tilt(PrivateTreeClassifier(SCHEMA, epsilon=1.5, max_depth=1), Probe(POINTS, TRUTH), runs=2)
+    moves = _Moves(X, Y, weak_leaves(X, Y), 8, tilt, np.random.default_rng(0))
+    plan = moves.first()[0]
+    for _ in range(200):
+        plan = moves.changed(plan)
+        assert sum(block.n for block in plan) == 8
+        assert all(block.n > 0 for block in plan)

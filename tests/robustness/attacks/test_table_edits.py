@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from privet.errors import PrivetError
-from privet.robustness.attacks.table_edits import joined, numbers_of, overwritten, rows_of
+from privet.robustness.attacks.table_edits import joined, mosaic, numbers_of, overwritten, rows_of
 
 DATA = {"i": [1, 2, 3], "s": ["a", "b", "c"]}
 TABLES = {"pandas": pd.DataFrame(DATA), "polars": pl.DataFrame(DATA), "arrow": pa.table(DATA)}
@@ -24,6 +24,9 @@ def test_frames(kind):
     assert type(rows_of(table, np.array([0]))) is type(table)
     assert plain(_arrow(joined(table, rows_of(table, np.array([1])))))["i"] == [1, 2, 3, 2]
     assert plain(_arrow(overwritten(table, {"i": 9, "s": "z"}))) == {"i": [9] * 3, "s": ["z"] * 3}
+    mixed = mosaic(table, np.array([[2, 0], [0, 1], [0, 0]]))
+    assert (plain(_arrow(mixed)), type(mixed)) == ({"i": [3, 1, 1], "s": ["a", "b", "a"]}, type(table))
+    assert plain(_arrow(joined(table, mosaic(table, np.empty((0, 2), dtype=int))))) == DATA
     assert plain(_arrow(table)) == DATA
 
 
@@ -36,6 +39,7 @@ def test_arrays():
     assert rows_of(X, np.array([2])).tolist() == [[4, 5]]
     assert joined(X, X[:1]).shape == (4, 2)
     assert overwritten(X, {0: 7}).tolist() == [[7, 1], [7, 3], [7, 5]]
+    assert mosaic(X, np.array([[2, 0], [1, 1]])).tolist() == [[4, 1], [2, 3]]
     assert X[0, 0] == 0
 
 

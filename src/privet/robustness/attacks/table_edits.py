@@ -25,6 +25,15 @@ def joined(X: Any, more: Any) -> Any:
     return nw.to_native(nw.concat([frame, nw.from_native(more, eager_only=True)], how="vertical"))
 
 
+def mosaic(X: Any, rows: np.ndarray) -> Any:
+    """A table of the same kind: column c has in line i the value of row ``rows[i, c]``."""
+    frame = _frame(X)
+    if frame is None:
+        return np.asarray(X)[rows, np.arange(np.shape(X)[1])]
+    lines = frame[rows[:, 0].tolist()]
+    return nw.to_native(lines.with_columns(*(frame[name][rows[:, c].tolist()] for c, name in enumerate(frame.columns))))
+
+
 def overwritten(X: Any, values: Mapping[Any, Any]) -> Any:
     """A copy in which every row has these values, by the columns' names; in arrays by their numbers."""
     frame = _frame(X)
