@@ -73,7 +73,7 @@ def answers(subject: Subject, ledger: LedgerWords | None = None) -> list[Answer]
             warning=bool(receipt.shortfall) or astray,
         ),
         _scored(subject),
-        Answer(TRUST, "Whoever approves this model relies on:", points=trusted(subject)),
+        Answer(TRUST, "To approve this model is to rely on:", points=trusted(subject)),
     ]
 
 
