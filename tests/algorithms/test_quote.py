@@ -125,7 +125,7 @@ def test_a_quote_hints_at_boosting_where_that_is_better():
     few, many = (PrivateTreeClassifier(SCHEMA, epsilon=1).quote(n) for n in (3_000, 4_000))
     assert few.hint == ""
     assert "PrivateForestClassifier is as a rule more accurate than one tree" in str(many)
-    assert "--model PrivateForestClassifier" in str(many)
+    assert "privet models PrivateForestClassifier" in str(many)
     assert "PrivateForestRegressor" in PrivateTreeRegressor(TARGET, epsilon=1).quote(4_000).hint
     assert PrivateForestClassifier(SCHEMA, epsilon=1).quote(4_000).hint == ""
 

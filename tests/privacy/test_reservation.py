@@ -106,7 +106,7 @@ def test_a_pure_fit_in_a_ledger_with_a_delta_sets_half_its_square_aside(tmp_path
     for own in (ledger, Ledger(1, delta=1e-6)):
         assert own.covers(F(2, 10))
         assert not own.covers(F(3, 10))
-        with own, pytest.raises(BudgetError, match="half its square"):  # known before the first answer
+        with own, pytest.raises(BudgetError, match="half of its square"):  # known before the first answer
             PrivateTreeClassifier(SCHEMA, epsilon=0.9).fit(X, Y)
         assert own.spent == 0
     with Ledger(0.1), Ledger(1) as inner:
