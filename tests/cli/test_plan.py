@@ -50,6 +50,11 @@ def test_budgets_of_no_use_are_told_by_plan_and_by_fit(epsilon, words):
     assert words in run("fit", "d.csv", "--schema", "s.toml", "--epsilon", epsilon, "-o", "m.json")
 
 
+def test_leaves_are_planned_as_fit_takes_them():
+    assert "PrivateTreeClassifier on 5,000 records" in run(*PLAN, 5000, "--epsilon", "1", "--leaves", "counts")
+    assert "leaves" in run(*PLAN, 5000, "--epsilon", "1", "--leaves", "count", code=2)
+
+
 def test_epsilons_are_compared_as_text_and_as_a_plot():
     pytest.importorskip("matplotlib")
     told = run(*PLAN, 500, "--choose", "--runs", "1", "--plot", "e.svg", "--holdout", "0.2")
@@ -67,6 +72,7 @@ def test_stand_ins_have_equal_classes_unless_it_is_public_how_common_they_are():
     told = run(*PLAN, 500, "--choose", "--runs", "1", "--class-shares", "0.9,0.1")
     assert "If one of your classes is rare" not in told
     assert "of each class found" in told
+    assert "Classes: no 90%, yes 10%" in told
     assert "numbers such as 0.88,0.12" in run(*PLAN, 500, "--choose", "--class-shares", "0.9;0.1", code=2)
     assert "add up to 1" in run(*PLAN, 500, "--choose", "--class-shares", "0.9,0.2", code=2)
     assert "belong to --choose" in run(*PLAN, 500, "--epsilon", "1", "--class-shares", "0.9,0.1", code=2)

@@ -28,6 +28,9 @@ def plan(
     max_depth: Annotated[
         int | None, typer.Option(min=0, help="The largest depth: short for --set max_depth=N.")
     ] = None,
+    leaves: Annotated[
+        str | None, typer.Option(metavar="KIND", help="labels or counts: short for --set leaves=KIND.")
+    ] = None,
     settings: Settings = None,
     holdout: Holdout = None,
     choose: Annotated[bool, typer.Option("--choose", help="Try other epsilons, too, from 0.01 to 10.")] = False,
@@ -39,7 +42,8 @@ def plan(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="With --choose: how common each class is, if that is public, such as 0.88,0.12. Else all alike.",
+            help="With --choose: how common each class is, in the order of the schema, if that is public, such as "
+            "0.88,0.12. Else all alike.",
         ),
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="With --choose: how often each epsilon is tried.")] = 5,
@@ -71,7 +75,8 @@ def plan(
     known = labelled(schema)
     name = model or DEFAULTS[known.task]
     warn_of_draft(known)
-    given = parameters([*([] if max_depth is None else [f"max_depth={max_depth}"]), *(settings or ())])
+    short = {"max_depth": max_depth, "leaves": leaves}
+    given = parameters([*(f"{own}={value}" for own, value in short.items() if value is not None), *(settings or ())])
     if epsilon is not None:
         show_quote(make(name, schema=known, epsilon=epsilon, **given), n_records, holdout)
     if choose:
@@ -116,7 +121,14 @@ def show_epsilons(
     stand_in = f"{n_records:,} made-up records, drawn from the schema: a guide, since your records differ"
     public = f"{n_records:,} of the public records of {data}"
     say(f"\nLearned from {stand_in if data is None else public}; {runs} runs")
+    if class_shares is not None:
+        say("Classes: " + ", ".join(f"{own} {share:.0%}" for own, share in zip(model.schema.classes, class_shares)))
     say(as_text(points, score), score=score, epsilons=points)
+    if data is None:
+        say(
+            "Read the shape, not the height. A made-up label follows a simple rule in nine records of ten. Real ones "
+            "are often harder to predict, and the curve may then flatten at a larger epsilon."
+        )
     if data is None and model.schema.classes is not None and class_shares is None:
         say(
             "These stand-ins have equally many records of each class. If one of your classes is rare, accuracy will "
