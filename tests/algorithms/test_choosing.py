@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from privet import Ledger, Numeric, PrivateTreeClassifier, PrivateTreeRegressor, Schema
-from privet.algorithms.choosing import as_text, scores_by_epsilon
+from privet.algorithms.choosing import _found, as_text, scores_by_epsilon
 from privet.errors import PrivetError
 
 SCHEMA = Schema({"a": Numeric(0, 1), "b": Numeric(0, 10)}, classes=["no", "yes"])
@@ -36,9 +36,14 @@ def test_rare_classes_show_in_how_much_of_each_class_is_found():
     (point,) = scores_by_epsilon(model, 500, (1e-6,), class_shares=[0.98, 0.02], runs=1)
     assert point.balanced == pytest.approx(0.5, abs=0.2)  # nothing is learned: one class for all, or a split by chance
     assert point.blind > 0.9
-    for shares in ([0.5, 0.6], [1.0], [1.0, 0.0]):
+    for shares in ([0.5, 0.6], [1.0], [1.0, 0.0], [float("nan"), float("nan")]):
         with pytest.raises(PrivetError, match="add up to 1"):
             scores_by_epsilon(model, 500, (1,), class_shares=shares)
+
+
+def test_a_class_that_nobody_is_there_to_score_on_is_no_class_that_was_missed():
+    truth, said = np.array(["a", "a", "b", "b"]), np.array(["a", "c", "b", "b"])
+    assert _found(truth, said) == 0.75
 
 
 def test_numbers_have_a_score_too():

@@ -39,7 +39,9 @@ def test_all_six_are_answered(subject):
     assert whose.startswith("The ledger that lists this release names them: ward 3. It was learned from about 1,")
     assert "and scored on about" in whose
     assert "they need not add up" in whose
-    assert promise.startswith("A guess whether one record was used is right at most 73.1 times in 100.")
+    assert promise.startswith(
+        "If the chances were even before, a guess whether one record was used is right at most 73.1 times in 100."
+    )
     assert promise.index("73.1 times in 100") < promise.index("2.72 times as likely") < promise.index("several rows")
     assert price.endswith("all that this fit was given. Half is left.")
     assert quality.startswith("Clearly better than always saying no, by ")
@@ -120,7 +122,8 @@ def test_those_who_had_to_be_trusted_are_a_list_and_the_disk_comes_last(subject)
     files = replace(subject, receipt=replace(subject.receipt, trust=FileCurator.trust))
     *parties, disk = trusted(files)
     assert (
-        parties[0] == "With the records: the machine that trained the model read all files, and no other machine did."
+        parties[0]
+        == "With the records: the machine that trained the model read all files, and no other machine had to."
     )
     assert disk.startswith("With that machine's disk: while it learned, it kept a coarser copy of the records in temp")
     assert "deleted when the program ends" in disk
@@ -178,7 +181,9 @@ def test_persons_deltas_numbers_and_hidden_models():
     said = texts(subject_of(model))
     assert "at most 3 records of each person count" in said["From whose records?"]
     assert "off by" in said["How good is it?"]
-    assert said["What does it promise to one person?"].startswith("A guess whether one person was used is right")
+    assert said["What does it promise to one person?"].startswith(
+        "If the chances were even before, a guess whether one person was used is right"
+    )
     assert "row" not in said["What does it promise to one person?"]
     boosted = PrivateForestClassifier(SCHEMA, epsilon=1, delta=1e-6, method="boosting").fit(X, Y)
     assert "rounds of boosting" in texts(subject_of(boosted))["What was learned?"]

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import recall_score
 
 from privet.algorithms.quote import fit_apart
 from privet.algorithms.stand_in import stand_in
@@ -30,7 +29,7 @@ class Point:
     """At one epsilon: the mean score over runs (accuracy, or R^2 of numbers), its standard error, and what it means for
     one person: how often a guess that they are in the records may be right. ``blind`` is the score of what learns
     nothing: the commonest class, or the mean, always. ``balanced`` is the mean over classes of the share of each class
-    that is found, which a rare class counts for as much as a common one."""
+    that is found: a rare class counts as much as a common one, if any of its records are there to score on."""
 
     epsilon: float
     score: float
@@ -71,7 +70,7 @@ def scores_by_epsilon(
             fit_apart(tried, *learn, seed + run)
             found[i, run] = tried.score(*test)
             if balanced is not None:
-                balanced[i, run] = recall_score(np.asarray(test[1]), tried.predict(test[0]), average="macro")
+                balanced[i, run] = _found(np.asarray(test[1]), tried.predict(test[0]))
     errors = found.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.zeros(len(epsilons))
     delta = float(checked_delta(model.delta)) if model.delta else 0.0
     return [
@@ -92,7 +91,8 @@ def _check_shares(shares: Sequence[float] | None, schema: Schema, public: object
         return
     if public is not None:
         raise PrivetError("Public records have classes of their own: leave out how common each class is.")
-    if len(shares) != len(schema.classes or ()) or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-6:
+    sensible = all(0 < share <= 1 for share in shares) and abs(sum(shares) - 1) <= 1e-6
+    if len(shares) != len(schema.classes or ()) or not sensible:
         raise PrivetError(
             "How common each class is: one share above 0 for each class of the schema, in its order, that add up to 1, "
             "such as 0.88 and 0.12. They must be public."
@@ -121,6 +121,11 @@ def _parted(
 def _commonest(y: Any) -> float:
     """What always saying the commonest class gets right."""
     return float(np.unique(np.asarray(y).astype(str), return_counts=True)[1].max() / len(y))
+
+
+def _found(truth: np.ndarray, said: np.ndarray) -> float:
+    """The share that is found of a class, on average over those that the records to score on have."""
+    return float(np.mean([np.mean(said[truth == own] == own) for own in np.unique(truth)]))
 
 
 def _taken(y: Any, rows: np.ndarray) -> Any:

@@ -1,9 +1,9 @@
 """A table that nobody is in: drawn from a schema, to try a model on before it meets records.
 
 Numbers are even over their range (over its logarithm, if the schema says so), categories even over their values. The
-label follows from a few of the features by a rule that is drawn too, and is wrong for one record in ten. So there is
-something to learn, neither easy nor hard. Classes are equally common, unless it is public how common each is. Real data
-differ: what is told of a stand-in is a guide, not a promise.
+label follows from a few of the features by a rule that is drawn too; one record in ten has a random one instead. So
+there is something to learn, neither easy nor hard. Classes are equally common, unless it is public how common each is.
+Real data differ: what is told of a stand-in is a guide, not a promise.
 """
 
 from __future__ import annotations
@@ -74,6 +74,6 @@ def _labels(
         low, high = schema.target
         return low + (high - low) * np.where(wrong, rng.random(len(score)), ranks)
     n_classes = len(schema.classes or ())
-    ends = np.cumsum(class_shares or [1 / n_classes] * n_classes)[:-1]
+    ends = np.cumsum([1 / n_classes] * n_classes if class_shares is None else class_shares)[:-1]
     codes, others = (np.searchsorted(ends, shares, side="right") for shares in (ranks, rng.random(len(score))))
     return np.array(schema.classes)[np.where(wrong, others, codes)]

@@ -338,7 +338,8 @@ def show(model: Model) -> None:
     say(str(getattr(tree, "provenance_", "")))
     if hasattr(tree, "chosen_"):
         say(str(tree.chosen_))
-    say(f"\nRules\n{tree.export_text()}\n\n{ODD}\n\nReceipt\n{tree.privacy_}\n")
+    odd = "" if tree.privacy_.void else f"{ODD}\n\n"
+    say(f"\nRules\n{tree.export_text()}\n\n{odd}Receipt\n{tree.privacy_}\n")
     say_scores(tree.evaluation_)
     say_paid_scores(tree.evaluation_)
     check_model(tree)

@@ -98,7 +98,8 @@ def show(
             cost = f"epsilon {amount(kept.in_epsilon(line.amount))}"
             of = f"  of {', '.join(line.cohorts)}" if len(kept.cohorts()) > 1 else ""
             release = f"  release {line.released[:12]}" if line.released else ""
-            state = "" if line.released or line.what == BEFORE else "  NO RELEASE: stopped, failed, or a hidden model"
+            named = line.released or line.what == BEFORE
+            state = "" if named else "  NO RELEASE NOTED: stopped, failed, or not a model's file"
             if not line.settled:
                 state = "  NOT SETTLED: it still runs, or was killed, and counts in full"
             say(f"{line.number:4}  {line.began}  {line.who}@{line.host}  {line.what}  {cost}{of}{release}{state}")

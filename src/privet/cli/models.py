@@ -14,8 +14,8 @@ from privet.errors import PrivetError
 OPTIONS = {"schema": "--schema", "epsilon": "--epsilon", "random_state": "--seed"}
 """Parameters that have an option of their own."""
 ODD = (
-    "Noise took part in choosing these rules. One that looks odd was picked by noise, where few or no records are and "
-    "no other rule was much better; it says nothing about any record."
+    "Noise took part in choosing these rules. One that looks odd may be noise, where few or no records are and no "
+    "other rule was much better: read nothing into it."
 )
 
 

@@ -52,7 +52,7 @@ class DaskCurator(Curator):
 
     trust = (
         "The Dask cluster that trained the model was trusted: workers saw the records of their partitions, and exact "
-        "counts went between them, the scheduler and the process that fitted; no other machine saw either."
+        "counts went between them, the scheduler and the process that fitted; no other machine had to see either."
     )
 
     def __init__(

@@ -37,13 +37,13 @@ class FileCurator(MemoryCurator):
     """
 
     trust = (
-        "The machine that trained the model read all files, and no other machine did. While it learned, it kept a "
+        "The machine that trained the model read all files, and no other machine had to. While it learned, it kept a "
         "coarser copy of the records in temporary files on its own disk: no other user can open them, and they are "
         "deleted when the program ends. As with every deleted file, traces may stay on that disk until they are "
         "overwritten, so it should be encrypted."
     )
     scoring_trust = (
-        "The machine that scored the model read all files, and no other machine did. While it did, it kept a coarse "
+        "The machine that scored the model read all files, and no other machine had to. While it did, it kept a coarse "
         "copy of them on its disk, which is gone."
     )
 

@@ -52,8 +52,8 @@ class MemoryCurator(Curator):
     a limit that only keeps count. All that could be wrong with the table is found here, as it is read.
     """
 
-    trust = "The machine that trained the model saw all records, and no other machine did."
-    scoring_trust = "The machine that scored the model saw all records that score it, and no other machine did."
+    trust = "The machine that trained the model saw all records, and no other machine had to."
+    scoring_trust = "The machine that scored the model saw all records that score it, and no other machine had to."
     records: HeldRecords
     _noises: Mapping[str, str] | None = None
     _part_bytes: Callable[[int], bytes] | None = None

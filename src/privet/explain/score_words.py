@@ -50,7 +50,8 @@ def _of_hundred(subject: Subject, found: Evaluation, common: str) -> list[str]:
     others = [own for own in classes if str(own) != common] if len(classes) == 2 else list(classes)
     label = min(others, key=lambda own: found.recall(own).value)
     says = subject.says(label)
-    those = f"with {says}" if says != str(label) else f"whose {subject.label} is {says}"
+    whose = f"whose {subject.label} is {says}" if subject.schema.label is not None else f"of class {says}"
+    those = f"with {says}" if says != str(label) else whose
     recall, precision = found.recall(label), found.precision(label)
     if _hidden(recall) and _hidden(precision):
         return [f"Noise hides how many {_who(found)} {those} it finds, and how many that it calls so are."]

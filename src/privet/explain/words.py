@@ -119,16 +119,14 @@ ALPHA = (
     "With the program: those who wrote Privet. It is alpha software, and nobody outside the project has reviewed it."
 )
 
-AFTERWARDS = ("While it learned, ", "While it did, ")
+AFTERWARDS = "While it learned, "
 """How the part of a receipt's trust begins that is about what stays on a machine's own disk."""
 
 
 def trusted(subject: Subject) -> tuple[str, ...]:
     """The parties, one by one; what a machine kept on its own disk comes last, because no other party has it."""
-    records, disk = subject.receipt.trust, ""
-    for begin in AFTERWARDS:
-        records, here, rest = records.partition(begin)
-        disk += f"{here}{rest}"
+    records, here, rest = subject.receipt.trust.partition(AFTERWARDS)
+    disk = f"{here}{rest}"
     schema = READ_OFF if subject.schema.unconfirmed else DECLARED
     parties = (f"With the records: {_inside(records)}", schema, ALPHA)
     return (*parties, f"With that machine's disk: {_inside(disk)}") if disk else parties
@@ -220,14 +218,16 @@ def how_many(subject: Subject) -> str:
     """About how many were learned from and scored, by noisy counts: their sum need not be the number of records."""
     learned_from, scored, who = about_how_many(subject), subject.evaluation, f"{subject.who}s"
     hint = subject.params.get("n_records")
-    noisy = "That number is noisy; its range holds with 95% confidence."
+    noisy = "That number is noisy; a range holds with 95% confidence."
+    hides = "was not released" if not any(tree.weighed for tree in subject.trees) else "is not told in one number"
     if learned_from is not None and scored is not None:
         others = "others" if scored.privacy_ is None else f"{who} {apart(scored)}"
         both = f"It was learned from about {_ranged(learned_from)} {who} and scored on about {_ranged(scored.size)}"
         return f"{both} {others}. The numbers are noisy, so they need not add up; ranges hold with 95% confidence."
     if learned_from is not None:
+        noisy = noisy if learned_from.high > learned_from.low else "That number is noisy."
         return f"It was learned from about {_ranged(learned_from)} {who}. {noisy}"
-    unknown = f"How many {who} it was learned from was not released"
+    unknown = f"How many {who} it was learned from {hides}"
     if hint is not None:
         unknown += f"; those who fitted it told the program that there are about {hint:,.0f} in all"
     if scored is None:
@@ -280,7 +280,8 @@ def promised(subject: Subject) -> tuple[str, str]:
     rarely = f", except with a probability of {delta:g}" if delta else ""
     them = "them" if who == "person" else "it"
     return (
-        f"A guess whether one {who} was used is {right}. A coin toss is right 50 times.{weak}",
+        f"If the chances were even before, a guess whether one {who} was used is {right}. A coin toss is right 50 "
+        f"times.{weak}",
         f"That holds even for somebody who has this model and knows all other {who}s. In odds: no model is more "
         f"than {_times(epsilon)} times as likely with {them} as without, or the other way round{rarely}. "
         f"{covered(subject)}",

@@ -210,9 +210,6 @@ def _notice(subject: Subject) -> str:
         mend = f" {VOID_MEANS}" if receipt.void else ""
         text = f"<strong>{what}.</strong> {escape(why.rstrip('.'))}.{mend}"
         return f'<div class="notice alarm" role="note"><p>{text}</p></div>'
-    if subject.evaluation is not None and subject.evaluation.void:
-        text = f"<strong>{NO_PROMISE_OF_SCORES}.</strong> {escape('; '.join(subject.evaluation.void))}. {SCORES_VOID}"
-        return f'<div class="notice alarm" role="note"><p>{text}</p></div>'
     epsilon = show(receipt.epsilon)
     if is_nothing(receipt):
         return (
@@ -220,6 +217,9 @@ def _notice(subject: Subject) -> str:
             "receipt adds up, but with such an epsilon a reader of the model may learn about one person whatever "
             "there is to learn. Usual are 0.1 to 1. Treat the model as you treat the records.</p></div>"
         )
+    if subject.evaluation is not None and subject.evaluation.void:
+        text = f"<strong>{NO_PROMISE_OF_SCORES}.</strong> {escape('; '.join(subject.evaluation.void))}. {SCORES_VOID}"
+        return f'<div class="notice alarm" role="note"><p>{text}</p></div>'
     weak = f"<strong>Epsilon {epsilon} is a weak promise.</strong> Usual are 0.1 to 1. " if is_weak(receipt) else ""
     kind = "notice weak" if weak else "notice"
     return (

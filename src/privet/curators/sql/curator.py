@@ -39,7 +39,7 @@ class SqlCurator(Curator):
     )
     trust_in_process = (
         "The machine that trained the model, on which the database ran in the same process, saw the records and exact "
-        "counts, and no other machine did. While it learned, it may have kept a coarser copy of the records in "
+        "counts, and no other machine had to. While it learned, it may have kept a coarser copy of the records in "
         "temporary files on its own disk: no other user can open them, and they are deleted when the program ends. As "
         "with every deleted file, traces may stay on that disk until they are overwritten, so it should be encrypted."
     )

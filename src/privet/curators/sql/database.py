@@ -433,8 +433,11 @@ def _no_fit(error: Exception) -> DatabaseError:
     return DatabaseError(f"no fit can begin here: {_first_line(error)}. Commit what is open, or connect again.")
 
 
-def _without_values(error: Exception) -> DatabaseError:
-    """What may be said of an engine's error: its kind, since its words may quote a record."""
+def _without_values(error: Exception) -> BaseException:
+    """What may be said of an engine's error: its kind, since its words may quote a record. Ctrl-C is none, but DuckDB
+    makes one of it."""
+    if isinstance(error, RuntimeError) and "interrupt" in str(error).lower():
+        return KeyboardInterrupt()
     code = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
     name = type(error).__name__ + (f", SQLSTATE {code}" if code else "")
     return DatabaseError(

@@ -44,7 +44,8 @@ class Tilt:
 
     def plan(self, X: Any, y: np.ndarray, budget: int, rng: np.random.Generator) -> Plan:
         plan: Plan = ()
-        for size in np.diff(np.linspace(0, budget, self.steps + 1).astype(int)):
+        sizes = np.diff(np.linspace(0, budget, self.steps + 1).astype(int))
+        for size in sizes[sizes > 0]:
             plan = (*plan, self.block(X, y, plan, int(size), rng))
         return plan
 
