@@ -1,11 +1,12 @@
 """The same records counted by our stream, inside DuckDB, Spark and PostgreSQL: seconds for one tree.
 
-    python benchmarks/databases.py --rows 1000000 --spark --postgres postgresql://user@host/db
+    python benchmarks/databases.py --rows 1000000 --spark --postgres own
 
 makes Parquet files of 28 features (float32, as ``scale.py``), fits one tree of depth 4 on them, each engine in a
 process of its own, and deletes them. A time counts from the making of the curator to the end of the fit. Engines take
 turns, so that a busy machine slows all of them; the best fit of each counts. With ``--spark`` a local session reads the
-files, on all cores; with ``--postgres`` the rows are copied there first, into a temporary table of that connection.
+files, on all cores (Spark is installed in an environment of its own); with ``--postgres`` the rows are copied first
+into a temporary table of a server: one that is started for this (``own``), or the one at an address.
 With ``--cpu`` the processor's time of our stream and of DuckDB counts, each on one thread: for a busy machine. The
 memory is the largest anonymous one of a process that fits; of Spark and PostgreSQL it is not that of the engine.
 """
@@ -25,6 +26,8 @@ from typing import Any
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
+from postgres_server import postgres_address
+from privet_bench.peers import packages
 from scale import FEATURES, Watch, make, schema, warm_up
 
 
@@ -90,7 +93,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--turns", type=int, default=2, help="how often each engine is started, for two fits")
     parser.add_argument("--spark", action="store_true", help="compare with a local session of Spark")
-    parser.add_argument("--postgres", default="", help="the address of a server to compare with")
+    parser.add_argument("--postgres", default="", help="the address of a server to compare with, or 'own'")
     parser.add_argument("--cpu", action="store_true", help="the processor's time, of files and DuckDB alone")
     parser.add_argument("--keep", type=Path, help="a folder for the files, where they stay and are used again")
     parser.add_argument("--measure", nargs=2, metavar=("ENGINE", "FOLDER"), help=argparse.SUPPRESS)
@@ -111,14 +114,19 @@ def main() -> None:
 def compare(folder: Path, options: argparse.Namespace) -> None:
     """Let the engines take turns, and print what each took."""
     engines = ["files", "duckdb", *["spark"] * options.spark, *["postgres"] * bool(options.postgres)]
+    address = postgres_address() if options.postgres == "own" else options.postgres
+    surroundings = {"NUMBA_NUM_THREADS": "1"} if options.cpu else {}
+    if options.spark:
+        surroundings["PYTHONPATH"] = f"{packages('spark')}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     took: dict[str, list[float]] = {engine: [] for engine in engines}
     memory = dict.fromkeys(engines, 0.0)
     for _ in range(options.turns):
         for engine in engines:
             command = [sys.executable, "-W", "ignore", __file__, "--measure", engine, str(folder)]
-            command += ["--postgres", options.postgres, *["--cpu"] * options.cpu]
-            alone = {"NUMBA_NUM_THREADS": "1"} if options.cpu else {}
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **alone})
+            command += ["--postgres", address, *["--cpu"] * options.cpu]
+            done = subprocess.run(
+                command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **surroundings}
+            )
             megabytes, *seconds = map(float, done.stdout.split())
             memory[engine] = max(memory[engine], megabytes)
             took[engine] += seconds

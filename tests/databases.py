@@ -1,47 +1,25 @@
 """Real databases for tests: DuckDB in this process, a PostgreSQL server and a Spark session of our own."""
 
-import atexit
 import math
-import os
-import shutil
-import subprocess
 import tempfile
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 import needs
+import postgres_server
 from privet import Categorical, MemoryCurator, Numeric, Schema
 from privet.privacy.mechanisms import mechanisms
 
-BINARIES = "/usr/lib/postgresql/*/bin/"
 NAMES = {"double": {"postgres": "double precision"}, "text": {"spark": "string"}, "float": {"postgres": "real"}}
 
 
-@cache
 def postgres_folder():
-    """A server that listens on a socket in a folder of its own, until the tests end. It refuses to run as root."""
-    initdb, control = (needs.program(name, BINARIES + name) for name in ("initdb", "pg_ctl"))
-    folder = Path(tempfile.mkdtemp(prefix="privet-pg-"))
-    as_user = []
-    if os.getuid() == 0:
-        shutil.chown(folder, "postgres", "postgres")
-        as_user = [needs.program("setpriv"), "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-
-    def run(*command):
-        subprocess.run([*as_user, *map(str, command)], check=True, stdout=subprocess.DEVNULL, cwd="/")
-
-    def stop():
-        subprocess.run([*as_user, control, "-D", str(folder / "data"), "-m", "immediate", "stop"], cwd="/",
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
-        shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(stop)
-    run(initdb, "-D", folder / "data", "-A", "trust", "-U", "owner", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
-    settings = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off -c log_statement=all"
-    run(control, "-D", folder / "data", "-o", settings, "-l", folder / "log", "-w", "start")
-    return folder
+    """Where a server of these tests listens, until they end."""
+    try:
+        return postgres_server.postgres_folder()
+    except postgres_server.NoServer as error:
+        needs.missing(str(error))
 
 
 def postgres_log():

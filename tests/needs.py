@@ -2,14 +2,13 @@
 
 import os
 import shutil
-from glob import glob
 
 import pytest
 
 
-def program(name: str, *places: str) -> str:
-    """The path of a program, looked up on PATH and then in `places` (glob patterns)."""
-    found = shutil.which(name) or next((path for place in places for path in sorted(glob(place), reverse=True)), None)
+def program(name: str) -> str:
+    """The path of a program."""
+    found = shutil.which(name)
     if found is None:
         missing(f"{name} is not installed")
     return str(found)

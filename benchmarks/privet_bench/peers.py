@@ -65,6 +65,12 @@ def environment(name: str) -> Path:
     return python
 
 
+def packages(name: str) -> Path:
+    """Where an environment's packages lie, for a process of ours that needs them too: both are of one Python."""
+    (folder,) = environment(name).parents[1].glob("lib/python*/site-packages")
+    return folder
+
+
 class PeerProcess:
     """A peer's environment, kept running: it is handed files, and answers with files."""
 

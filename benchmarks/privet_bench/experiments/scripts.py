@@ -91,6 +91,11 @@ SCRIPTS: dict[str, tuple[str, str, list[str], str]] = {
         "One tree from files and inside databases, in seconds", "databases.py", ["--rows", "1000000"],
         r"^(?P<what>\w+): (?P<value>[\d.]+) s",
     ),
+    "databases-engines": (
+        "One tree from 100,000 records in each engine, in seconds", "databases.py",
+        ["--rows", "100000", "--turns", "1", "--spark", "--postgres", "own"],
+        r"^(?P<what>\w+): (?P<value>[\d.]+) s",
+    ),
     "scale": ("Records in files beside records in memory", "scale.py", ["--rows", "1000000", "5000000"], ""),
 }  # fmt: skip
 """By name: what it is, the script with its options, and the pattern of its lines (empty: tables)."""
