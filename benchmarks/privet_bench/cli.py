@@ -11,7 +11,7 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # one process for each core
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from privet_bench import page, runner, tables
-from privet_bench.experiments.peers import METHODS, OURS
+from privet_bench.data import here, is_set
 from privet_bench.registry import EXPERIMENTS
 from privet_bench.store import Store
 
@@ -51,14 +51,17 @@ def main(words: Sequence[str] | None = None) -> int:
 def _list(asked: argparse.Namespace) -> int:
     store = Store()
     for own in EXPERIMENTS.values():
-        left = [task for task in runner.wanted(own, {}) if task not in store.done]
+        missing = [task for task in runner.wanted(own, {}) if task not in store.done]
+        left = [task for task in missing if runner.at_hand(own, task)]
         rest = (
             f"; {len(left)} to do, {runner.time_of(sum(runner.expected(left, store).values()))} of one core"
             if left
             else ""
         )
+        away = {task.set for task in missing if is_set(task.set) and not here(task.set)}
+        waits = f"; waits for data of {', '.join(sorted(away))}" if away else ""
         kept = len({row.task for row in store.rows(own.name)})
-        print(f"{own.name:22} {own.title} ({own.source}): {kept} kept{rest}")
+        print(f"{own.name:22} {own.title} ({own.source}): {kept} kept{rest}{waits}")
     return 0
 
 
@@ -86,7 +89,7 @@ def _plot(asked: argparse.Namespace) -> int:
 
 
 def _check(asked: argparse.Namespace) -> int:
-    return 1 if runner.check(Store(), [name for name in METHODS if name.startswith(OURS)]) else 0
+    return 1 if runner.check(Store(), page.OURS_BY_EXPERIMENT) else 0
 
 
 def _page(asked: argparse.Namespace) -> int:

@@ -94,6 +94,8 @@ def table(name: str, rows: int | None = None) -> Shared:
         data = Shared(name, data.X, np.where(data.y > np.median(data.y), "high", "low"), schema)
     elif column:
         features = dict(data.schema.features)
+        if column not in features:
+            raise NoData(f"{base} from OpenML has no column {column}")
         scope: Any = features.pop(column)
         schema = Schema(features, target=(scope.low, scope.high))
         data = Shared(name, data.X.drop(columns=column), data.X[column].to_numpy(float), schema)
@@ -145,15 +147,16 @@ def _openml(name: str) -> Shared:
     number, target = OPENML[name]
     try:
         found = fetch_openml(data_id=number, as_frame=True, parser="auto")
-    except OSError as error:
+    except (OSError, ValueError) as error:  # OpenML's own errors are ValueErrors
         raise NoData(
-            f"{name} is not in {shared_data.SHARED}, and OpenML (its set {number}) cannot be reached"
+            f"{name} is not in {shared_data.SHARED}, and OpenML (its set {number}) cannot be had: {error}"
         ) from error
     return from_frame(name, found.data, found.target, target)
 
 
 def from_frame(name: str, X: Any, y: Any, target: tuple[float, float] | None) -> Shared:
     """Records without a manifest: those with missing values go, as in the papers, and ranges are what occurs."""
+    X = X.rename(columns=lambda column: str(column).replace("-", "_"))
     whole = X.notna().all(axis=1) & y.notna()
     X, y = X[whole].reset_index(drop=True), y[whole].reset_index(drop=True)
     features: dict[str, Numeric | Categorical] = {}

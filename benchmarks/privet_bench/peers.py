@@ -6,6 +6,7 @@ An environment is the folder ``.venv-NAME`` in the repository (or in ``PRIVET_PE
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -48,21 +49,27 @@ def environment(name: str) -> Path:
     """The Python of a peer's environment, which is made if it is not there or if its pins have changed."""
     folder = Path(os.environ.get("PRIVET_PEERS", BENCHMARKS.parent)) / f".venv-{name}"
     python, stamp, pins = folder / "bin" / "python", folder / "pins", PINS / f"{name}.txt"
-    if stamp.exists() and stamp.read_text() == pins.read_text():
-        return python
-    print(f"making {folder} from {pins.name}", file=sys.stderr, flush=True)
+    with folder.with_suffix(".lock").open("w") as lock:  # one process makes it, and others wait
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (stamp.exists() and stamp.read_text() == pins.read_text()):
+            print(f"making {folder} from {pins.name}", file=sys.stderr, flush=True)
+            _make(folder, python, pins)
+            stamp.write_text(pins.read_text())
+    return python
+
+
+def _make(folder: Path, python: Path, pins: Path) -> None:
     lines = [line for line in pins.read_text().splitlines() if line and not line.startswith("#")]
     last = [line.removesuffix(" --no-build-isolation") for line in lines if line.endswith("--no-build-isolation")]
     install = [str(python), "-m", "pip", "install", "--quiet"]
+    run = partial(subprocess.run, check=True, preexec_fn=partial(die_with_parent, os.getpid()))
     try:
-        subprocess.run([os.environ.get("PRIVET_PEER_PYTHON", sys.executable), "-m", "venv", folder], check=True)
-        subprocess.run([*install, *(line for line in lines if line.split(" ")[0] not in last)], check=True)
+        run([os.environ.get("PRIVET_PEER_PYTHON", sys.executable), "-m", "venv", folder])
+        run([*install, *(line for line in lines if line.split(" ")[0] not in last)])
         if last:
-            subprocess.run([*install, "--no-build-isolation", *last], check=True)
+            run([*install, "--no-build-isolation", *last])
     except (OSError, subprocess.CalledProcessError) as error:
-        raise NoEnvironment(f"{name} does not install here: {error}") from error
-    stamp.write_text(pins.read_text())
-    return python
+        raise NoEnvironment(f"{pins.stem} does not install here: {error}") from error
 
 
 def packages(name: str) -> Path:

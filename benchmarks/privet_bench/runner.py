@@ -22,7 +22,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from privet_bench import fits, peers
-from privet_bench.data import NoData, is_set, schema_of
+from privet_bench.data import NoData, here, is_set, schema_of
 from privet_bench.experiment import Experiment, Scores, Task
 from privet_bench.processes import die_with_parent
 from privet_bench.registry import EXPERIMENTS
@@ -42,13 +42,13 @@ Only = Mapping[str, Sequence[str]]
 def commit() -> str:
     """The commit of the code that runs, with ``+`` if its files have changes that are in no commit."""
     try:
-        known = _git("rev-parse", "--short=7", "HEAD")
-        return known + ("+" if _git("status", "--porcelain", "--untracked-files=no", "--", *CODE) else "")
+        known = git("rev-parse", "--short=7", "HEAD")
+        return known + ("+" if git("status", "--porcelain", "--untracked-files=no", "--", *CODE) else "")
     except (OSError, subprocess.CalledProcessError):
         return UNKNOWN
 
 
-def _git(*words: str) -> str:
+def git(*words: str) -> str:
     return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -57,7 +57,7 @@ def changes_since(commit: str) -> int | None:
     """How many commits touched the learners since a row's commit; None where that is not known."""
     try:
         known = commit.removeprefix("in ").rstrip("+")
-        return int(_git("rev-list", "--count", f"{known}..HEAD", "--", *LEARNERS))
+        return int(git("rev-list", "--count", f"{known}..HEAD", "--", *LEARNERS))
     except (OSError, subprocess.CalledProcessError):
         return None
 
@@ -73,18 +73,22 @@ CHECKED = "checked"
 """Rows of the store that say how many runs came out the same under a later commit."""
 
 
-def check(store: Store, methods: Sequence[str], *, out: TextIO = sys.stderr) -> int:
-    """Make one run of ours against peers again for each set, drawn at random among quick ones; how many differ.
+def check(store: Store, methods: Mapping[str, Sequence[str]], *, out: TextIO = sys.stderr) -> int:
+    """Make runs of these experiments' methods again, a quick one for each set and setting by a draw; how many differ.
 
     If none does, the store says so: a change of the learners that changes no result does not make them older.
     """
-    rows: dict[str, dict[Task, dict[str, float]]] = {}
-    for row in store.rows("peers"):
-        if row.method in methods and row.seconds < QUICK:
-            rows.setdefault(row.set, {}).setdefault(row.task, {})[row.measure] = row.value
+    rows: dict[tuple[str, str, str], dict[Task, dict[str, float]]] = {}
+    for row in (row for name in methods for row in store.rows(name)):
+        if row.method in methods[row.experiment] and row.runs == 1 and row.seconds < QUICK:
+            drawn_from = rows.setdefault((row.experiment, row.set, row.setting), {})
+            drawn_from.setdefault(row.task, {})[row.measure] = row.value
     drawn = [random.choice(list(own.items())) for own in rows.values()]
-    differ = [task for task, kept in drawn if not _same(perform(task)[0], kept)]
-    print(f"{len(drawn)} runs made again, {len(differ)} differ", *differ, sep="\n", file=out, flush=True)
+    differ = []
+    for done, (task, kept) in enumerate(drawn, start=1):
+        differ += [] if _same(perform(task)[0], kept) else [task]
+        print(f"\r{done} of {len(drawn)} made again, {len(differ)} differ", end="", file=out, flush=True)
+    print("", *differ, sep="\n", file=out, flush=True)
     if not differ:
         found = {"runs": float(len(drawn))}
         store.add(
@@ -105,12 +109,18 @@ def _same(found: Scores, kept: Mapping[str, float]) -> bool:
 
 def wanted(experiment: Experiment, only: Only, *, quick: bool = False) -> list[Task]:
     """The tasks that were asked for: ``only`` says which values of which names."""
-    limits = {name: tuple(map(str, values)) for name, values in only.items()}
-    if quick:
-        if not experiment.quick:
-            return []
-        limits |= {name: tuple(map(str, values)) for name, values in experiment.quick.items()}
-    return [task for task in experiment.tasks() if all(str(task.value(n)) in v for n, v in limits.items())]
+    if quick and not experiment.quick:
+        return []
+    limits = [(name, {*map(str, values)}) for part in (only, experiment.quick if quick else {})
+              for name, values in part.items()]  # fmt: skip
+    return [task for task in experiment.tasks() if all(str(task.value(name)) in values for name, values in limits)]
+
+
+def at_hand(experiment: Experiment, task: Task) -> bool:
+    """Whether its data can be read without a network, and the method learns from such data."""
+    if not is_set(task.set):
+        return True
+    return here(task.set) and experiment.methods[task.method].takes(schema_of(task.set), task.options)
 
 
 def possible(experiment: Experiment, task: Task) -> bool:
@@ -170,16 +180,17 @@ def run(
     asked = [(own, task) for own in map(EXPERIMENTS.__getitem__, names) for task in wanted(own, only, quick=quick)]
     done = store.done - older(store) if anew else store.done
     tasks = [task for own, task in asked if task not in done and possible(own, task)]
-    jobs = 1 if any(EXPERIMENTS[task.experiment].alone for task in tasks) else jobs
     guess = expected(tasks, store)
+    single = {task: seconds for task, seconds in guess.items() if EXPERIMENTS[task.experiment].alone}
+    beside = {task: seconds for task, seconds in guess.items() if task not in single}
+    left = sum(beside.values()) / jobs + sum(single.values())
     print(
-        f"{len(tasks)} runs to do, about {time_of(sum(guess.values()) / jobs)} with {jobs} at a time",
+        f"{len(tasks)} runs to do, about {time_of(left)} with {jobs} at a time"
+        + (f", then {len(single)} of them alone" if single else ""),
         file=out,
         flush=True,
     )
-    if not tasks:
-        return 0
-    failed = _work(guess, store, jobs, out)
+    failed = sum(_work(own, store, n, out) for own, n in ((beside, jobs), (single, 1)) if own)
     store.save()
     return failed
 
@@ -205,7 +216,7 @@ def _work(guess: dict[Task, float], store: Store, jobs: int, out: TextIO) -> int
                     continue
                 scores, seconds = future.result()
                 store.add(rows_of(task, scores, round(seconds, 2), code, f"{datetime.now(UTC):%Y-%m-%d}"))
-                rest = time_of(left * (time.monotonic() - start) / (total - left))
+                rest = time_of(max(left, 0) * (time.monotonic() - start) / (total - left))
                 print(f"\r{done} of {len(guess)}, {rest} left: {task}".ljust(110)[:110], end="", file=out, flush=True)
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,27 @@ def test_tasks_go_seed_by_seed_and_can_be_narrowed_down():
     (only,) = runner.wanted(own, {"set": ["b"], "epsilon": ["1.0"], "seed": ["1"]})
     assert only.options == {"epsilon": 1.0}
     assert runner.wanted(own, {}, quick=True) == []
+    short = replace(own, quick={"epsilon": (1.0,)})
+    assert [task.set for task in runner.wanted(short, {"set": ["b"]}, quick=True)] == ["b", "b"]
+
+
+def test_what_must_run_alone_runs_after_the_rest(tmp_path, monkeypatch):
+    beside = Experiment("nap", "", "", ("a",), {"m": Method("M")}, ({},), 3)
+    alone = replace(beside, name="timed", alone=True, seeds=1)
+    monkeypatch.setattr(runner, "EXPERIMENTS", {"nap": beside, "timed": alone})
+    monkeypatch.setattr(runner, "Store", lambda: Store(tmp_path / "store.parquet"))
+    began = []
+    monkeypatch.setattr(runner, "_work", lambda tasks, store, jobs, out: began.append((len(tasks), jobs)) or 0)
+    assert runner.run(["timed", "nap"], {}, jobs=4) == 0
+    assert began == [(3, 4), (1, 1)]
+
+
+def test_a_set_of_openml_without_the_column_that_is_a_target_is_left_out(monkeypatch):
+    monkeypatch.setattr(data.shared_data, "available", lambda: False)
+    few = data.from_frame("adult", pd.DataFrame({"age": [1.0, 2.0]}), pd.Series(["no", "yes"]), None)
+    monkeypatch.setattr(data, "_openml", lambda name: few)
+    with pytest.raises(data.NoData, match="hours_per_week"):
+        data.table.__wrapped__("adult:hours_per_week")
 
 
 def test_names_of_experiments_and_their_quick_parts_are_real():
@@ -236,6 +258,22 @@ def test_the_page_is_what_the_store_says(store):
         assert page.filled(text, store) == text, f"{file.name}: run benchmarks/privet-bench page"
 
 
+def test_every_loss_is_explained_and_every_commit_of_the_store_is_there(store):
+    assert page.UNEXPLAINED not in page.text(store)
+    known = {row.commit.removeprefix("in ").rstrip("+") for row in store.rows() if row.experiment != "printed"}
+    if runner.commit() == runner.UNKNOWN or runner.git("rev-parse", "--is-shallow-repository") == "true":
+        pytest.skip("the repository's history is not here")
+    lost = [commit for commit in known - {runner.UNKNOWN} if runner.changes_since(commit) is None]
+    assert not lost, "a rebase lost these; say which commit brought the rows, as `in COMMIT`"
+
+
+def test_where_the_history_is_not_known_the_page_does_not_say_that_it_is_young(tmp_path, monkeypatch):
+    store = Store(tmp_path / "store.parquet")
+    store.add(rows_of(Task("peers", "vote", OURS, "{}", 0), {"accuracy": 0.5}, 1.0, "abc", "2026-11-18"))
+    monkeypatch.setattr(page, "changes_since", lambda commit: None)
+    assert "not known here" in page.age(store)
+
+
 def test_a_page_older_than_the_code_says_so(store, monkeypatch):
     monkeypatch.setattr(page, "changes_since", lambda commit: 3)
     assert "Older than the code" in page.newer_code(store)
@@ -257,10 +295,10 @@ def test_a_check_makes_runs_again_and_only_then_is_changed_code_no_older(tmp_pat
     monkeypatch.setattr(page, "changes_since", lambda commit: {"abc": 2, "def": 0}[commit])
     monkeypatch.setattr(runner, "commit", lambda: "def")
     monkeypatch.setattr(runner, "perform", lambda task: ({"accuracy": 0.25}, 1.0))
-    assert runner.check(store, [OURS]) == 1
+    assert runner.check(store, {"peers": [OURS]}) == 1
     assert "Older than the code" in page.age(store)
     monkeypatch.setattr(runner, "perform", lambda task: ({"accuracy": 0.5}, 1.0))
-    assert runner.check(store, [OURS]) == 0
+    assert runner.check(store, {"peers": [OURS]}) == 0
     assert "at def 1 of our runs" in page.age(store)
     assert page.newer_code(store) == ""
 
