@@ -105,7 +105,7 @@ def test_new_records_bring_a_budget_of_their_own():
     assert "has 0 left of 1" in refused  # all cohorts pay where none is named
     run(*FIT, "--epsilon", "0.7", "--ledger", "p.ledger", "--cohort", "2025", "-o", "b.json")
     shown = run("ledger", "show", "p.ledger")
-    assert "cohort 2024: epsilon 0 left of 1\n  together epsilon 1: a guess is right in at most 73.1% of" in shown
+    assert "cohort 2024: epsilon 0 left of 1\n  together epsilon 1: a guess is right in at most 73.2% of" in shown
     assert "cohort 2025: epsilon 0.3 left of 1\n  together epsilon 0.7: a guess" in shown
     assert "has no cohort '2026'" in run(
         *FIT, "--epsilon", "0.1", "--ledger", "p.ledger", "--cohort", "2026", "-o", "c.json", code=1

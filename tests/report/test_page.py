@@ -114,7 +114,7 @@ def test_what_a_ledger_has_left_is_told_of_releases_that_it_lists(tmp_path, tree
     assert said.known
     assert said.left.startswith(
         "As of 2026-11-18, 13:05 UTC, epsilon 3 of 4 is left (all that was spent is together epsilon 1: a guess is "
-        "right in at most 73.1% of"
+        "right in at most 73.2% of"
     )
     assert "It counts only what was charged to it" in said.left
     assert f"As of {datetime.now(UTC):%Y-%m}" in left_in(tmp_path / "l.ledger", subject_of(known)).left

@@ -155,7 +155,7 @@ def test_the_bar_of_the_promise_is_legible_below_its_answer(reports, chromium, v
         bar, words = page.locator(".meter rect.track").bounding_box(), page.locator(".meter text")
         assert float(words.evaluate("(own) => getComputedStyle(own).fontSize")[:-2]) >= 11
         assert words.bounding_box()["height"] >= 11  # a picture that is shrunk has smaller letters than it says
-        assert words.text_content() == "73.1 of 100 guesses right, at most"
+        assert words.text_content() == "73.2 of 100 guesses right, at most"
         box, end = words.bounding_box(), bar["x"] + 0.462 * bar["width"]
         assert box["x"] - 2 <= end <= box["x"] + box["width"] + 2
         assert bar["x"] - 2 <= box["x"]

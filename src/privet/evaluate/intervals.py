@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privet.rounding import rounded_down, rounded_up
+
 Z = 1.959964
 """95% of a normal law are within so many standard deviations."""
-
-_LAST_BIT = 1e-9
-"""0.881 times 1000 is a little less than 881, and is 881 all the same."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +36,7 @@ class Estimate:
         >>> Estimate(0.88881, 0.88114, 0.89628).outward(3)
         Estimate(value=0.889, low=0.881, high=0.897)
         """
-        unit = 10**digits
-        low = math.floor(self.low * unit + _LAST_BIT) / unit
-        high = math.ceil(self.high * unit - _LAST_BIT) / unit
-        return Estimate(round(self.value, digits), low, high)
+        return Estimate(round(self.value, digits), rounded_down(self.low, digits), rounded_up(self.high, digits))
 
 
 def ratio(
