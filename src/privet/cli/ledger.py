@@ -161,12 +161,12 @@ def add_cohort(
 
 
 @contextmanager
-def interruptible(charged: Ledger | None) -> Iterator[None]:
-    """While a model is learned: the person who stops it with Ctrl-C is told what it cost."""
+def interruptible(charged: Ledger | None, not_made: str) -> Iterator[None]:
+    """While records are asked: the person who stops it with Ctrl-C is told what was ``not_made``, and what it cost."""
     try:
         yield
     except KeyboardInterrupt:
-        words = "No model was written, and nothing was released."
+        words = f"{not_made}, and nothing was released."
         if charged is not None and charged.file is not None:
             from privet.privacy.amounts import show as amount
 
