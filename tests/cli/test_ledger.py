@@ -90,6 +90,23 @@ def test_two_fits_that_release_the_same_model_are_both_named():
     assert "a.json is line 1 or 2.\nb.json is line 1 or 2." in shown
 
 
+def test_scores_that_a_ledger_has_paid_for_are_found_in_it():
+    """Each of the two ledgers knows one of the file's two receipts, and a third knows none."""
+    new()
+    for name in ("test.ledger", "other.ledger"):
+        run("ledger", "new", name, "--epsilon", "1", "--records", "test set")
+    run(*FIT, "--epsilon", "0.5", "--ledger", "p.ledger", "-o", "a.json")
+    run("evaluate", "a.json", "people.csv", "--epsilon", "0.5", "--ledger", "test.ledger", "-o", "scored.json")
+    told = run("ledger", "show", "test.ledger", "scored.json")
+    assert "The model in scored.json is not listed here.\nThe scores in scored.json, which have" in told
+    assert "receipt of their own, are line 1." in told
+    told = run("ledger", "show", "p.ledger", "scored.json", "a.json")
+    assert "scored.json is line 1.\nThe scores in scored.json, which" in told
+    assert "own, are not listed here.\na.json is line 1.\n" in told
+    assert "does not list scored.json" in run("ledger", "show", "other.ledger", "scored.json", code=1)
+    assert "does not list a.json" in run("ledger", "show", "test.ledger", "a.json", code=1)
+
+
 def test_an_older_copy_does_not_know_a_release():
     new()
     shutil.copy("p.ledger", "copy.ledger")
