@@ -43,6 +43,14 @@ def test_what_noise_hides_of_a_class_is_said(subject):
     assert "Of 100" not in more
 
 
+def test_a_schema_without_a_label_has_classes_all_the_same():
+    nameless = subject_of(PrivateTreeClassifier(Schema(SCHEMA.features, classes=["no", "yes"]), epsilon=1).fit(X, Y))
+    _, more = quality(nameless, scored(7870, 130, 820, 180))
+    assert "Of 100 records of class yes it finds 18" in more
+    _, more = quality(nameless, scored(9000, 0, 5, 1, variance=4.0))
+    assert "Noise hides how many records of class yes it finds" in more
+
+
 def test_a_bare_class_is_said_with_its_label(subject):
     _, more = quality(subject, scored(7870, 130, 820, 180, classes=(0, 1)))
     assert "Of 100 records with deposit = 1 it finds 18" in more

@@ -105,6 +105,21 @@ def test_how_many_were_learned_from_is_said_or_that_nobody_was_told(subject):
     )
 
 
+def test_a_forest_has_counts_and_no_one_number_of_records():
+    """Each tree has counts of its own, so it would be wrong that they were not released."""
+    forest = subject_of(PrivateForestClassifier(SCHEMA, epsilon=5, n_trees=3, random_state=0).fit(X, Y))
+    assert all(tree.weighed for tree in forest.trees)
+    assert how_many(forest) == "How many records it was learned from is not told in one number."
+
+
+def test_no_range_is_spoken_of_that_is_not_there(subject):
+    assert "a range holds with 95% confidence" in how_many(replace(subject, evaluation=None))
+    target = Schema(FEATURES, target=(0, 10))
+    numbers = subject_of(PrivateTreeRegressor(target, epsilon=5, random_state=0).fit(X, 10 * X[:, 0]))
+    assert about_how_many(numbers).low == about_how_many(numbers).high
+    assert how_many(numbers).endswith(" records. That number is noisy.")
+
+
 def test_a_range_is_rounded_outward_wherever_it_is_said(subject):
     size = subject.evaluation.size
     assert (size.low, size.high) == (int(size.low), int(size.high))
