@@ -31,6 +31,18 @@ def test_the_verdict_comes_first_and_recall_and_precision_are_counted_out(subjec
     assert "precision" not in more
 
 
+def test_the_command_prints_shares_as_the_page_has_them(subject):
+    found = scored(7870, 130, 820, 180)
+    assert found.accuracy.percent in quality(subject, found)[1]
+    assert found.accuracy.percent.startswith("89.4% (")
+    for line in (
+        f"accuracy               {found.accuracy.percent}",
+        f"recall of yes          {found.recall('yes').percent},",
+    ):
+        assert f"  {line}" in str(found)
+    assert "always saying no       88.9% (" in str(found)
+
+
 def test_few_records_have_their_recall_with_an_interval_too(subject):
     first, more = quality(subject, scored(95, 15, 20, 55))
     assert first.startswith("Clearly better")

@@ -30,6 +30,16 @@ class Estimate:
     def __str__(self) -> str:
         return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
 
+    @property
+    def percent(self) -> str:
+        """A share as people read it.
+
+        >>> Estimate(0.88881, 0.88114, 0.89628).percent
+        '88.9% (88.1% to 89.7%)'
+        """
+        shown = self.outward(3)
+        return f"{shown.value:.1%} ({shown.low:.1%} to {shown.high:.1%})"
+
     def outward(self, digits: int) -> Estimate:
         """With so many digits after the point, as it is shown everywhere: what is rounded still holds the interval.
 
