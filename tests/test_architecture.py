@@ -16,9 +16,9 @@ TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "privet"
 
 ROOMS = (
-    "errors", "extras", "values", "strict_json", "disk", "progress", "schema_file", "schema_values", "schema",
-    "questions", "shares", "privacy", "tables", "curators", "tree", "evaluate", "explain", "algorithms", "consortium",
-    "audit", "robustness", "report", "plot", "export", "datasets", "privet", "cli",
+    "errors", "extras", "values", "rounding", "strict_json", "disk", "progress", "schema_file", "schema_values",
+    "schema", "questions", "shares", "privacy", "tables", "curators", "tree", "evaluate", "explain", "algorithms",
+    "consortium", "audit", "robustness", "report", "plot", "export", "datasets", "privet", "cli",
 )  # fmt: skip
 """Each may import from those before it. ``privet`` is the package itself, with the public names."""
 

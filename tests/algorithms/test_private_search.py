@@ -31,6 +31,7 @@ from privet.audit import Pair, exact_bound
 from privet.curators.desk import Desk, capabilities_of
 from privet.privacy.event import add_up
 from privet.privacy.zcdp import rho_within
+from rooms import hold
 from tiny_tables import worst_loss
 
 SCHEMA = Schema({"x": Numeric(0, 1), "s": Categorical(["a", "b"], other=False)}, classes=["n", "y"])
@@ -234,6 +235,16 @@ def test_the_best_run_wins():
     ).fit(X, Y)
     assert search.best_index_ == 1
     assert search.score(X, Y) > 0.95
+
+
+@pytest.mark.parametrize("room", ["duckdb", "dask"])
+def test_where_others_would_see_how_many_runs_there_are_a_search_says_what_to_do(room):
+    with Ledger(1) as ledger:
+        curator = hold(room, X[:50], Y[:50], SCHEMA)(ledger=ledger)
+        search = PrivateSearch(candidates=[GOOD], epsilon=1, method="random_stopping")
+        with pytest.raises(CapabilityError, match=r"would see how often: .* Take method='trials', or learn from"):
+            search.fit_curator(curator)
+    assert ledger.spent == 0
 
 
 def test_random_stopping_is_for_pure_epsilon_and_records_in_one_place():

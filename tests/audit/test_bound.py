@@ -43,6 +43,10 @@ def test_a_bound_in_words_says_how_sure_it_is():
     assert "MORE THAN 1 promised" in str(bound(1.5))
 
 
+def test_what_was_found_at_least_is_rounded_down():
+    assert "is at least 0.6666 (" in str(bound(2 / 3))
+
+
 def test_the_worst_is_the_largest():
     assert worst([bound(0.1), bound(0.7), bound(0.3)]).epsilon == 0.7
 

@@ -11,6 +11,7 @@ from typer import BadParameter
 from typer.testing import CliRunner
 
 import privet
+from privet.algorithms import held_out
 from privet.cli import app
 from privet.cli.evaluate import groups_by, say_scores
 
@@ -76,6 +77,25 @@ def test_a_ledger_of_the_test_records_is_charged(folder):
     run("ledger", "new", "test.ledger", "--records", "test set", "--epsilon", "1")
     run("evaluate", "model.json", "test.csv", "--epsilon", "0.75", "--ledger", "test.ledger")
     assert "0.25" in run("evaluate", "model.json", "test.csv", "--epsilon", "0.75", "--ledger", "test.ledger", code=1)
+
+
+def test_an_evaluation_that_is_stopped_says_what_it_cost(folder, monkeypatch):
+    """Stopped after its last answer: no scores are told, and all of it is charged."""
+    run(*FIT)
+    run("ledger", "new", "test.ledger", "--records", "test set", "--epsilon", "1")
+    asked = held_out.evaluated
+
+    def stopped(*given):
+        asked(*given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(held_out, "evaluated", stopped)
+    words = "evaluate", "model.json", "test.csv", "--epsilon", "0.75"
+    told = run(*words, "--ledger", "test.ledger", "-o", "scored.json", code=130)
+    assert "interrupted. No scores were told, and nothing was released. The ledger has charged epsilon 0.75" in told
+    assert run(*words, code=130).endswith("nothing was released.\n")
+    assert not Path("scored.json").exists()
+    assert "epsilon 0.25 left of 1" in run("ledger", "show", "test.ledger")
 
 
 def test_wrong_use_is_refused(folder):

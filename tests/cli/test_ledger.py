@@ -90,6 +90,23 @@ def test_two_fits_that_release_the_same_model_are_both_named():
     assert "a.json is line 1 or 2.\nb.json is line 1 or 2." in shown
 
 
+def test_scores_that_a_ledger_has_paid_for_are_found_in_it():
+    """Each of the two ledgers knows one of the file's two receipts, and a third knows none."""
+    new()
+    for name in ("test.ledger", "other.ledger"):
+        run("ledger", "new", name, "--epsilon", "1", "--records", "test set")
+    run(*FIT, "--epsilon", "0.5", "--ledger", "p.ledger", "-o", "a.json")
+    run("evaluate", "a.json", "people.csv", "--epsilon", "0.5", "--ledger", "test.ledger", "-o", "scored.json")
+    told = run("ledger", "show", "test.ledger", "scored.json")
+    assert "The model in scored.json is not listed here.\nThe scores in scored.json, which have" in told
+    assert "receipt of their own, are line 1." in told
+    told = run("ledger", "show", "p.ledger", "scored.json", "a.json")
+    assert "scored.json is line 1.\nThe scores in scored.json, which" in told
+    assert "own, are not listed here.\na.json is line 1.\n" in told
+    assert "does not list scored.json" in run("ledger", "show", "other.ledger", "scored.json", code=1)
+    assert "does not list a.json" in run("ledger", "show", "test.ledger", "a.json", code=1)
+
+
 def test_an_older_copy_does_not_know_a_release():
     new()
     shutil.copy("p.ledger", "copy.ledger")
@@ -105,7 +122,7 @@ def test_new_records_bring_a_budget_of_their_own():
     assert "has 0 left of 1" in refused  # all cohorts pay where none is named
     run(*FIT, "--epsilon", "0.7", "--ledger", "p.ledger", "--cohort", "2025", "-o", "b.json")
     shown = run("ledger", "show", "p.ledger")
-    assert "cohort 2024: epsilon 0 left of 1\n  together epsilon 1: a guess is right in at most 73.1% of" in shown
+    assert "cohort 2024: epsilon 0 left of 1\n  together epsilon 1: a guess is right in at most 73.2% of" in shown
     assert "cohort 2025: epsilon 0.3 left of 1\n  together epsilon 0.7: a guess" in shown
     assert "has no cohort '2026'" in run(
         *FIT, "--epsilon", "0.1", "--ledger", "p.ledger", "--cohort", "2026", "-o", "c.json", code=1

@@ -338,7 +338,7 @@ def test_a_search_on_shares_is_one_epsilon_and_one_receipt():
 
     def program(curator):
         candidates = [PrivateTreeClassifier(max_depth=depth, n_records=900) for depth in (1, 3)]
-        with pytest.raises(CapabilityError, match="secret_runs"):  # the servers would know how many there are
+        with pytest.raises(CapabilityError, match="Take method='trials'"):  # the servers would know how many there are
             PrivateSearch(candidates=candidates, epsilon=1, method="random_stopping").fit_curator(curator)
         assert curator.ledger.spent == 0
         search = PrivateSearch(candidates=candidates, epsilon=20).fit_curator(curator, holdout=0.2)

@@ -24,7 +24,7 @@ def test_it_is_longer_where_less_is_promised():
 
     assert width("1/10") < width(1) < width(8) < width(1, void=("a seed",)) == 100
     drawn = meter(subject)
-    assert "at most 73.1% of cases" in drawn
+    assert "at most 73.2% of cases" in drawn
     assert "viewBox" not in drawn  # a picture that shrinks takes its letters along
-    x = re.search(r'<text [^>]*x="([\d.]+)%"[^>]*>73.1 of 100 guesses right, at most<', drawn)[1]
+    x = re.search(r'<text [^>]*x="([\d.]+)%"[^>]*>73.2 of 100 guesses right, at most<', drawn)[1]
     assert float(x) == width(1)  # above the bar's end

@@ -31,6 +31,18 @@ def test_the_verdict_comes_first_and_recall_and_precision_are_counted_out(subjec
     assert "precision" not in more
 
 
+def test_the_command_prints_shares_as_the_page_has_them(subject):
+    found = scored(7870, 130, 820, 180)
+    assert found.accuracy.percent in quality(subject, found)[1]
+    assert found.accuracy.percent.startswith("89.4% (")
+    for line in (
+        f"accuracy               {found.accuracy.percent}",
+        f"recall of yes          {found.recall('yes').percent},",
+    ):
+        assert f"  {line}" in str(found)
+    assert "always saying no       88.9% (" in str(found)
+
+
 def test_few_records_have_their_recall_with_an_interval_too(subject):
     first, more = quality(subject, scored(95, 15, 20, 55))
     assert first.startswith("Clearly better")
@@ -41,6 +53,14 @@ def test_what_noise_hides_of_a_class_is_said(subject):
     _, more = quality(subject, scored(9000, 0, 5, 1, variance=4.0))
     assert "Noise hides how many records whose deposit is yes it finds, and how many that it calls so are." in more
     assert "Of 100" not in more
+
+
+def test_a_schema_without_a_label_has_classes_all_the_same():
+    nameless = subject_of(PrivateTreeClassifier(Schema(SCHEMA.features, classes=["no", "yes"]), epsilon=1).fit(X, Y))
+    _, more = quality(nameless, scored(7870, 130, 820, 180))
+    assert "Of 100 records of class yes it finds 18" in more
+    _, more = quality(nameless, scored(9000, 0, 5, 1, variance=4.0))
+    assert "Noise hides how many records of class yes it finds" in more
 
 
 def test_a_bare_class_is_said_with_its_label(subject):

@@ -1,7 +1,11 @@
 """Trees and receipts as text: complete, true and readable."""
 
+import pytest
+
 from privet import Categorical, Numeric, Schema
+from privet.explain.subject import Subject
 from privet.explain.text import leaf_text, rule_text, tree_text
+from privet.report.model_facts import model_facts
 from privet.tree.growing import GrowingTree
 from privet.tree.tree import Rule, Tree, TreeNode
 
@@ -32,8 +36,27 @@ def test_a_tree_that_is_a_leaf_is_its_label():
 
 
 def test_noisy_counts_say_that_they_are_noisy():
-    assert leaf_text(TreeNode(label=1, counts=(-2, 7)), SCHEMA) == "yes (noisy counts no: -2, yes: 7)"
+    assert leaf_text(TreeNode(label=1, counts=(2, 7)), SCHEMA) == "yes (noisy counts no: 2, yes: 7)"
     assert leaf_text(TreeNode(counts=(9, 7)), SCHEMA) == "no (noisy counts no: 9, yes: 7)"
+
+
+@pytest.mark.parametrize(
+    ("counts", "remark"),
+    [
+        ((-2, 7), "what is below 0 is taken as none"),
+        ((9, 7), "largest for no, but the label was chosen apart from them"),
+        ((9, -2), "what is below 0 is taken as none; largest for no, but the label was chosen apart from them"),
+        ((-2, 0), "noise hides them: none is above 0"),
+        ((7, 7), ""),
+    ],
+)
+def test_counts_that_contradict_themselves_or_the_label_are_told_in_the_same_words_everywhere(counts, remark):
+    leaf = TreeNode(label=1, counts=counts)
+    told = "; ".join(filter(None, [f"noisy counts no: {counts[0]}, yes: {counts[1]}", remark]))
+    assert leaf_text(leaf, SCHEMA) == f"yes ({told})"
+    subject = Subject("PrivateTreeClassifier", SCHEMA, Tree(SCHEMA, (leaf,)), receipt=None)
+    (node,) = model_facts(subject, lambda scope: 0)["trees"][0]["nodes"]  # the report writes "m" behind its counts
+    assert node.get("m", "") == remark
 
 
 def test_classes_that_are_not_text_are_written_as_they_are():

@@ -40,9 +40,9 @@ def test_all_six_are_answered(subject):
     assert "and scored on about" in whose
     assert "they need not add up" in whose
     assert promise.startswith(
-        "If the chances were even before, a guess whether one record was used is right at most 73.1 times in 100."
+        "If the chances were even before, a guess whether one record was used is right at most 73.2 times in 100."
     )
-    assert promise.index("73.1 times in 100") < promise.index("2.72 times as likely") < promise.index("several rows")
+    assert promise.index("73.2 times in 100") < promise.index("2.72 times as likely") < promise.index("several rows")
     assert price.endswith("all that this fit was given. Half is left.")
     assert quality.startswith("Clearly better than always saying no, by ")
     assert "where always saying no would be right for " in quality
@@ -105,6 +105,21 @@ def test_how_many_were_learned_from_is_said_or_that_nobody_was_told(subject):
     )
 
 
+def test_a_forest_has_counts_and_no_one_number_of_records():
+    """Each tree has counts of its own, so it would be wrong that they were not released."""
+    forest = subject_of(PrivateForestClassifier(SCHEMA, epsilon=5, n_trees=3, random_state=0).fit(X, Y))
+    assert all(tree.weighed for tree in forest.trees)
+    assert how_many(forest) == "How many records it was learned from is not told in one number."
+
+
+def test_no_range_is_spoken_of_that_is_not_there(subject):
+    assert "a range holds with 95% confidence" in how_many(replace(subject, evaluation=None))
+    target = Schema(FEATURES, target=(0, 10))
+    numbers = subject_of(PrivateTreeRegressor(target, epsilon=5, random_state=0).fit(X, 10 * X[:, 0]))
+    assert about_how_many(numbers).low == about_how_many(numbers).high
+    assert how_many(numbers).endswith(" records. That number is noisy.")
+
+
 def test_a_range_is_rounded_outward_wherever_it_is_said(subject):
     size = subject.evaluation.size
     assert (size.low, size.high) == (int(size.low), int(size.high))
@@ -157,10 +172,12 @@ def test_a_bare_class_says_what_it_is_of(subject, label, said):
 
 
 def test_a_small_epsilon_keeps_its_digits(subject):
-    for epsilon, said in (("1/100", "1.010 times"), ("1/100000", "(1 + 1e-05) times")):
+    for epsilon, said in (("1/100", "1.011 times"), ("1/100000", "(1 + 1.01e-05) times")):
         small = replace(subject, receipt=replace(subject.receipt, spent=Fraction(epsilon)))
         assert said in promised(small)[1]
         assert "right at most 50.0 " not in promised(small)[0]
+    large = replace(subject, receipt=replace(subject.receipt, spent=Fraction(10)))
+    assert "more than 10^5 times" in promised(large)[1]  # e^10 is 22,026
 
 
 def test_scores_that_are_noise_are_called_so(subject):

@@ -40,7 +40,7 @@ def test_every_sum_has_words(name, currency):
 
 def test_noise_is_told_in_records():
     assert spread(TALLY) == pytest.approx(10 * 2**0.5, rel=0.01)
-    assert "less than 29.9 in 95 of 100" in in_plain_words(TALLY).noise
+    assert "less than 30 in 95 of 100" in in_plain_words(TALLY).noise
     assert spread(replace(TALLY, scale=120.0), weight=12) == pytest.approx(spread(TALLY), rel=0.01)
     assert reach(CHOICE) == 10
 

@@ -8,7 +8,15 @@ import pytest
 
 from privet import Numeric, PrivateTreeClassifier, Schema
 from privet.errors import BudgetWarning
-from privet.privacy.meaning import guess_rate, in_words, promise_in_words, too_few, warnings_about
+from privet.privacy.meaning import (
+    guess_rate,
+    in_words,
+    percent,
+    promise_in_words,
+    short_at_most,
+    too_few,
+    warnings_about,
+)
 
 
 def test_the_best_guess_against_a_mechanism_that_loses_all_it_may_is_right_that_often():
@@ -27,12 +35,23 @@ def test_no_epsilon_is_a_coin_and_a_huge_one_is_certainty():
 
 
 def test_the_words_have_the_number():
-    assert "right in at most 73.1% of cases; odds grow at most 2.72 times." in in_words(1)
+    assert "right in at most 73.2% of cases; odds grow at most 2.72 times." in in_words(1)
     assert "one row" in in_words(0.1, 1e-6, "row")
     assert in_words(0.1, 1e-6).endswith("except with probability 1e-06.")
-    assert "at most 99.995% of cases" in in_words(10)
-    assert "odds grow at most by 0.01%" in in_words(1e-4)
-    assert "practically always be right; odds grow at most about 10^4.34e+299 times" in in_words(1e300)
+    assert "at most 99.996% of cases" in in_words(10)
+    assert "odds grow at most by 0.0101%" in in_words(1e-4)
+    assert "practically always be right; odds grow at most about 10^4.35e+299 times" in in_words(1e300)
+
+
+def test_what_is_said_at_most_is_never_less_than_it_is():
+    for epsilon in (*np.geomspace(1e-9, 30, 400), 0.5):
+        rate, shown = guess_rate(epsilon), percent(guess_rate(epsilon))
+        assert 100 * rate - 1e-9 <= float(shown[:-1])
+        assert shown != "100%" or rate > 0.9999999
+        assert shown != "50.0%"
+    assert [percent(guess_rate(epsilon)) for epsilon in (0, 0.5, 1)] == ["50.0%", "62.3%", "73.2%"]
+    for amount in np.geomspace(1e-5, 1e8, 300):
+        assert float(short_at_most(amount).replace(",", "")) >= amount * (1 - 1e-9)
 
 
 def test_a_budget_that_is_too_small_too_large_or_weak_is_told():

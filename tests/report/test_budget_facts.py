@@ -62,6 +62,8 @@ def test_learning_and_scoring_have_a_sum_each():
         assert all(facts["groups"][group]["part"] == number for group, _ in part["dearest"])
         assert sum(amount for _, amount in part["dearest"]) == pytest.approx(2, rel=1e-4)
     assert facts["together"].startswith("learning 2, scoring 2. No record is in both, so each pays 2")
+    odd = model_class("PrivateTreeClassifier")(schema=CLASSES, epsilon=2.00012).fit(X, y, holdout=0.3).privacy_
+    assert "so each pays 2.001 at most" in BudgetFacts(odd).facts()["together"]  # 2.000 would not be at most
 
 
 def test_the_rough_count_of_a_plan_is_told_from_the_numbers_that_were_released():

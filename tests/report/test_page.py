@@ -95,6 +95,20 @@ def test_an_epsilon_that_promises_nothing_is_said_first():
     assert "Epsilon 3 is a weak promise" in report_page(subject_of(fitted(PrivateTreeClassifier(SCHEMA, epsilon=3))))
 
 
+def test_scores_that_are_void_do_not_hide_that_the_model_promises_nothing():
+    X, y, _ = stand_in(SCHEMA, 100)
+    for options, said in (
+        ({"epsilon": 12}, "Epsilon 12 promises nothing"),
+        ({"epsilon": 12, "random_state": 0}, "No guarantee holds"),
+        ({"epsilon": 1}, NO_PROMISE_OF_SCORES),
+    ):
+        model = fitted(PrivateTreeClassifier(SCHEMA, **options))
+        subject = replace(subject_of(model), evaluation=model.evaluate(X, y, epsilon=1, random_state=0))
+        page = report_page(subject)
+        (alarm,) = re.findall(r'<div class="notice alarm" role="note"><p><strong>([^<]*)\.</strong>', page)
+        assert alarm == said
+
+
 def test_a_tree_says_what_was_counted_and_what_was_merged(tree):
     labels = report_page(subject_of(tree))
     assert NO_COUNTS in labels
@@ -114,7 +128,7 @@ def test_what_a_ledger_has_left_is_told_of_releases_that_it_lists(tmp_path, tree
     assert said.known
     assert said.left.startswith(
         "As of 2026-11-18, 13:05 UTC, epsilon 3 of 4 is left (all that was spent is together epsilon 1: a guess is "
-        "right in at most 73.1% of"
+        "right in at most 73.2% of"
     )
     assert "It counts only what was charged to it" in said.left
     assert f"As of {datetime.now(UTC):%Y-%m}" in left_in(tmp_path / "l.ledger", subject_of(known)).left

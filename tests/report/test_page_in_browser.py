@@ -1,6 +1,7 @@
 """The report in a real browser: it agrees with ``predict``, complains of nothing, and everybody can use it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,9 @@ from privet import (
     Schema,
 )
 from privet.algorithms.explained import subject_of
+from privet.explain.text import remark_on_counts
 from privet.report.page import report_page
+from privet.tree.tree import Tree, TreeNode
 
 FEATURES = {
     "age": Numeric(0, 99, integer=True, missing=True),
@@ -155,7 +158,7 @@ def test_the_bar_of_the_promise_is_legible_below_its_answer(reports, chromium, v
         bar, words = page.locator(".meter rect.track").bounding_box(), page.locator(".meter text")
         assert float(words.evaluate("(own) => getComputedStyle(own).fontSize")[:-2]) >= 11
         assert words.bounding_box()["height"] >= 11  # a picture that is shrunk has smaller letters than it says
-        assert words.text_content() == "73.1 of 100 guesses right, at most"
+        assert words.text_content() == "73.2 of 100 guesses right, at most"
         box, end = words.bounding_box(), bar["x"] + 0.462 * bar["width"]
         assert box["x"] - 2 <= end <= box["x"] + box["width"] + 2
         assert bar["x"] - 2 <= box["x"]
@@ -194,6 +197,19 @@ def test_technical_names_are_folded(reports, chromium):
         assert not any(word in said for word in ("mixed(", "tally(", "noise scale", "permute"))
         page.locator("#budget summary").first.click()
         assert "noise scale" in page.locator("main").inner_text()
+
+
+def test_counts_that_contradict_the_label_are_told_in_the_words_of_the_rules(reports, chromium, tmp_path):
+    subject = subject_of(reports["tree"][0])
+    leaf = TreeNode(label=1, counts=(90, -2, 4), scope="/fit0:0")
+    path = tmp_path / "leaf.html"
+    path.write_text(report_page(replace(subject, released=Tree(CLASSES, (leaf,)))), encoding="utf-8")
+    with browser.page_of(chromium, path.as_uri()) as page:
+        page.locator("[role=treeitem]").first.click()
+        said = page.locator(".inspector").inner_text()
+    remark = remark_on_counts(leaf, ["risk = 2", "risk = 0", "risk = 1"])
+    assert remark.startswith("what is below 0 is taken as none; largest for risk = 2")
+    assert f"Noisy counts: risk = 2: 90, risk = 0: -2, risk = 1: 4; {remark}." in said
 
 
 def test_a_tree_is_walked_and_folded_by_keys_alone(reports, chromium):

@@ -21,7 +21,7 @@ from privet.privacy.amounts import exact
 NO_EPSILON = (
     "epsilon is not set, and it has no default: how much a model may tell about one person is for you to decide. "
     "Smaller is more private. Usual are 0.1 to 1: with epsilon 0.1 a guess whether somebody was in the records is "
-    "right in at most 52.5% of cases, with epsilon 1 in at most 73.1%; blind guesses are right in 50%. "
+    "right in at most 52.5% of cases, with epsilon 1 in at most 73.2%; blind guesses are right in 50%. "
     "`privet plan --schema SCHEMA.toml --n-records N --choose` shows how accurate a model is at each, for nothing."
 )
 

@@ -30,7 +30,7 @@ from privet.algorithms.parameters import choice, fraction, whole
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
 from privet.curators.secret_runs import best_of_secret_runs
-from privet.errors import PrivetError
+from privet.errors import CapabilityError, PrivetError
 from privet.evaluate.scorers import reading_of
 from privet.privacy.amounts import checked_delta, exact
 from privet.privacy.random_stopping import MOST_EXPECTED
@@ -213,6 +213,12 @@ class PrivateSearch(PrivateEstimator):
         return copy, copy._grow(desk.curtain, desk.root(budget), budget)
 
     def _fit(self, curator: Curator, budget: Fraction, held_out: Holdout | None = None) -> None:
+        if self.method == "random_stopping" and "secret_runs" not in curator.capabilities:
+            raise CapabilityError(
+                "method='random_stopping' learns a secret number of times. Where these records are, others would see "
+                "how often: in a database's log, on a cluster's dashboard, or on their own machine. Take "
+                "method='trials', or learn from a table or from files on one machine (MemoryCurator, FileCurator)."
+            )
         super()._fit(curator, budget, held_out)
         winner = self._winner
         del self._winner

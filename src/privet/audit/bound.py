@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import PrivetError
+from privet.rounding import at_least
 
 CONFIDENCE = 1 - 1e-6
 """How sure a bound is unless told otherwise: one false alarm in a million audits."""
@@ -109,7 +110,7 @@ class Bound:
             "" if self.proven is None else f", {'MORE THAN' if self.violated else 'within'} {self.proven:g} promised"
         )
         loose = f" with delta {self.delta:g}" if self.delta else ""
-        return f"epsilon{loose} is at least {self.epsilon:.4g} ({sure}){promise}: {self.event}"
+        return f"epsilon{loose} is at least {at_least(self.epsilon, 4)} ({sure}){promise}: {self.event}"
 
 
 def worst(bounds: Iterable[Bound]) -> Bound:

@@ -246,7 +246,7 @@ def fit(
     scored = {"holdout": holdout, "by": groups_by(by)}
     if strict and table is None:
         refuse_misfits(data, None, public)
-    with interruptible(charged), charged or nullcontext():
+    with interruptible(charged, "No model was written"), charged or nullcontext():
         if table is None:
             learner.fit(data, **scored)  # says how far it has read
         else:

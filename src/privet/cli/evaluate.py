@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privet.cli.files import check_output
-from privet.cli.ledger import NO_LEDGER
+from privet.cli.ledger import NO_LEDGER, interruptible
 from privet.cli.options import DataFiles, Force
 from privet.cli.screen import say, working
 
@@ -96,7 +96,7 @@ def evaluate(
         learned = load(model)
         charged = None if ledger_file is None else Ledger.open(ledger_file)
     tell_misfits(data, None, learned.schema_)
-    with charged or nullcontext():
+    with interruptible(charged, "No scores were told"), charged or nullcontext():
         scores = learned.evaluate(data, epsilon=epsilon, by=groups_by(by))  # says how far it has read
     say_scores(scores)
     assert scores.privacy_ is not None

@@ -69,6 +69,8 @@ def show(
 
     With models, says whether each is listed. If one is not (exit 1), the
     file is an older copy, or the model was learned without this ledger.
+    Of scores of a test set, which have a receipt of their own, too: the
+    ledger may be the test set's.
 
     Example:
 
@@ -161,12 +163,12 @@ def add_cohort(
 
 
 @contextmanager
-def interruptible(charged: Ledger | None) -> Iterator[None]:
-    """While a model is learned: the person who stops it with Ctrl-C is told what it cost."""
+def interruptible(charged: Ledger | None, not_made: str) -> Iterator[None]:
+    """While records are asked: the person who stops it with Ctrl-C is told what was ``not_made``, and what it cost."""
     try:
         yield
     except KeyboardInterrupt:
-        words = "No model was written, and nothing was released."
+        words = f"{not_made}, and nothing was released."
         if charged is not None and charged.file is not None:
             from privet.privacy.amounts import show as amount
 
@@ -176,18 +178,32 @@ def interruptible(charged: Ledger | None) -> Iterator[None]:
 
 
 def _find(models: Sequence[Path], releases: dict[str, list[int]], file: Path) -> None:
-    """Say on which lines each model is: several, where two fits happened to release the same tree."""
+    """Say on which lines each model is: several, where two fits happened to release the same tree.
+
+    Scores of a test set have a receipt of their own, which the ledger of the test set may have paid for: then the model
+    need not be listed there.
+    """
     from privet.algorithms.model_file import load
     from privet.errors import BudgetError
 
     for path in models:
-        released = load(path).privacy_.released
-        if released not in releases:
+        model = load(path)
+        scores = None if model.evaluation_ is None else model.evaluation_.privacy_
+        of_model = releases.get(model.privacy_.released, [])
+        of_scores = [] if scores is None else releases.get(scores.released, [])
+        if not of_model and not of_scores:
             raise BudgetError(
                 f"{file} does not list {path}: the model was learned without this ledger, or the file is an older copy "
                 "of the ledger and does not know what was spent since"
             )
-        say(f"{path} is line {' or '.join(map(str, releases[released]))}.")
+        say(f"{path} is line {_either(of_model)}." if of_model else f"The model in {path} is not listed here.")
+        if scores is not None:
+            listed = f"line {_either(of_scores)}" if of_scores else "not listed here"
+            say(f"The scores in {path}, which have a receipt of their own, are {listed}.")
+
+
+def _either(lines: Sequence[int]) -> str:
+    return " or ".join(map(str, lines))
 
 
 def _plain(opened: Any) -> dict[str, Any]:

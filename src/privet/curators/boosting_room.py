@@ -21,6 +21,12 @@ from privet.questions.tally import Step, Tally
 class BoostingRoom(CountingRoom):
     """Everything that can be asked of records that are counted in one place and have scores."""
 
+    def check_scored(self, nodes: Sequence[Any]) -> None:
+        """Raise, before anything is charged, where the scores of these nodes' records cannot be told.
+
+        It follows from how the nodes were made, and never from records: the refusal is the same for all tables.
+        """
+
     @abstractmethod
     def advance(self, steps: Sequence[tuple[Any, Step]]) -> None:
         """Add what steps say to the scores of nodes' records."""

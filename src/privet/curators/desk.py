@@ -220,7 +220,7 @@ class Desk:
     def advance(self, steps: Mapping[Node, Step]) -> None:
         asked = self._nodes.asked(steps, Step)
         for each in asked:
-            self._has_scores(each.word.output)
+            self._has_scores(each.word.output, [each])
             each.word.split.check(self.cells)
         self._room.advance([(each.place.held, each.word) for each in asked])
 
@@ -243,21 +243,19 @@ class Desk:
     def tally(self, tallies: Mapping[Node, Tally], budget: Budget) -> dict[Node, np.ndarray]:
         asked = self._nodes.paid(tallies, Tally, budget)
         for tally in {(id(t.tables), t.measure, t.output): t for t in (each.word for each in asked)}.values():
-            self._may_tally(tally)
+            self._may_tally(tally, [each for each in asked if each.word.tables is tally.tables])
         prices.check_memory_of_sums([each.word.tables for each in asked], self.schema)
-        events = [
-            self._summed(each, "tally", MEASURES[each.word.measure], max(1, len(each.word.tables))) for each in asked
-        ]
+        events = [self._summed(own, "tally", MEASURES[own.word.measure], len(own.word.tables) or 1) for own in asked]
         first, answers = not self.events, self._answer(asked, events, self._room.tally)
         self.told_size = prices.only_number(answers, self.unit) if first else self.told_size
         return answers
 
-    def _may_tally(self, tally: Tally) -> None:
+    def _may_tally(self, tally: Tally, asked: Sequence[Asked]) -> None:
         if tally.tables:
             (check_tables if tally.measure in BOOSTED else check_splits)(tally.tables, self.cells)
         prices.check_measure(tally.measure, self.schema)
         if tally.measure in BOOSTED:
-            self._has_scores(tally.output)
+            self._has_scores(tally.output, [each for each in asked if each.word.measure == tally.measure])
 
     def _summed(self, asked: Asked, question: str, lemma: str, tables: int) -> Event:
         priced = asked.summed(question, self._room.noises[asked.place.scope.currency], lemma, tables)
@@ -337,7 +335,7 @@ class Desk:
             prices.check_options(options, self)
             prices.check_score(score, options, self.schema)
             if type(score) is GradientNorm or type(score) is ResidualNorm:
-                self._has_scores(score.output if type(score) is GradientNorm else 0)
+                self._has_scores(getattr(score, "output", 0), [each for each in asked if each.word is options])
 
     def _choose_hidden(
         self, candidates: Mapping[Node, Candidates], score: Any, budget: Budget, mechanism: str
@@ -379,6 +377,7 @@ class Desk:
 
     @_answered_in_turn
     def residual_quantiles(self, node: Node, probs: Sequence[Fraction], budget: Fraction) -> list[int]:
+        self._room.check_scored([self._nodes.place(node).held])
         return self._quantiles_of("residuals", node, probs, budget, self._room.residual_quantiles)
 
     def _quantiles_of(
@@ -435,12 +434,13 @@ class Desk:
             raise LeakError("Set the curator's grid before asking about cells.")
         return self._grid
 
-    def _has_scores(self, output: int) -> None:
-        """Raise unless records have a score of this class."""
+    def _has_scores(self, output: int, asked: Sequence[Asked]) -> None:
+        """Raise unless records have a score of this class, and the room can tell those of what is asked about."""
         if "advance" not in self.capabilities:
             self.cannot("advance")
         prices.check_output(output, self.schema)
         self.cells  # noqa: B018 - raises where there is no grid yet
+        self._room.check_scored([each.place.held for each in asked])
 
 
 def capabilities_of(room: type) -> frozenset[str]:

@@ -21,6 +21,9 @@ from privet.strict_json import as_list, as_number, as_text, as_whole
 
 QUANTILES = (0.5, 0.9)
 
+SHARE = "accuracy"
+"""The one of the main numbers that is a share of records: it is shown in percent."""
+
 TOO_WIDE = 0.4
 """An interval of an accuracy that is wider says nothing, and neither does its middle."""
 
@@ -291,28 +294,29 @@ class Evaluation:
             means = {"mean absolute error": self.mean_absolute_error, "mean squared error": self.mean_squared_error}
             return {**means, "mean error": self.mean_error, **quantiles}
         if set(self.marks.tolist()) <= {0.0, 1.0}:  # chances of 0 and 1 are labels
-            return {"accuracy": self.accuracy}
+            return {SHARE: self.accuracy}
         if len(self.classes) > 2:
-            return {"accuracy": self.accuracy, "AUC by bins": self.auc}
-        return {"accuracy": self.accuracy, "AUC": self.auc, "log loss": self.log_loss}
+            return {SHARE: self.accuracy, "AUC by bins": self.auc}
+        return {SHARE: self.accuracy, "AUC": self.auc, "log loss": self.log_loss}
 
     def __str__(self) -> str:
         who = "records" if self.weight == 1 else "persons"
         size = self.size
         lines = [f"scored on about {size.value:,.0f} {who} (a noisy count: {size.low:,.0f} to {size.high:,.0f})"]
-        lines += [f"  {name:<22} {found}" for name, found in self.summary.items()]
+        lines += [f"  {name:<22} {found.percent if name == SHARE else found}" for name, found in self.summary.items()]
         if self.classes is not None:
             common, share = self.baseline
-            lines.insert(2, f"  {f'always saying {common}':<22} {share}, to compare")
+            lines.insert(2, f"  {f'always saying {common}':<22} {share.percent}, to compare")
             lines.insert(3, f"  {self.verdict()}")
             for label in self.classes:
-                lines.append(f"  recall of {label!s:<12} {self.recall(label)}, of those that are {label}")
-                lines.append(f"  precision of {label!s:<9} {self.precision(label)}, of those that are called {label}")
+                found, right = self.recall(label).percent, self.precision(label).percent
+                lines.append(f"  recall of {label!s:<12} {found}, of those that are {label}")
+                lines.append(f"  precision of {label!s:<9} {right}, of those that are called {label}")
         for name, own in self.by_group.items():
-            first, found = next(iter(own.summary.items()))
-            told = (
-                f"{first} {found}" if self.classes is None or found.high - found.low <= TOO_WIDE else "noise hides it"
-            )
+            first, score = next(iter(own.summary.items()))
+            told = f"{first} {score.percent if first == SHARE else score}"
+            if self.classes is not None and score.high - score.low > TOO_WIDE:
+                told = "noise hides it"
             lines.append(f"  {self.by} {name}: {told}, about {max(own.n, 0):,.0f}")
         return "\n".join([*lines, "  (95% intervals, for chance and noise)"])
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privet.rounding import rounded_down, rounded_up
+
 Z = 1.959964
 """95% of a normal law are within so many standard deviations."""
-
-_LAST_BIT = 1e-9
-"""0.881 times 1000 is a little less than 881, and is 881 all the same."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +30,23 @@ class Estimate:
     def __str__(self) -> str:
         return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
 
+    @property
+    def percent(self) -> str:
+        """A share as people read it.
+
+        >>> Estimate(0.88881, 0.88114, 0.89628).percent
+        '88.9% (88.1% to 89.7%)'
+        """
+        shown = self.outward(3)
+        return f"{shown.value:.1%} ({shown.low:.1%} to {shown.high:.1%})"
+
     def outward(self, digits: int) -> Estimate:
         """With so many digits after the point, as it is shown everywhere: what is rounded still holds the interval.
 
         >>> Estimate(0.88881, 0.88114, 0.89628).outward(3)
         Estimate(value=0.889, low=0.881, high=0.897)
         """
-        unit = 10**digits
-        low = math.floor(self.low * unit + _LAST_BIT) / unit
-        high = math.ceil(self.high * unit - _LAST_BIT) / unit
-        return Estimate(round(self.value, digits), low, high)
+        return Estimate(round(self.value, digits), rounded_down(self.low, digits), rounded_up(self.high, digits))
 
 
 def ratio(

@@ -12,7 +12,7 @@ from html import escape
 from privet.explain.subject import Subject
 from privet.explain.text import rules_text
 from privet.explain.words import Answer, answers
-from privet.privacy.meaning import guess_rate, in_words
+from privet.privacy.meaning import guess_rate, in_words, percent
 
 LONGEST_RULES = 20_000
 SHOWN = ("What was learned?", "What does it promise to one person?", "How good is it?", "Who had to be trusted?")
@@ -54,7 +54,7 @@ def _bar(subject: Subject) -> str:
     epsilon = float(subject.receipt.epsilon)
     rate = guess_rate(epsilon, float(subject.receipt.delta))
     colour = "#2f8a62" if math.isfinite(epsilon) else "#b3261e"
-    said = f"A guess whether one {subject.who} was in the records is right in at most {100 * rate:.1f}% of cases"
+    said = f"A guess whether one {subject.who} was in the records is right in at most {percent(rate)} of cases"
     return (
         f'<div title="{escape(said)}" style="height:6px;border-radius:3px;background:#8b949033;margin:8px 0">'
         f'<div style="height:6px;border-radius:3px;background:{colour};width:{max(200 * (rate - 0.5), 0.5):.1f}%">'

@@ -20,7 +20,7 @@ def meter(subject: Subject) -> str:
     none = not math.isfinite(epsilon)
     rate = 1.0 if none else guess_rate(epsilon, float(receipt.delta))
     end = (rate - 0.5) * 200
-    said = f"A guess whether one {subject.who} was in the records is right in at most {100 * rate:.1f}% of cases"
+    said = f"A guess whether one {subject.who} was in the records is right in at most {percent(rate)} of cases"
     right = f"{percent(rate)[:-1]} of 100 guesses right, at most" if rate < ALWAYS else "guesses may always be right"
     anchor = "" if end < NEAR_AN_END else "end" if end > 100 - NEAR_AN_END else "middle"
     kind = "meter void" if none or is_nothing(receipt) else "meter"

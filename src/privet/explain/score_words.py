@@ -29,8 +29,8 @@ def quality(subject: Subject, found: Evaluation) -> tuple[str, str]:
         )
     common, share = found.baseline
     said = [
-        f"On {n} it is right for {_percent(right)}, where always saying {subject.says(common)} would be right for "
-        f"{_percent(share)}.",
+        f"On {n} it is right for {right.percent}, where always saying {subject.says(common)} would be right for "
+        f"{share.percent}.",
         *_of_hundred(subject, found, common),
     ]
     if "AUC" in found.summary:
@@ -79,8 +79,3 @@ def _hidden(own: Estimate) -> bool:
 def _hundredths(own: Estimate) -> str:
     shown = own.outward(2)
     return f"{100 * shown.value:.0f} ({100 * shown.low:.0f} to {100 * shown.high:.0f})"
-
-
-def _percent(own: Estimate) -> str:
-    shown = own.outward(3)
-    return f"{shown.value:.1%} ({shown.low:.1%} to {shown.high:.1%})"

@@ -118,8 +118,26 @@ def leaf_text(node: TreeNode, schema: Schema) -> str:
         return f"{node.value:.6g} (about {node.weight or 0:.0f} records)"
     if node.counts is not None:
         counts = ", ".join(f"{classes[k]}: {count}" for k, count in enumerate(node.counts))
-        return f"{classes[node.answer or 0]} (noisy counts {counts})"
+        remark = remark_on_counts(node, list(map(str, classes)))
+        return f"{classes[node.answer or 0]} (noisy counts {counts}{'; ' if remark else ''}{remark})"
     return str(classes[node.answer or 0])
+
+
+def remark_on_counts(node: TreeNode, says: Sequence[str]) -> str:
+    """What to make of a leaf's counts that noise has made negative, or that contradict its label; else nothing.
+
+    >>> remark_on_counts(TreeNode(label=1, counts=(9, -2)), ["no", "yes"])
+    'what is below 0 is taken as none; largest for no, but the label was chosen apart from them'
+    """
+    if node.counts is None:
+        return ""
+    largest = max(node.counts)
+    if largest <= 0:
+        return "noise hides them: none is above 0"
+    found = ["what is below 0 is taken as none"] if min(node.counts) < 0 else []
+    if node.label is not None and node.counts[node.label] < largest:
+        found.append(f"largest for {says[node.counts.index(largest)]}, but the label was chosen apart from them")
+    return "; ".join(found)
 
 
 def rule_text(rule: Rule, part: int, schema: Schema, reach: Reach | None = None, *, brief: bool = False) -> str:

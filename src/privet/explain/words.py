@@ -12,8 +12,9 @@ from privet.evaluate.intervals import Estimate, Z
 from privet.explain.score_words import apart, quality
 from privet.explain.subject import Subject
 from privet.privacy.amounts import show
-from privet.privacy.meaning import NOTHING, WEAK, guess_rate, percent, short
+from privet.privacy.meaning import NOTHING, WEAK, guess_rate, percent, short_at_most
 from privet.privacy.receipt import Receipt
+from privet.rounding import at_most, rounded_up
 
 NOT_LISTED = 6
 """More classes than this are not listed in a sentence."""
@@ -293,12 +294,13 @@ ALWAYS = 0.9995
 
 
 def _times(epsilon: float) -> str:
-    """By how much odds may grow: near one with the digits that tell it from one."""
+    """By how much odds may grow at most: near one with the digits that tell it from one."""
     if epsilon >= NOTHING:
-        return f"10^{epsilon / math.log(10):.0f}"
+        return f"10^{rounded_up(epsilon / math.log(10), 0):.0f}"
     if epsilon >= 0.1:
-        return short(math.exp(epsilon))
-    return f"{math.exp(epsilon):.3f}" if epsilon >= 1e-3 else f"(1 + {epsilon:.2g})"
+        return short_at_most(math.exp(epsilon))
+    more = math.expm1(epsilon)
+    return f"{1 + rounded_up(more, 3):.3f}" if epsilon >= 1e-3 else f"(1 + {at_most(more, 3)})"
 
 
 WEAK_PROMISE = "That is a weak promise: usual are epsilons from 0.1 to 1."

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from privet.privacy.event import Event, add_up
 from privet.privacy.fixed_point import GRADIENT_ONE, ONE, TARGET_ONE
 from privet.privacy.lemmas import Lemma
-from privet.privacy.meaning import short
+from privet.privacy.meaning import short, short_at_most
 from privet.privacy.sensitivity import EUCLIDEAN, SUMS
 
 
@@ -182,7 +182,7 @@ def _noise_of_sums(event: Event, deviation: float, lemma: Lemma) -> str:
     within = deviation * (1.96 if event.mechanism in ("gaussian", "skellam_shares") else math.log(20) / math.sqrt(2))
     tables = f" in each of {lemma.arguments[0]} tables" if lemma.arguments and lemma.arguments[0] > 1 else ""
     by = ", which the owners add in shares," if event.mechanism.endswith("_shares") else ""
-    return f"Noise{by} moves each number{tables} by less than {short(within)} in 95 of 100 cases."
+    return f"Noise{by} moves each number{tables} by less than {short_at_most(within)} in 95 of 100 cases."
 
 
 def _noise_of_choice(event: Event, weight: int) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from privet.errors import BudgetWarning
 from privet.privacy.amounts import checked_delta
+from privet.rounding import at_most, digits_for, rounded_up
 
 WEAK, NOTHING = 3.0, 10.0
 """From these epsilons on a promise is weak (a guess may be right in 95% of cases), and is none (in 99.995%)."""
@@ -24,6 +25,8 @@ MOSTLY_NOISE = 100.0
 
 
 CERTAIN = "100%"
+MOST_DIGITS = 5
+"""After the point of a rate in percent."""
 
 
 def guess_rate(epsilon: float, delta: float = 0.0) -> float:
@@ -55,16 +58,19 @@ def together(epsilon: float, delta: float = 0.0) -> str:
 
 
 def percent(rate: float) -> str:
-    """A rate of guesses with as many digits as it takes to tell it from a coin's and from certainty.
+    """A rate that guesses have at most: rounded up, with as many digits as it takes to tell it from a coin's and from
+    certainty.
 
-    >>> [percent(guess_rate(epsilon)) for epsilon in (0, 1e-4, 0.1, 1, 10, 50)]
-    ['50.0%', '50.002%', '52.5%', '73.1%', '99.995%', '100%']
+    >>> [percent(guess_rate(epsilon)) for epsilon in (0, 1e-4, 0.1, 0.5, 1, 10, 50)]
+    ['50.0%', '50.003%', '52.5%', '62.3%', '73.2%', '99.996%', '100%']
     """
-    for digits in range(1, 6):
-        shown = f"{100 * rate:.{digits}f}"
-        if float(shown) not in (50, 100):
-            return f"{shown}%"
-    return "50.0%" if rate < 0.75 else CERTAIN
+    for digits in range(1, MOST_DIGITS + 1):
+        up = rounded_up(100 * rate, digits)
+        if round(100 * rate, digits) not in (50, 100) and up < 100:
+            return f"{up:.{digits}f}%"
+    if rate >= 0.75:
+        return CERTAIN
+    return "50.0%" if rate <= 0.5 else f"{rounded_up(100 * rate, MOST_DIGITS):.{MOST_DIGITS}f}%"
 
 
 def promise_in_words(epsilon: float, delta: float = 0.0, who: str = "person") -> str:
@@ -136,7 +142,18 @@ def short(amount: float) -> str:
     return f"{amount:,.0f}" if 100 <= amount < 1e9 else f"{amount:.3g}"
 
 
+def short_at_most(amount: float) -> str:
+    """The same of what is at most so large: rounded up.
+
+    >>> short_at_most(22026.47), short_at_most(1.6487), short_at_most(2.7)
+    ('22,027', '1.65', '2.7')
+    """
+    return short(rounded_up(amount, 0 if 100 <= amount < 1e9 else digits_for(amount, 3)))
+
+
 def _times(epsilon: float) -> str:
     if epsilon < 0.005:
-        return f"by {short(100 * math.expm1(epsilon))}%"
-    return f"{short(math.exp(epsilon))} times" if epsilon < 20 else f"about 10^{epsilon / math.log(10):.3g} times"
+        return f"by {short_at_most(100 * math.expm1(epsilon))}%"
+    if epsilon < 20:
+        return f"{short_at_most(math.exp(epsilon))} times"
+    return f"about 10^{at_most(epsilon / math.log(10), 3)} times"

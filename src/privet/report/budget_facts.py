@@ -16,6 +16,7 @@ from privet.privacy.event import PARALLEL, SAMPLE, Event, amplified
 from privet.privacy.event_parts import disjoint_sum, parts_of
 from privet.privacy.event_words import in_plain_words, is_size, size_words, spread
 from privet.privacy.receipt import Receipt
+from privet.rounding import at_most
 
 
 class BudgetFacts:
@@ -77,7 +78,7 @@ class BudgetFacts:
 
     def _together(self) -> str:
         who = "record" if self._receipt.weight == 1 else "person"
-        return disjoint_sum(self._parts, [f"{float(part.spent):.4g}" for part in self._parts], who)
+        return disjoint_sum(self._parts, [at_most(float(part.spent), 4) for part in self._parts], who)
 
     def _group(self, events: Sequence[Event], size: bool) -> dict[str, Any]:
         """The words are of the answer in the middle, by its noise: others differ by little."""

@@ -5,14 +5,14 @@ Short keys, because a forest has thousands of nodes and a page carries all of th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from privet.explain.round_noise import round_noise
 from privet.explain.subject import Subject
-from privet.explain.text import rule_text
+from privet.explain.text import remark_on_counts, rule_text
 from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.schema import Categorical, Numeric, Schema
 from privet.tree.additive import Additive
@@ -51,24 +51,27 @@ def model_facts(subject: Subject, scope_number: ScopeNumber) -> dict[str, Any]:
         return {"kind": "boosted", **_boosted_facts(subject.boosted, subject)}
     if not subject.trees:
         return {"kind": "hidden"}
-    trees = [_tree_facts(tree, scope_number) for tree in subject.trees]
+    says = [subject.says(own) for own in subject.schema.classes or ()]
+    trees = [_tree_facts(tree, scope_number, says) for tree in subject.trees]
     return {"kind": "tree" if len(trees) == 1 else "forest", "votes": subject.votes, "trees": trees}
 
 
-def _tree_facts(tree: Tree, scope_number: ScopeNumber) -> dict[str, Any]:
+def _tree_facts(tree: Tree, scope_number: ScopeNumber, says: Sequence[str]) -> dict[str, Any]:
     texts = _conditions(tree)
     nodes = []
     for node, (text, exact) in zip(tree.nodes, texts):
-        own = _leaf_facts(node) if node.rule is None else _rule_facts(node)
+        own = _leaf_facts(node, says) if node.rule is None else _rule_facts(node)
         said = {**({"t": text} if text else {}), **({"x": exact} if exact != text else {})}
         nodes.append({**own, "s": scope_number(node.scope), **said})
     return {"nodes": nodes, "weighed": tree.weighed}
 
 
-def _leaf_facts(node: TreeNode) -> dict[str, Any]:
+def _leaf_facts(node: TreeNode, says: Sequence[str]) -> dict[str, Any]:
     if node.value is not None:
         return {"v": node.value, "w": round(node.weight or 0.0, 1)}
-    return {"a": node.answer, **({} if node.counts is None else {"n": list(node.counts)})}
+    remark = remark_on_counts(node, says)
+    counted = {} if node.counts is None else {"n": list(node.counts)}
+    return {"a": node.answer, **counted, **({"m": remark} if remark else {})}
 
 
 def _rule_facts(node: TreeNode) -> dict[str, Any]:

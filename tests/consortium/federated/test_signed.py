@@ -11,6 +11,7 @@ from consortium.federated.owners import (
     GRID,
     SCHEMA,
     TABLES,
+    Asking,
     asking,
     begun,
     closed,
@@ -20,14 +21,19 @@ from consortium.federated.owners import (
     tables,
 )
 from privet import Ledger
+from privet.consortium.federated.allowance import Need
 from privet.consortium.federated.channel import InProcess, in_process
+from privet.consortium.federated.coordinator import Coordinator
 from privet.consortium.federated.identity import Identity
+from privet.consortium.federated.journal import Journal
 from privet.consortium.federated.party import Party
 from privet.consortium.federated.signed import SignedReceipt, lists_all
 from privet.consortium.federated.wire import pack, unpack
+from privet.curators.federated import FederatedCurator
 from privet.errors import FederatedError
 from privet.privacy.event import Event, add_up
 from privet.privacy.receipt import Receipt
+from privet.questions.codec import schema_digest
 from privet.questions.tally import Tally
 
 HALF = Fraction(1, 2)
@@ -77,6 +83,51 @@ def test_a_party_does_not_sign_what_it_was_not_asked():
     ):
         with pytest.raises(FederatedError, match=message):
             signed(change)
+
+
+def test_a_party_signs_no_other_limit_than_the_one_that_it_has_agreed_to():
+    """Nor one that says the limit and spent more."""
+    for change, said in (
+        ({"claimed": Fraction(1)}, "of epsilon 1 and delta 0, of which 0.5 was spent"),
+        ({"claimed": HALF, "delta": Fraction(1, 10**6)}, "and delta 1e-06"),
+        ({}, None),
+    ):
+        channel = in_process(tables(3), SCHEMA)
+        curator = offered(channel, Need(HALF, None))
+        receipt = receipt_of(curator, **change)
+        if said is None:
+            assert len(curator.coordinator.sign(receipt).signatures) == 3
+            continue
+        with pytest.raises(FederatedError, match=said):
+            curator.coordinator.sign(receipt)
+        assert not any(party._diary(curator.coordinator.terms.run).closed for party in channel._parties.values())
+    more = offered(in_process(tables(3), SCHEMA), Need(HALF / 2, None))
+    with pytest.raises(FederatedError, match=r"0\.5 was spent\. This run was joined for epsilon 0\.25\."):
+        more.coordinator.sign(receipt_of(more, claimed=HALF / 2, shortfall="histograms were counted once"))
+
+
+def test_a_run_that_is_joined_again_has_the_limit_that_it_had(tmp_path):
+    """Else the receipt would be compared with what a coordinator said last."""
+    channel = in_process(tables(3), SCHEMA)
+
+    def join(epsilon):
+        terms = {"colluders": 1, "dropouts": 0, "noise": "shared", "journal": Journal(tmp_path)}
+        Coordinator(channel, schema_digest(SCHEMA), need=Need(epsilon, None), **terms)
+
+    join(HALF)
+    (tmp_path / "keys.entry").unlink()  # as if not all had joined
+    with pytest.raises(FederatedError, match="joined with other terms"):
+        join(Fraction(1))
+    join(HALF)
+
+
+def offered(channel, need):
+    """One root and one tally of a run that the parties have joined for what it needs."""
+    coordinator = Coordinator(channel, schema_digest(SCHEMA), colluders=1, dropouts=0, noise="shared", need=need)
+    curator = Asking(FederatedCurator(SCHEMA, coordinator, ledger=Ledger(math.inf)))
+    curator.grid(GRID)
+    curator.tally({curator.root(HALF): Tally(TABLES)}, HALF)
+    return curator
 
 
 def test_two_roots_that_were_paid_one_after_the_other_are_not_signed_as_one():

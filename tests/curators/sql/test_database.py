@@ -1,6 +1,7 @@
 """What engines do differently: types, doubles to the last bit, and SQL for those that nobody has run yet."""
 
 import math
+import signal
 import struct
 
 import numpy as np
@@ -80,6 +81,26 @@ def test_an_engines_own_words_are_not_passed_on():
     assert "private" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("ask", ["run", "numbers", "batches"])
+def test_ctrl_c_inside_a_statement_is_no_error_of_the_database(ask):
+    """Python notes the signal while DuckDB counts, and DuckDB makes an error of it. An alarm is a Ctrl-C on time."""
+    slow = "SELECT count(*) AS n FROM range(50000000) AS t(i) WHERE hash(i) % 7 = 3"
+    statement = sqlglot.parse_one(slow, dialect="duckdb")
+    database = open_database(databases.connect("duckdb"))
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+
+    def interrupted():
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        list(getattr(database, ask)(statement))  # a stream is asked for as it is read
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 SCHEMA = Schema(

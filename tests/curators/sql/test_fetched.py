@@ -1,6 +1,7 @@
 """Records fetched from DuckDB: counts and sums of gradients are those of memory (``test_every_room``: models)."""
 
 import warnings
+from fractions import Fraction
 from importlib import import_module
 from mmap import mmap
 
@@ -17,10 +18,13 @@ from privet.curators.sql.fetched import DrawingFetchingSqlRoom, FetchingSqlRoom,
 from privet.curators.sql.room import DrawingSqlRoom, SqlRoom
 from privet.errors import CapabilityError, DatabaseError
 from privet.privacy.mechanisms import mechanisms
+from privet.privacy.scores import GradientNorm, ResidualNorm
+from privet.questions.candidates import Candidates
 from privet.questions.grid import even_grid, public_grid
 from privet.questions.levels import Levels
+from privet.questions.products import Products
 from privet.questions.split import Product, Split
-from privet.questions.tally import Step
+from privet.questions.tally import Step, Tally
 from rooms import no_space
 
 
@@ -239,6 +243,54 @@ def test_fetching_warns_of_nothing():
         root = desk.root()
         desk.grid(public_grid(CLASSES))
         assert desk.peek([root])[root].sum() > 0
+
+
+def questions_of_scores(desk, node, grid):
+    """Every question whose answer depends on the scores of a node's records."""
+    schema, table = desk.schema, parts(grid, 0, 2, 0)
+    sums = {"measure": "residual", "clamp": 900} if schema.target else {"measure": "gradient", "output": 1}
+    tally, score = Tally((table,), **sums), ResidualNorm(900) if schema.target else GradientNorm(1)
+    options = Candidates(Products(grid, [table, parts(grid, 2, 2, 1)]), len(schema.classes or ()))
+    asks = [
+        lambda: desk.tally({node: tally}, Fraction(1)),
+        lambda: desk.choose({node: options}, score, Fraction(1)),
+    ]
+    return asks + [lambda: desk.residual_quantiles(node, [Fraction(1, 2)], Fraction(1))] * (schema.target is not None)
+
+
+@pytest.mark.parametrize("schema", [CLASSES, TARGET], ids=["classes", "target"])
+@pytest.mark.parametrize("full", [False, True], ids=["fetched", "no space"])
+@pytest.mark.parametrize("rows", [None, []], ids=["records", "none"])
+def test_scores_that_cannot_be_told_are_refused_before_they_are_charged_whatever_the_table(
+    rows, full, schema, monkeypatch
+):
+    """On another grid, of a part that was drawn after boosting had begun, and of a node that another grid split."""
+    if full:
+        monkeypatch.setattr(Scratch, "array", no_space)
+    desk = SqlCurator(stored("duckdb", rows), "people", schema).open()
+    first, second = public_grid(schema), even_grid(schema, 4)
+    root, output = desk.root(), 0 if schema.target else 1
+    desk.grid(first)
+    desk.tally({root: Tally()}, Fraction(1))  # all are fetched, before a part is drawn
+    early, _ = desk.parts(root, 2)
+    desk.advance({root: Step(parts(first, 0, 2, 0), (5, -5), output)})
+    for ask in questions_of_scores(desk, early, first):
+        ask()
+    late, _ = desk.parts(root, 2)
+    (child, _), n = desk.split({root: parts(first, 0, 2, 0)})[root], len(desk.events)
+    for ask in questions_of_scores(desk, late, first):
+        with pytest.raises(CapabilityError, match="another grid or draw once boosting has begun"):
+            ask()
+    desk.grid(second)
+    for node, words in ((root, "another grid or draw"), (child, "split on the present grid")):
+        for ask in questions_of_scores(desk, node, second):
+            with pytest.raises(CapabilityError, match=words):
+                ask()
+    with pytest.raises(CapabilityError, match="another grid or draw"):
+        desk.advance({root: Step(parts(second, 0, 2, 0), (5, -5), output)})
+    assert len(desk.events) == n
+    desk.tally({late: Tally()}, Fraction(1))  # counts need no scores
+    desk.close()
 
 
 def test_what_is_counted_on_another_grid_once_boosting_has_begun_is_answered():

@@ -10,9 +10,10 @@ from typing import Any
 
 from privet.consortium.federated.run_state import Diary, Entry
 from privet.consortium.federated.wire import nonsense, word
-from privet.errors import BudgetError, LeakError
+from privet.errors import BudgetError, FederatedError, LeakError
 from privet.privacy.amounts import Amount, checked_delta, exact, show
 from privet.privacy.ledger import Ledger
+from privet.privacy.receipt import Receipt
 from privet.privacy.unit import ROW
 from privet.privacy.zcdp import epsilon_at, rho_of, rho_within
 from privet.questions.codec import amount_of
@@ -39,6 +40,15 @@ class Need:
             return cls(exact(amount_of(epsilon)), None if delta is None else checked_delta(amount_of(delta)))
         except (BudgetError, LeakError, ValueError) as error:
             raise nonsense("needs") from error
+
+    def check_receipt(self, receipt: Receipt) -> None:
+        """Raise for the receipt of a run that cost more than the parties had agreed to, or that says another limit."""
+        if (receipt.claimed, receipt.delta) != (self.epsilon, self.delta or 0) or receipt.spent > self.epsilon:
+            spent = "" if receipt.spent == receipt.claimed else f", of which {show(receipt.spent)} was spent"
+            raise FederatedError(
+                f"This receipt is of epsilon {show(receipt.claimed)} and delta {show(receipt.delta)}{spent}. This run "
+                f"was joined for {self}."
+            )
 
     def __str__(self) -> str:
         return f"epsilon {show(self.epsilon)}" + ("" if self.delta is None else f" with delta {show(self.delta)}")

@@ -194,9 +194,9 @@ class Party:
         diary = self._diary(terms.run, new=True)
         if diary.terms is None:
             place = 1 + max(each.place for each in self._all().values())
-            diary.begin(terms, X25519PrivateKey.generate().private_bytes_raw(), place)
+            diary.begin(terms, X25519PrivateKey.generate().private_bytes_raw(), place, words.get("needs"))
             self._log(f"joined run {terms.run[:8]} of {', '.join(terms.parties)}")
-        if self._terms(terms.run) != terms:
+        if self._terms(terms.run) != terms or diary.needs not in (None, words.get("needs")):
             raise FederatedError("This run was joined with other terms. A coordinator that changes them begins anew.")
         return diary.once("join", lambda: self._joined(self._open(terms.run)))
 
@@ -342,6 +342,8 @@ class Party:
         check_answered(answered, terms)
         diary.check_answered(answered, self.name)
         receipt = checked_receipt(text, terms, self._open(terms.run).ledger.events, Unit.of(self.schema))
+        if (need := Need.of_words({"needs": diary.needs})) is not None:
+            need.check_receipt(receipt)
         if self._seed is not None and not receipt.void:
             raise FederatedError(f"The noise of {self.name} can be reproduced: a receipt of this run is void.")
         reply = pack({"signature": self._identity.sign(statement).hex()})

@@ -49,14 +49,19 @@ class Diary(Journal):
                 f"What is kept of {run} is damaged. It says what was spent, so nothing goes on without it: repair it."
             ) from error
 
-    def begin(self, terms: Terms, key: bytes, place: int) -> None:
-        """``place`` is that of this run among all that the party has joined."""
-        self.put("run", pack({"terms": terms.words, "place": place, "protocol": PROTOCOL}, key))
+    def begin(self, terms: Terms, key: bytes, place: int, needs: Any = None) -> None:
+        """``place`` is that of this run among all that the party has joined, ``needs`` what it was to cost, if told."""
+        self.put("run", pack({"terms": terms.words, "place": place, "protocol": PROTOCOL, "needs": needs}, key))
 
     @property
     def terms(self) -> Terms | None:
         """The terms of a run that was joined."""
         return None if (kept := self.get("run")) is None else Terms.of_words(unpack(kept)[0]["terms"])
+
+    @property
+    def needs(self) -> Any:
+        """What the run was to cost, in the words that this party has agreed to; None if nobody said."""
+        return None if (kept := self.get("run")) is None else unpack(kept)[0].get("needs")
 
     @property
     def key(self) -> bytes:

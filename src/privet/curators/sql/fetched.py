@@ -8,7 +8,7 @@ record's score, has its cells in memory then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -222,33 +222,52 @@ class FetchingSqlRoom(SqlRoom, BoostingRoom):
         fetched, own = self._scored(held)
         return fetched.room.residual_counts(own, points)
 
+    def check_scored(self, nodes: Sequence[SqlHeld]) -> None:
+        for held in nodes:
+            if self._grid is None or not _tellable(held, self._grid):
+                raise CapabilityError("Records in a database are boosted as they were split on the present grid.")
+            boosted = self._boosted.get(_root_of(held))
+            if boosted is not None and not boosted.has(held, self._grid):
+                raise CapabilityError(
+                    "Records in a database cannot have another grid or draw once boosting has begun. Draw parts before "
+                    "the first step, and boost on one grid."
+                )
+
     def _scored(self, held: SqlHeld) -> tuple[Fetched, Held]:
         """Where a node's records have scores, and the node there."""
-        if not _tellable(held, self._cells()):
-            raise CapabilityError("Records in a database are boosted as they were split on the present grid.")
+        self.check_scored([held])
         try:
             fetched = self._fetched_for(held, self._scratch.array)
         except DiskFullError:
             fetched = self._fetched_for(held, np.empty)
-        if not fetched.has(held, self._cells()):
-            raise CapabilityError("Records in a database cannot have another grid or draw once boosting has begun.")
         return fetched, fetched.held([held])[0]
 
     # -- fetching ------------------------------------------------------------------------------------------------------
 
     def _fetched_for(self, node: SqlHeld, new: New) -> Fetched:
-        """The records that a node is told apart in: fetched anew for another grid or draw, unless they have scores."""
+        """The records that a node is told apart in: fetched anew for another grid or draw, unless they have scores.
+
+        With all draws that were made, also those that this node is not below: which of them records with scores have
+        must not follow from when they were fetched, which the disk's space has a part in.
+        """
         boosted = self._boosted.get(_root_of(node))
         if boosted is not None:
             return boosted
-        if self._fetched is None or not self._fetched.has(node, self._cells()):
-            self._fetched = None  # before there are others: its space is free again
-            self._fetched = self._fetch(self._cells(), new)
-        return self._fetched
+        there = self._fetched
+        if there is not None and there.grid == self._cells() and self._draws <= there.records.parts.keys():
+            return there
+        self._fetched = there = None  # before there are others: its space is free again
+        self._fetched = found = self._fetch(self._cells(), new)
+        return found
+
+    @property
+    def _draws(self) -> Set[Draw]:
+        """All that were made so far, in their order."""
+        return {own: None for own in self._told_by if isinstance(own, Draw)}.keys()
 
     def _fetch(self, grid: Grid, new: New) -> Fetched:
         (route,) = routes_of([self.everything(None)])  # type: ignore[arg-type]
-        draws = [own for own in self._told_by if isinstance(own, Draw)]
+        draws = list(self._draws)
         columns: list[Column] = [
             Cell(grid, f) if own.cuts is None else Number(f) for f, own in enumerate(grid.features)
         ]

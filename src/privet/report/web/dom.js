@@ -36,6 +36,17 @@ function percent(share, digits = 1) {
   return `${(100 * share).toFixed(digits)}%`;
 }
 
+// What a rate is at most: rounded up to a tenth of a percent.
+function percentAtMost(share) {
+  return `${(Math.ceil(1000 * share - 1e-9) / 10).toFixed(1)}%`;
+}
+
+// The same of a number: three figures, and above 100 whole.
+function shortAtMost(number) {
+  const unit = number >= 100 ? 1 : 10 ** (2 - Math.floor(Math.log10(number)));
+  return short(Math.ceil(number * unit - 1e-9) / unit);
+}
+
 function signed(number) {
   return `${number < 0 ? "−" : "+"}${short(Math.abs(number))}`;
 }

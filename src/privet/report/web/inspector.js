@@ -32,8 +32,8 @@ class Inspector {
     if (!node.n)
       return `Says ${schema.says[node.a]}. Only this label was released, and not how many records are here.`;
     const counts = node.n.map((n, k) => `${schema.says[k]}: ${short(n)}`).join(", ");
-    const below = node.n.some((n) => n < 0) ? " Noise may make a small count negative; it is then taken as none." : "";
-    return `Says ${schema.says[node.a]}. Noisy counts: ${counts}. ${this.noise(node)}${below}${rare}`;
+    const remark = node.m ? `; ${node.m}` : "";
+    return `Says ${schema.says[node.a]}. Noisy counts: ${counts}${remark}. ${this.noise(node)}${rare}`;
   }
 
   // What is said of the noise in the sums that were asked for here.

@@ -76,8 +76,8 @@ class PlaygroundPage {
     this.depthBox.querySelector("select").disabled = !deep;
     here("epsilon").textContent = epsilon;
     here("people").textContent = this.settings.records.toLocaleString("en");
-    here("risk").textContent = percent(guessRate(epsilon));
-    here("odds").textContent = `of guesses right, at most; odds grow up to ${short(Math.exp(epsilon))} times`;
+    here("risk").textContent = percentAtMost(guessRate(epsilon));
+    here("odds").textContent = `of guesses right, at most; odds grow up to ${shortAtMost(Math.exp(epsilon))} times`;
     here("verdict").textContent = verdict(epsilon);
     here("slider").setAttribute("aria-valuetext", `epsilon ${epsilon}, ${verdict(epsilon)}`);
     this.chart();
