@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 import databases
 from privet import Categorical, DaskCurator, FileCurator, MemoryCurator, Schema, SqlCurator
-from privet.audit.exact import of_the_same_records
+from privet.audit.read_once import OfTheSameRecords
 from privet.curators.scratch import DiskFullError, Scratch
 
 
@@ -33,7 +33,7 @@ def _memory(X, y, schema, groups):
         if not read or schema.person is not None or set(options) != {"ledger", "mechanisms"}:
             read.append(MemoryCurator(X, y, schema, groups=groups, **options))
             return read[-1]
-        return of_the_same_records(read[0], **options)
+        return OfTheSameRecords(read[0], **options)
 
     return make
 

@@ -74,7 +74,8 @@ class Store:
         self._rows: dict[tuple[Task, str], Row] = {}
         self.done: set[Task] = set()
         if file.exists():
-            self._keep(Row(**line) for line in pq.read_table(file, filters=only and [("experiment", "==", only)]).to_pylist())
+            wanted = [("experiment", "==", only)] if only else None
+            self._keep(Row(**line) for line in pq.read_table(file, filters=wanted).to_pylist())
         if self.journal.exists():
             self._replace(list(_journal(self.journal)))
 

@@ -62,7 +62,8 @@ def test_no_attack_crosses_its_bound():
 
 
 def success(name):
-    return {(method, k): own["success"].value for (n, method, k), own in points().items() if n == name and k is not None}
+    attacked = {key: own for key, own in points().items() if key[0] == name and key[2] is not None}
+    return {(method, k): own["success"].value for (_, method, k), own in attacked.items()}
 
 
 def test_a_few_images_open_a_backdoor_in_a_tree_without_privacy_and_none_in_ours():

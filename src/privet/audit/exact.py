@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -144,13 +143,14 @@ def scripted_fits(estimator: Any, pair: Pair, hold: Callable[..., Any] | None = 
         read: list[Any] = []  # a table is read once, not in each of thousands of runs
 
         def fit(mechanisms: ScriptedMechanisms) -> str:
+            from privet.audit.read_once import OfTheSameRecords
             from privet.curators.memory import MemoryCurator
             from privet.privacy.ledger import Ledger
 
             try:
                 ledger = Ledger(math.inf, delta=getattr(estimator, "delta", None))
                 if read and hold is None and schema.person is None:  # which of a person's records count is drawn
-                    curator = of_the_same_records(read[0], ledger, mechanisms)
+                    curator: MemoryCurator = OfTheSameRecords(read[0], ledger=ledger, mechanisms=mechanisms)
                 else:
                     curator = (hold or MemoryCurator)(*fresh(table), schema, ledger=ledger, mechanisms=mechanisms)
                     read[:] = [curator]
@@ -168,15 +168,6 @@ def scripted_fits(estimator: Any, pair: Pair, hold: Callable[..., Any] | None = 
     if all(fit(ScriptedMechanisms((), WINDOW)).startswith("an error") for fit in fits):
         raise errors[0]  # refused as it stands: nothing to tell the tables apart
     return fits
-
-
-def of_the_same_records(curator: Any, ledger: Any, mechanisms: ScriptedMechanisms) -> Any:
-    """A curator in memory, with another ledger and other mechanisms, of records that one has read already."""
-    from privet.curators.memory import MemoryRoom
-
-    again = copy(curator)
-    again._begin(curator.schema, ledger, mechanisms, MemoryRoom)
-    return again
 
 
 def exact_bound_of(
