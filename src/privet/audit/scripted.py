@@ -111,7 +111,7 @@ class ScriptedMechanisms:
     def draw(self, below: int) -> int:
         """A number that nobody sees, all equally likely."""
         self.hidden.add(len(self.answers))
-        return self._answer(np.full(below, -math.log(below)))
+        return self._answer(_even(below))
 
     def _answer(self, law: np.ndarray) -> int:
         position = len(self.answers)
@@ -217,6 +217,13 @@ class _ScriptedGenerator:
     def integers(self, below: int | np.ndarray, size: int) -> np.ndarray:
         limits = np.broadcast_to(below, size).tolist()
         return np.array([self._mechanisms.draw(limit) for limit in limits], dtype=np.int64)
+
+
+@lru_cache(maxsize=256)
+def _even(below: int) -> np.ndarray:
+    law = np.full(below, -math.log(below))
+    law.flags.writeable = False
+    return law
 
 
 @lru_cache(maxsize=4096)
