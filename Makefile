@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+unexport PYTHONDONTWRITEBYTECODE # as containers set it: every test process would compile everything again
 
 .PHONY: docs test-published bench bench-full demo test test-long lint types jointexp audit audit-diffprivlib mpc hidden federated clean
 

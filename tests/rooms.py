@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 import databases
 from privet import Categorical, DaskCurator, FileCurator, MemoryCurator, Schema, SqlCurator
+from privet.audit.read_once import OfTheSameRecords
 from privet.curators.scratch import DiskFullError, Scratch
 
 
@@ -25,7 +26,16 @@ def hold(room, X, y, schema, groups=None):
 
 
 def _memory(X, y, schema, groups):
-    return lambda **options: MemoryCurator(X, y, schema, groups=groups, **options)
+    """Read by the first curator; the others have its records, unless what counts of them is drawn."""
+    read = []
+
+    def make(**options):
+        if not read or schema.person is not None or set(options) != {"ledger", "mechanisms"}:
+            read.append(MemoryCurator(X, y, schema, groups=groups, **options))
+            return read[-1]
+        return OfTheSameRecords(read[0], **options)
+
+    return make
 
 
 def _files(X, y, schema, groups):

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ UNKNOWN = "unknown"
 """The commit of results that were kept before the store, and are in no commit's file."""
 
 KEY = ("experiment", "set", "method", "setting", "seed")
+_key = attrgetter(*KEY)
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Row:
 
     @property
     def task(self) -> Task:
-        return Task(*(getattr(self, name) for name in KEY))
+        return Task(*_key(self))
 
 
 SCHEMA = pa.schema(
@@ -65,13 +67,15 @@ def rows_of(task: Task, scores: Scores, seconds: float, commit: str, day: str) -
 class Store:
     """All rows, in memory; of a task that was made again the later rows count."""
 
-    def __init__(self, file: Path = FILE) -> None:
+    def __init__(self, file: Path = FILE, only: str | None = None) -> None:
+        """``only``: of the file the rows of this experiment, which is soon read."""
         self.file = file
         self.journal = file.with_suffix(".journal")
         self._rows: dict[tuple[Task, str], Row] = {}
         self.done: set[Task] = set()
         if file.exists():
-            self._keep(Row(**line) for line in pq.read_table(file).to_pylist())
+            wanted = [("experiment", "==", only)] if only else None
+            self._keep(Row(**line) for line in pq.read_table(file, filters=wanted).to_pylist())
         if self.journal.exists():
             self._replace(list(_journal(self.journal)))
 
@@ -104,8 +108,9 @@ class Store:
 
     def _keep(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            self._rows[row.task, row.measure] = row
-            self.done.add(row.task)
+            task = row.task
+            self._rows[task, row.measure] = row
+            self.done.add(task)
 
 
 def _journal(file: Path) -> Iterable[Row]:
@@ -120,7 +125,7 @@ def _journal(file: Path) -> Iterable[Row]:
 @cache
 def papers() -> dict[tuple[str, str, str], tuple[float, float]]:
     """The papers' numbers with their errors, by set, name in the paper, and setting: they are in the store as well."""
-    return {(row.set, row.method, row.setting): (row.value, row.error) for row in Store().rows("printed")}
+    return {(row.set, row.method, row.setting): (row.value, row.error) for row in Store(only="printed").rows("printed")}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from exact_transcripts import loss, transcripts
-from privet import DiPriMeForestClassifier, DiPriMeForestRegressor, Ledger, MemoryCurator, Numeric, Schema
+from privet import DiPriMeForestClassifier, DiPriMeForestRegressor, Ledger, Numeric, Schema
+from rooms import hold
 from tiny_tables import TARGETS, worst_loss
 
 ATTRIBUTES = ["random", "exp", "flip"]
@@ -14,10 +15,11 @@ TWO = {"i": Numeric(0, 1, integer=True), "j": Numeric(0, 2, integer=True)}
 def law(model, schema, table, window):
     """The probabilities of all transcripts of a fit of ``model``; the last of each record is its label or target."""
 
+    X = np.array([record[:-1] for record in table], dtype=float).reshape(-1, len(schema.features))
+    make = hold("memory", X, [record[-1] for record in table], schema)
+
     def fit(mechanisms):
-        X = np.array([record[:-1] for record in table], dtype=float).reshape(-1, len(schema.features))
-        y = [record[-1] for record in table]
-        model.fit_curator(MemoryCurator(X, y, schema, ledger=Ledger(float("inf")), mechanisms=mechanisms))
+        model.fit_curator(make(ledger=Ledger(float("inf")), mechanisms=mechanisms))
 
     return transcripts(fit, window)
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from exact_transcripts import loss, transcripts
-from privet import Categorical, HiddenForestClassifier, HiddenTreeClassifier, Ledger, MemoryCurator, Numeric, Schema
+from privet import Categorical, HiddenForestClassifier, HiddenTreeClassifier, Ledger, Numeric, Schema
 from privet.errors import PrivetError
 from privet.questions.grid import Cells
 from privet.tree.hidden_shape import groups, shape_of
+from rooms import hold
 
 SCHEMA = Schema(
     {"age": Numeric(0, 80), "colour": Categorical(["r", "g", "b"], other=False), "n": Numeric(0, 3, integer=True)},
@@ -144,10 +145,9 @@ def test_on_tiny_tables_no_transcript_is_more_than_epsilon_apart(options):
         if records not in laws:
             rows = np.array([record[:2] for record in records], dtype=object).reshape(-1, 2)
             labels = [record[2] for record in records]
+            make = hold("memory", rows, labels, TINY)
             laws[records] = transcripts(
-                lambda noise: model.fit_curator(
-                    MemoryCurator(rows, labels, TINY, ledger=Ledger(math.inf), mechanisms=noise)
-                )
+                lambda noise: model.fit_curator(make(ledger=Ledger(math.inf), mechanisms=noise))
             )
         return laws[records]
 

@@ -1,5 +1,7 @@
 """Predictions of many rows are those of few, to the last bit, and refuse the same tables in the same words."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,6 +42,12 @@ MODELS = [
 
 
 def fitted(kind, options, features):
+    return _fitted(kind, tuple(options.items()), features is NUMBERS)
+
+
+@cache
+def _fitted(kind, options, numbers):
+    features, options = NUMBERS if numbers else MIXED, dict(options)
     regression = kind is PrivateForestRegressor
     schema = Schema(features, target=(0, 1)) if regression else Schema(features, classes=["no", "yes", "often"][:2])
     y = TABLE["a"] if regression else LABELS

@@ -19,6 +19,7 @@ from privet.curators import prices
 from privet.privacy.fixed_point import GRADIENT_ONE
 from privet.privacy.laws import log_geometric_tail
 from privet.tree import rounds
+from rooms import hold
 
 KINDS = list(itertools.product("ab", "ab", ("no", "yes")))
 SCHEMA = Schema({name: Categorical(["a", "b"], other=False) for name in "fg"}, classes=["no", "yes"], label="y")
@@ -58,12 +59,11 @@ def _at_least(k, scale):
 
 
 def fitted(table, model):
+    X = np.array([record[:2] for record in table], dtype=object).reshape(len(table), 2)
+    make = hold("memory", X, [record[2] for record in table], SCHEMA)
+
     def run(script):
-        X = np.array([record[:2] for record in table], dtype=object).reshape(len(table), 2)
-        curator = MemoryCurator(
-            X, [record[2] for record in table], SCHEMA, ledger=Ledger(math.inf), mechanisms=Coarse(script)
-        )
-        return released(model.fit_curator(curator))
+        return released(model.fit_curator(make(ledger=Ledger(math.inf), mechanisms=Coarse(script))))
 
     return run
 
@@ -96,10 +96,11 @@ def test_two_rounds_are_within_their_budget(monkeypatch):
     model = PrivateForestClassifier(epsilon=2, method="boosting", n_records=MANY, progress=False)
 
     def run(labels):
+        X = np.array([["a"]] * len(labels), dtype=object).reshape(len(labels), 1)
+        make = hold("memory", X, labels, ONE)
+
         def fit(script):
-            X = np.array([["a"]] * len(labels), dtype=object).reshape(len(labels), 1)
-            curator = MemoryCurator(X, labels, ONE, ledger=Ledger(math.inf), mechanisms=Coarse(script, (-1, 1)))
-            return released(model.fit_curator(curator))
+            return released(model.fit_curator(make(ledger=Ledger(math.inf), mechanisms=Coarse(script, (-1, 1)))))
 
         return fit
 

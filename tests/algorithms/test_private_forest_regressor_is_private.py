@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privet import Categorical, Ledger, MemoryCurator, PrivateForestRegressor, Schema
+from privet import Categorical, Ledger, PrivateForestRegressor, Schema
 from privet.algorithms import private_forest_regressor
 from privet.audit.exact import exact_bound, exact_bound_of
 from privet.audit.pair import Pair
@@ -18,6 +18,7 @@ from privet.curators import boosting_room, prices, room
 from privet.privacy.fixed_point import GRADIENT_ONE, TARGET_ONE
 from privet.privacy.laws import log_geometric_tail
 from privet.tree import rounds, target_rounds
+from rooms import hold
 
 SCHEMA = Schema({name: Categorical(["a", "b"], other=False) for name in "fg"}, target=(0.0, 1.0))
 ONE = Schema({"f": Categorical(["a", "b"], other=False)}, target=(0.0, 1.0))
@@ -49,12 +50,12 @@ class Signs:
 
 
 def fitted(table, model, schema=SCHEMA):
+    width = len(schema.names)
+    X = np.array([record[:width] for record in table], dtype=object).reshape(len(table), width)
+    make = hold("memory", X, [record[-1] for record in table], schema)
+
     def run(script):
-        width = len(schema.names)
-        X = np.array([record[:width] for record in table], dtype=object).reshape(len(table), width)
-        y = [record[-1] for record in table]
-        curator = MemoryCurator(X, y, schema, ledger=Ledger(math.inf), mechanisms=Signs(script))
-        return released(model.fit_curator(curator))
+        return released(model.fit_curator(make(ledger=Ledger(math.inf), mechanisms=Signs(script))))
 
     return run
 
@@ -154,11 +155,12 @@ def test_a_round_of_pairs_with_a_delta_is_within_it(monkeypatch, epsilon, delta)
     model, seen = boosting(epsilon, delta=delta), set()
 
     def run(table):
+        X = np.array([record[:2] for record in table], dtype=object)
+        make = hold("memory", X, [own[2] for own in table], SCHEMA)
+
         def fit(script):
-            X, mechanisms = np.array([record[:2] for record in table], dtype=object), FirstPart(script)
-            ledger = Ledger(math.inf, delta=delta)
-            curator = MemoryCurator(X, [own[2] for own in table], SCHEMA, ledger=ledger, mechanisms=mechanisms)
-            fitted = model.fit_curator(curator)
+            mechanisms = FirstPart(script)
+            fitted = model.fit_curator(make(ledger=Ledger(math.inf, delta=delta), mechanisms=mechanisms))
             seen.update(len(own.factors) for own in fitted.forest_.rounds)
             return released(fitted), tuple(mechanisms.others)
 

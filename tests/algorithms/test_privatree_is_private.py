@@ -11,7 +11,8 @@ import pandas
 import pytest
 
 from exact_transcripts import loss, transcripts
-from privet import Categorical, Ledger, MemoryCurator, Numeric, PrivaTreeClassifier, Schema
+from privet import Categorical, Ledger, Numeric, PrivaTreeClassifier, Schema
+from rooms import hold
 
 AB = Categorical(["a", "b"], other=False)
 SCHEMAS = {
@@ -42,12 +43,12 @@ def worst_loss(case, model, most_records=2, window=(0, 1)):
         table = tuple(sorted(table, key=repr))
         if table not in tables:
             X = pandas.DataFrame({name: [record[i] for record in table] for i, name in enumerate(schema.names)})
-            y = [record[-1] for record in table]
-            tables[table] = transcripts(lambda noise: fit(X, y, noise), window)
+            make = hold("memory", X, [record[-1] for record in table], schema)
+            tables[table] = transcripts(lambda noise: fit(make, noise), window)
         return tables[table]
 
-    def fit(X, y, noise):
-        model.fit_curator(MemoryCurator(X, y, schema, ledger=Ledger(math.inf), mechanisms=noise))
+    def fit(make, noise):
+        model.fit_curator(make(ledger=Ledger(math.inf), mechanisms=noise))
 
     return max(
         loss(law(table), law((*table, added)))

@@ -15,6 +15,7 @@ from privet.audit import bound_of_laws
 from privet.audit.claims.privet import kinds
 from privet.audit.exact import outputs, scripted_fits
 from privet.curators import prices
+from rooms import hold
 
 AB = Categorical(["a", "b"], other=False)
 SCHEMAS = {
@@ -43,11 +44,12 @@ def worst_loss(case, most_records, window=(0, 1), **options):
         if table not in tables:
             X = pandas.DataFrame({name: [record[i] for record in table] for i, name in enumerate(schema.names)})
             y = [record[-1] for record in table]
-            tables[table] = transcripts(lambda mechanisms: fit(X, y, mechanisms), window)
+            make = hold("memory", X, y, schema)
+            tables[table] = transcripts(lambda mechanisms: fit(make, mechanisms), window)
         return tables[table]
 
-    def fit(X, y, mechanisms):
-        model.fit_curator(MemoryCurator(X, y, schema, ledger=Ledger(1e9), mechanisms=mechanisms))
+    def fit(make, mechanisms):
+        model.fit_curator(make(ledger=Ledger(1e9), mechanisms=mechanisms))
 
     return max(
         loss(law(table), law((*table, added)))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from exact_transcripts import loss, transcripts
-from privet import Categorical, MemoryCurator, Numeric, Schema
+from privet import Categorical, Ledger, MemoryCurator, Numeric, Schema
 from privet.audit.scripted import SELECTION_LAWS
 from privet.privacy.event import SELECTIONS, add_up
 from privet.privacy.laws import log_exponential, log_geometric, log_joint_quantiles
@@ -33,6 +33,7 @@ from privet.questions.multiway import Multiway
 from privet.questions.split import Split, each_cell
 from privet.questions.tally import Tally
 from privet.tree.public_splits import public_splits
+from rooms import hold
 
 UNLIMITED = Fraction(10**12)
 """So large a budget that noise rounds to nothing."""
@@ -384,9 +385,11 @@ def test_every_selection_by_every_score_keeps_within_its_budget_on_all_small_tab
 
     @cache
     def law(table):
+        X = np.array([record[:2] for record in table], dtype=int).reshape(-1, 2)
+        make = hold("memory", X, [record[2] for record in table], schema)
+
         def run(mechanisms):
-            X = np.array([record[:2] for record in table], dtype=int).reshape(-1, 2)
-            desk = MemoryCurator(X, [record[2] for record in table], schema, mechanisms=mechanisms).open()
+            desk = make(ledger=Ledger(math.inf), mechanisms=mechanisms).open()
             desk.grid(grid)
             options = Candidates(public_splits(grid), 2, stop=True)
             desk.choose({desk.root(): options}, score, Fraction(1), mechanism=mechanism)

@@ -140,13 +140,20 @@ def scripted_fits(estimator: Any, pair: Pair, hold: Callable[..., Any] | None = 
         raise PrivetError("An audit of this estimator needs a schema: Pair(one, other, schema).")
 
     def run(table: Any) -> Run:
+        read: list[Any] = []  # a table is read once, not in each of thousands of runs
+
         def fit(mechanisms: ScriptedMechanisms) -> str:
+            from privet.audit.read_once import OfTheSameRecords
             from privet.curators.memory import MemoryCurator
             from privet.privacy.ledger import Ledger
 
             try:
                 ledger = Ledger(math.inf, delta=getattr(estimator, "delta", None))
-                curator = (hold or MemoryCurator)(*fresh(table), schema, ledger=ledger, mechanisms=mechanisms)
+                if read and hold is None and schema.person is None:  # which of a person's records count is drawn
+                    curator: MemoryCurator = OfTheSameRecords(read[0], ledger=ledger, mechanisms=mechanisms)
+                else:
+                    curator = (hold or MemoryCurator)(*fresh(table), schema, ledger=ledger, mechanisms=mechanisms)
+                    read[:] = [curator]
                 return released(estimator.fit_curator(curator))
             except TooManyTranscripts:
                 raise

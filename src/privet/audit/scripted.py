@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from threading import get_ident
 from typing import Any
 from unittest.mock import patch
@@ -110,7 +111,7 @@ class ScriptedMechanisms:
     def draw(self, below: int) -> int:
         """A number that nobody sees, all equally likely."""
         self.hidden.add(len(self.answers))
-        return self._answer(np.full(below, -math.log(below)))
+        return self._answer(_even(below))
 
     def _answer(self, law: np.ndarray) -> int:
         position = len(self.answers)
@@ -149,12 +150,12 @@ class ScriptedMechanisms:
         return self._numbers(values, scale, math.ceil(scale), log_gaussian, log_gaussian_tail)
 
     def _numbers(self, values: np.ndarray, scale: float, unit: int, law: Law, tail: Tail) -> np.ndarray:
-        low = self._window[0]
+        low, high = self._window
         self.unsure |= self._at_end
         self.cut = self.cut or values.size > 0
         told = np.array(values, dtype=np.int64) // unit * unit
         for i in np.flatnonzero(~self._alike(values)):
-            answer = low + self._answer(_cut(int(values.flat[i]), scale, self._window, unit, law, tail))
+            answer = low + self._answer(_cut(int(values.flat[i]), float(scale), low, high, unit, law, tail))
             self._at_end |= answer in self._window
             told.flat[i] = unit * answer
         return told
@@ -218,9 +219,19 @@ class _ScriptedGenerator:
         return np.array([self._mechanisms.draw(limit) for limit in limits], dtype=np.int64)
 
 
-def _cut(value: int, scale: float, window: Window, unit: int, law: Law, tail: Tail) -> np.ndarray:
-    """The law of a value with symmetric noise, in units, rounded down and cut to the window, ends included."""
-    low, high = window
+@lru_cache(maxsize=256)
+def _even(below: int) -> np.ndarray:
+    law = np.full(below, -math.log(below))
+    law.flags.writeable = False
+    return law
+
+
+@lru_cache(maxsize=4096)
+def _cut(value: int, scale: float, low: int, high: int, unit: int, law: Law, tail: Tail) -> np.ndarray:
+    """The law of a value with symmetric noise, in units, rounded down and cut to low..high, ends included.
+
+    Remembered, since thousands of runs ask for the same few.
+    """
     if unit == 1:
         cut = law(np.arange(low, high + 1) - value, scale)
     else:
@@ -229,6 +240,7 @@ def _cut(value: int, scale: float, window: Window, unit: int, law: Law, tail: Ta
         )
     cut[0] = log_at_least(value - (low + 1) * unit + 1, scale, tail)
     cut[-1] = log_at_least(high * unit - value, scale, tail)
+    cut.flags.writeable = False
     return cut
 
 
