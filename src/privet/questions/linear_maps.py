@@ -55,6 +55,8 @@ def tabled(histograms: np.ndarray, grid: Grid, tables: Sequence[Table]) -> np.nd
 def parts_within(block: Product, table: Product) -> np.ndarray | None:
     """The part of a table that each part of a block lies in; None where a part lies in several."""
     of_feature = {split.feature: split for split in table.factors}
+    if not of_feature.keys() <= {fine.feature for fine in block.factors}:  # most, where there are many
+        return None
     maps = []
     for fine in block.factors:
         coarse = of_feature.pop(fine.feature, None)
@@ -62,7 +64,7 @@ def parts_within(block: Product, table: Product) -> np.ndarray | None:
         if into is None:
             return None
         maps.append((into, 1 if coarse is None else coarse.n_children))
-    return None if of_feature else _numbered(tuple(maps))
+    return _numbered(tuple(maps))
 
 
 def _merging(fine: Split, coarse: Split) -> bytes | None:
