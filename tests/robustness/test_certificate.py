@@ -30,6 +30,18 @@ def test_a_table_shows_the_backdoor_only_where_there_is_one():
     assert "attack success" not in str(certificate(rows=plain))
 
 
+def test_what_has_no_confidence_is_called_an_estimate():
+    assert "by the mean alone (estimate)" in certificate().table()[0]
+    assert "Corollary 2 of PrivaTree on the estimated mean: an estimate without confidence" in certificate().statement
+
+
+def test_units_are_called_what_they_are():
+    persons = certificate(unit="one person, at most 2 records")
+    assert (certificate().table()[0][1], persons.table()[0][1]) == ("records", "persons")
+    assert "retrainings on 500 records," in certificate().statement
+    assert "retrainings on 500 persons," in persons.statement
+
+
 def test_json_has_every_number_and_both_warnings():
     data = json.loads(certificate().to_json())
     assert data["rows"][1] == {

@@ -13,10 +13,14 @@ from privet.strict_json import as_list, as_number, as_text, as_whole, loads_stri
 
 ADDED, CHANGED = "added or removed", "changed"
 
+BY_MEAN = "by the mean alone (estimate)"
+"""The one column that nothing guarantees: it follows from a mean that was estimated."""
+
 ABOUT = (
     "Guaranteed accuracy is the average over retrainings on the poisoned records, majority kept the share of test "
     "records that most of many models trained on them still label correctly. Neither says anything about one model "
-    "that was released."
+    "that was released. What is said by the mean alone is Corollary 2 of PrivaTree on the estimated mean: an estimate "
+    "without confidence, and no guarantee."
 )
 
 
@@ -105,18 +109,23 @@ class Certificate:
         )
 
     @property
+    def units(self) -> str:
+        """What is poisoned, and what ``records`` counts: records or persons."""
+        return "persons" if self.unit.startswith("one person") else "records"
+
+    @property
     def statement(self) -> str:
         """What the numbers mean, in words."""
         return (
             f"{self.estimator}, {self.guarantee} for {self.unit} ({self.word}). Mean accuracy {self.clean:.4f} "
-            f"± {self.error:.4f} over {self.runs} retrainings on {self.records} units, on {self.test_records} test "
-            f"records. All guarantees hold together at confidence {self.confidence:g}. {ABOUT}"
+            f"± {self.error:.4f} over {self.runs} retrainings on {self.records} {self.units}, on {self.test_records} "
+            f"test records. All guarantees hold together at confidence {self.confidence:g}. {ABOUT}"
         )
 
     def table(self) -> list[tuple[str, ...]]:
         """Titles, then rows, as text."""
         attacked = any(row.success is not None for row in self.rows)
-        titles = ("poisoned", "units", "attack", "guaranteed accuracy", "by the mean alone", "majority kept")
+        titles = ("poisoned", self.units, "attack", "guaranteed accuracy", BY_MEAN, "majority kept")
         lines = [titles + (("attack success at most",) if attacked else ())]
         for row in self.rows:
             cells = [row.level.poison, str(row.level.units), row.level.attack]
