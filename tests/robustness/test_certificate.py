@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from privet.errors import PrivetError
@@ -18,9 +19,22 @@ def test_shares_are_rounded_down_exactly_and_changed_ones_count_twice():
     assert levels([0], 9)[0].units == 0
 
 
-@pytest.mark.parametrize("amount", ["x", "1.5", -1, "101%", "1/0", None])
+@pytest.mark.parametrize("amount", ["x", "1.5", 1.5, -1, "101%", "1/0", None, float("inf"), float("nan")])
 def test_amounts_that_make_no_sense_are_refused(amount):
     with pytest.raises(PrivetError, match="poison takes"):
+        levels([amount], 100)
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"),
+    [
+        ("500%", "A share is at most 100%"),
+        (1.0, "write 1 for a number of them, or '1%' for a share"),
+        (np.float64(20), "write 20 for a number of them, or '20%' for a share"),
+    ],
+)
+def test_a_refused_amount_is_told_what_to_write(amount, words):
+    with pytest.raises(PrivetError, match=words):
         levels([amount], 100)
 
 

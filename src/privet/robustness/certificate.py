@@ -157,8 +157,8 @@ def _read_row(plain: Any) -> CertificateRow:
 def levels(poison: Iterable[Any], records: int) -> list[PoisonLevel]:
     """Each amount as units added or removed, and as units changed.
 
-    A text such as ``"0.5%"`` or a float below 1 is a share of the units that there are, rounded down; anything else is
-    a number of units.
+    A text such as ``"0.5%"`` or a float below 1 is a share of the units that there are, rounded down; a whole number is
+    one of units. A float of 1 or more might be meant as either, and is refused.
 
     >>> [(level.poison, level.units, level.distance) for level in levels(["0.5%", 7], 1000)]
     [('0.5%', 5, 5), ('0.5%', 5, 10), ('7', 7, 7), ('7', 7, 14)]
@@ -180,10 +180,18 @@ def _units(amount: Any, records: int) -> int:
         text = _name(amount)
         share = text.endswith("%")
         value = Fraction(text.removesuffix("%").strip())
-        if value < 0 or (share and value > 100) or (not share and value.denominator != 1):
+        if value < 0 or (not share and value.denominator != 1):
             raise ValueError
     except (ValueError, ZeroDivisionError):
-        raise PrivetError(
-            f"poison takes shares of the records such as '0.5%', or whole numbers of them; got {amount!r}."
-        ) from None
+        raise _refused(amount) from None
+    if share and value > 100:
+        raise _refused(amount, "A share is at most 100%.")
+    if isinstance(amount, float) and not share:
+        n = int(value)
+        raise _refused(amount, f"It might be meant either way: write {n} for a number of them, or '{n}%' for a share.")
     return int(value * records / 100) if share else int(value)
+
+
+def _refused(amount: Any, more: str = "") -> PrivetError:
+    words = f"poison takes shares of the records such as '0.5%', or whole numbers of them; got {amount!r}."
+    return PrivetError(f"{words} {more}".rstrip())
