@@ -80,7 +80,7 @@ def _check(estimator: Any, runs: int) -> None:
             "for research."
         )
     if isinstance(estimator, PrivateEstimator):
-        _public(estimator)
+        public_schema(estimator)
     ledger = Ledger.current()
     if ledger is None:
         return
@@ -131,7 +131,8 @@ def _some(
     return [Outcomes.of(own) for own in right], model
 
 
-def _public(estimator: PrivateEstimator) -> Schema:
+def public_schema(estimator: PrivateEstimator) -> Schema:
+    """An estimator's schema; raises if it was not given one."""
     if not isinstance(estimator.schema, Schema):
         raise PrivetError("A certificate rests on a public schema: give the estimator one that was not inferred.")
     return estimator.schema
@@ -147,7 +148,7 @@ def _models(estimator: Any, X: Any, y: Any, groups: Any, runs: int, seed: int | 
             yield model.fit(X, y)
         return
     ledger = Ledger.current() or Ledger(math.inf, delta=estimator.delta)
-    schema, noise = _public(estimator), mechanisms(seed)
+    schema, noise = public_schema(estimator), mechanisms(seed)
     curator = None
     for _ in range(runs):
         # Which records of a person count is drawn when a curator reads them, so every model needs a draw of its own.
