@@ -67,8 +67,18 @@ def test_json_has_every_number_and_both_warnings():
 
 
 def test_a_certificate_is_read_as_it_was_written():
-    for own in (certificate(), certificate(rows=(CertificateRow(PoisonLevel("1%", 5, ADDED), 0.7, 0.6, 0.65),))):
+    for own in (
+        certificate(),
+        certificate(advice="Do so."),
+        certificate(rows=(CertificateRow(PoisonLevel("1%", 5, ADDED), 0.7, 0.6, 0.65),)),
+    ):
         assert Certificate.from_json(own.to_json()) == own
+
+
+def test_a_certificate_from_before_there_was_advice_is_read():
+    older = json.loads(certificate().to_json())
+    del older["advice"]
+    assert Certificate.from_json(json.dumps(older)) == certificate()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": 1}'])

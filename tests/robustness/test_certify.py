@@ -21,7 +21,7 @@ from exact_learners import (
     random_attack,
 )
 from privet import Ledger, PrivateForestClassifier, PrivateTreeClassifier, PrivateTreeRegressor, Schema
-from privet.errors import BudgetError, PrivetError
+from privet.errors import BudgetError, BudgetWarning, PrivetError
 from privet.privacy.laws import log_exponential, log_gaussian_tail, log_geometric_tail, log_permute_and_flip
 from privet.robustness import Concentrated, Pure, certify
 from privet.robustness.attacks.backdoor import Backdoor
@@ -331,3 +331,16 @@ def test_boosting_is_certified_by_its_rho():
     found = certify(model, X, y, POINTS, ["n", "n", "y", "y"], [1, 4], runs=60, random_state=0)
     assert "rho" in found.guarantee
     assert 0.5 < found.rows[2].accuracy < found.rows[0].accuracy < 1
+
+
+def test_a_forest_that_decides_by_a_noisy_answer_is_told_how_to_certify_more():
+    X, y = table(CLEAN)
+    rest = (X, y, POINTS, ["n", "n", "y", "y"], [1])
+    with pytest.warns(BudgetWarning, match=r"n_records=N \(--set n_records=N\).* certifies far more"):
+        weak = certify(PrivateForestClassifier(SCHEMA, epsilon=1, delta=1e-6), *rest, runs=4)
+    assert weak.guarantee.startswith("(epsilon, delta)")
+    assert "certifies far more" in weak.statement
+    for decided in ({"n_records": 40}, {"method": "boosting"}):
+        found = certify(PrivateForestClassifier(SCHEMA, epsilon=1, delta=1e-6, **decided), *rest, runs=4)
+        assert not found.guarantee.startswith("(epsilon, delta)")
+        assert "certifies far more" not in found.statement

@@ -58,11 +58,13 @@ class CertificateRow:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is guaranteed against poisoned records: true of all rows together with a chance of ``confidence``.
+    """What is guaranteed against poisoned records: true of all rows together with a chance of ``confidence``, but for
+    what follows by the mean alone.
 
     ``clean`` is the mean accuracy over ``runs`` retrainings on the records as they are, and ``error`` its standard
     error: an estimate. The chance is that of the retrainings, whatever the records are. ``records`` is how many units,
     records or persons, there were. ``word`` says whose promise the guarantee rests on: our receipts', or the caller's.
+    ``advice`` says how to certify more, where there is a way.
     """
 
     estimator: str
@@ -77,6 +79,7 @@ class Certificate:
     error: float
     rows: tuple[CertificateRow, ...]
     cost: str
+    advice: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         rows = [
@@ -95,6 +98,7 @@ class Certificate:
             data = loads_strict(text)
             rows = tuple(_read_row(row) for row in as_list(data["rows"]))
             said: dict[str, Any] = {name: read(data[name]) for name, read in _FIELDS.items()}
+            said["advice"] = as_text(data.get("advice", ""))  # older ones have none
         except (KeyError, TypeError, ValueError, RecursionError):
             raise PrivetError("This is not a whole certificate: privet certify --json writes one.") from None
         return cls(**said, rows=rows)
@@ -116,10 +120,11 @@ class Certificate:
     @property
     def statement(self) -> str:
         """What the numbers mean, in words."""
+        more = f" {self.advice}" if self.advice else ""
         return (
             f"{self.estimator}, {self.guarantee} for {self.unit} ({self.word}). Mean accuracy {self.clean:.4f} "
             f"± {self.error:.4f} over {self.runs} retrainings on {self.records} {self.units}, on {self.test_records} "
-            f"test records. All guarantees hold together at confidence {self.confidence:g}. {ABOUT}"
+            f"test records. All guarantees hold together at confidence {self.confidence:g}. {ABOUT}{more}"
         )
 
     def table(self) -> list[tuple[str, ...]]:

@@ -7,6 +7,7 @@ in PrivaTree, section V, and tighter (docs/robustness.md; proofs in docs/theory.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,7 +16,7 @@ from sklearn.base import RegressorMixin
 
 from privet.algorithms.base import PrivateEstimator
 from privet.algorithms.parameters import is_number
-from privet.errors import PrivetError, SchemaError
+from privet.errors import BudgetWarning, PrivetError, SchemaError
 from privet.privacy.amounts import exact, show
 from privet.privacy.unit import ROW
 from privet.robustness.attacks.backdoor import Backdoor
@@ -31,6 +32,12 @@ from privet.tables.table import read_labels, read_table
 
 RUNS = 1000
 CONFIDENCE = 0.99
+
+DECIDE_BEFORE = (
+    "A noisy answer decides how this model spends its delta. So what holds of every fit is (epsilon, delta), which "
+    "certifies least. n_records=N (--set n_records=N), if the number of records is public, or method='boosting' (--set "
+    "method=boosting) decides before, and certifies far more."
+)
 
 
 def certify(
@@ -105,6 +112,9 @@ def certify(
     probes = probes_of(estimator, X_test, y_test, backdoor)
     n_units = units_of(estimator, X, y, groups)
     asked = levels(poison, n_units)
+    decided = not isinstance(estimator, PrivateEstimator) or estimator.one_currency
+    if not decided:
+        warnings.warn(DECIDE_BEFORE, BudgetWarning, stacklevel=2)  # before it takes its time
     outcomes, model = retrain(
         estimator, X, y, probes, groups, runs=runs, random_state=random_state, n_jobs=n_jobs, progress=progress
     )
@@ -123,6 +133,7 @@ def certify(
         error=outcomes[0].error,
         rows=tuple(row(level, holds, outcomes, alpha) for level in asked),
         cost=_cost(estimator, runs),
+        advice="" if decided else DECIDE_BEFORE,
     )
 
 
