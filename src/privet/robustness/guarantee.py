@@ -168,8 +168,8 @@ def guarantee_by(receipt: Receipt, one_currency: bool, variant: str) -> Guarante
     if reasons:
         raise PrivetError(f"No certificate follows from this model's receipt: {'; '.join(reasons)}.")
     if not one_currency:
-        return Approximate(receipt.claimed, receipt.delta)
-    return Concentrated(receipt.reserved) if receipt.at_delta else Pure(receipt.claimed)
+        return Approximate(exact(receipt.claimed), receipt.delta)
+    return Concentrated(receipt.reserved) if receipt.at_delta else Pure(exact(receipt.claimed))
 
 
 def stated(epsilon: Amount, delta: Fraction | float | None = None) -> Guarantee:
