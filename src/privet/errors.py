@@ -14,7 +14,7 @@ class BudgetError(PrivetError):
 
 
 class BudgetWarning(UserWarning):
-    """A budget is so small that nothing can be learned, or so large that it promises nothing."""
+    """A budget is so small that nothing can be learned, so large that it promises nothing, or certifies little."""
 
 
 class DataWarning(UserWarning):

@@ -1,6 +1,7 @@
 """``privet certify``: what it shows, what it warns of, and what it refuses before it trains anything."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -79,6 +80,39 @@ def test_a_delta_is_certified_by_its_rho(files):
     assert "rho" in json.loads(result.stdout)["guarantee"]
 
 
+def test_warnings_of_many_models_are_said_once_in_words(files):
+    said = certified(files, "--public", "--poison", "1").stderr
+    assert said.count("epsilon 0.2 is too small") <= 2  # a noisy count, or noise that hides it
+    assert "of 40 models warn: epsilon 0.2 is too small to learn much from" in said
+    assert all(line.startswith("warning: ") for line in said.splitlines())  # no file, no line
+
+
+def test_a_forest_with_a_delta_is_told_how_to_certify_more(files):
+    result = certified(files, "--delta", 1e-6, "--public", "--runs", 4)
+    assert "--set n_records=N" in result.stderr
+    assert "--set n_records=N" in result.stdout
+    result = certified(files, "--delta", 1e-6, "--public", "--runs", 4, "--set", "n_records=320")
+    assert "--set n_records=N" not in result.stderr + result.stdout
+
+
+def test_persons_are_counted_and_drawn_as_persons(files, monkeypatch):
+    (files / "schema.toml").write_text('[person]\nname = "who"\nrecords = 2\n' + SCHEMA)
+    lines = (files / "data.csv").read_text().split("\n")
+    rows = ["who," + lines[0], *(f"{i // 2},{line}" for i, line in enumerate(lines[1:]))]
+    (files / "data.csv").write_text("\n".join(rows))
+    drawn = []
+
+    def draw(found, path, kind):
+        drawn.append(found)
+        Path(path).touch()
+
+    monkeypatch.setattr("privet.robustness.plot.plot_certificate", draw)
+    result = certified(files, "--plot", files / "plot.png", "--poison", "50%", "--runs", 4)
+    assert result.exit_code == 0, result.stderr
+    assert "retrainings on 160 persons" in " ".join(result.stdout.split())
+    assert max(row.level.units for row in drawn[0].rows) == 80
+
+
 def test_a_released_model_s_score_is_shown_as_an_estimate(files):
     learner = PrivateTreeClassifier(Schema.from_toml(files / "schema.toml"), epsilon=2)
     X, y = read_file(files / "data.csv", learner.schema)
@@ -92,6 +126,7 @@ def test_a_released_model_s_score_is_shown_as_an_estimate(files):
     ("args", "words"),
     [
         (("--poison", "1.5"), "whole numbers"),
+        (("--poison", "500%"), "at most 100%"),
         (("--confidence", "1"), "below 1"),
         (("--trigger", "town=b"), "both"),
         (("--trigger", "town=b", "--target", "middle"), "one of the classes"),

@@ -16,6 +16,7 @@ from privet.consortium.consortium_file import OWNER, SERVER, TERMS, TRAINER, Con
 from privet.consortium.net.certificates import make_certificate
 from privet.consortium.net.channel import TlsIdentity
 from privet.consortium.servers.commitments import SALT_BYTES, commitment, committed_by_all
+from privet.robustness import Pure
 from sample_certificate import certificate
 
 SCHEMA = Schema({"a": Numeric(0, 1)}, classes=["no", "yes"], label="it")
@@ -36,7 +37,8 @@ def run(*args):
 
 
 def test_a_page_is_written_with_what_the_ledger_has_left_and_the_certificate(model, tmp_path):
-    (tmp_path / "certificate.json").write_text(certificate().to_json())
+    own = certificate(guarantee=str(Pure(0.5)), unit="one row")
+    (tmp_path / "certificate.json").write_text(own.to_json())
     page = tmp_path / "report.html"
     said = run(model, "-o", page, "--ledger", tmp_path / "l.ledger", "--certificate", tmp_path / "certificate.json")
     assert said.exit_code == 0, said.output
@@ -61,6 +63,10 @@ def test_wrong_input_writes_nothing(model, tmp_path):
     assert run(tmp_path / "no.json", "-o", page).exit_code == 2
     assert run(tmp_path / "broken.json", "-o", page).exit_code == 1
     assert run(model, "-o", page, "--certificate", tmp_path / "no.json").exit_code == 2
+    (tmp_path / "forest.json").write_text(certificate(estimator="PrivateForestClassifier").to_json())
+    refused = run(model, "-o", page, "--certificate", tmp_path / "forest.json")
+    assert refused.exit_code == 2
+    assert "of another model" in refused.stderr
     assert not page.exists()
     page.write_text("mine")
     assert run(model, "-o", page).exit_code == 2

@@ -6,6 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from every_command import call, commands
 from privet.cli import app as cli
 from privet.cli.screen import BUG, REFUSED, WRONG_USE, Group, fold, visible
 from privet.errors import (
@@ -119,3 +120,10 @@ def test_who_gives_no_epsilon_is_told_how_to_choose_one():
     assert done.exit_code == 2
     said = "".join(c for c in done.stderr if c not in "│\n╭╮╰╯─")
     assert "privet plan --schema SCHEMA.toml" in " ".join(said.split())
+
+
+def test_every_argument_and_option_says_what_it_is():
+    """Click 8.5 and older versions of Typer together lost what was said of arguments."""
+    unsaid = [(path, own.name) for path, command in commands() for own in command.params if not own.help]
+    assert not unsaid
+    assert "Training records: CSV or Parquet." in call(["certify", "--help"]).stdout

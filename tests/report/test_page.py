@@ -1,17 +1,20 @@
 """The report's page: one for every kind of model, whole, self-contained, and small."""
 
 import json
+import math
 import re
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import privet
-from privet import Categorical, Numeric, PrivateForestClassifier, PrivateTreeClassifier, Schema
+from privet import Categorical, Numeric, PrivateForestClassifier, PrivateTreeClassifier, Schema, TopDownClassifier
 from privet.algorithms.explained import subject_of
 from privet.algorithms.registry import MODELS, model_class
 from privet.algorithms.stand_in import stand_in
@@ -31,6 +34,7 @@ from privet.report.page import (
     report_page,
     write_report,
 )
+from privet.robustness import Approximate, Concentrated, Pure
 from sample_certificate import certificate
 
 SCHEMA = Schema({"a": Numeric(0, 9, missing=True), "b": Categorical(["x", "y"])}, classes=["no", "yes"], label="it")
@@ -154,9 +158,51 @@ def test_a_receipt_that_does_not_add_up_has_no_page(tree):
 
 
 def test_a_certificate_and_a_ledger_are_told(tree):
-    page = report_page(subject_of(tree), ledger=LedgerWords("x", "There epsilon 1 is left."), certificate=certificate())
+    own = certificate(guarantee=str(Pure(2)), unit="one row")
+    page = report_page(subject_of(tree), ledger=LedgerWords("x", "There epsilon 1 is left."), certificate=own)
     assert "epsilon 1 is left" in page
     assert 'href="#robustness"' in page
+
+
+def test_a_certificate_of_another_model_is_refused(tmp_path, tree):
+    """It would stand beside this model's promise, and be read as one more of its own."""
+    own = {"guarantee": str(Pure(2)), "unit": "one row"}
+    for other, words in (
+        ({"estimator": "PrivateForestClassifier"}, "'PrivateForestClassifier' there and 'PrivateTreeClassifier' here"),
+        ({"guarantee": str(Pure(0.7))}, "epsilon 0.7' there and .*epsilon 2' here"),
+        ({"unit": "one person, at most 2 records"}, "at most 2 records' there and 'one row' here"),
+    ):
+        with pytest.raises(PrivetError, match=words):
+            write_report(tree, tmp_path / "r.html", certificate=certificate(**own | other))
+    assert not (tmp_path / "r.html").exists()
+    void = replace(subject_of(tree), receipt=replace(tree.privacy_, void=("exact values were read",)))
+    with pytest.raises(PrivetError, match="No certificate follows"):
+        report_page(void, certificate=certificate(**own))
+
+
+def test_a_model_with_a_delta_is_shown_with_the_certificate_of_the_same_epsilon_and_delta():
+    """Also if it was learned in a ledger that converts at whole orders, as joint ones are: its rho is another."""
+    trees = TopDownClassifier(SCHEMA, epsilon=2, delta=1e-6)
+    with privet.Ledger(math.inf, delta=1e-6, whole_orders=True):
+        joint = fitted(trees)
+    alone = fitted(clone(trees))
+    rho = alone.privacy_.reserved
+    assert rho != joint.privacy_.reserved
+    for model in (joint, alone):
+        for own, fits in ((Concentrated(rho), True), (Concentrated(rho / 2), False), (Pure(2), False)):
+            with nullcontext() if fits else pytest.raises(PrivetError, match="the guarantee is"):
+                shown = certificate(estimator=subject_of(model).model, unit="one row", guarantee=str(own))
+                assert "Poisoned records" in report_page(subject_of(model), certificate=shown)
+
+
+def test_a_forest_that_a_measured_size_decides_on_has_the_weak_certificate_alone():
+    decides = fitted(PrivateForestClassifier(SCHEMA, epsilon=2, delta=1e-6))
+    names = {"estimator": "PrivateForestClassifier", "unit": "one row"}
+    weak = certificate(**names, guarantee=str(Approximate(2, 1e-6)))
+    assert "Poisoned records" in report_page(subject_of(decides), certificate=weak)
+    for strong in (Pure(2), Concentrated(decides.privacy_.reserved or 1)):
+        with pytest.raises(PrivetError, match="the guarantee is"):
+            report_page(subject_of(decides), certificate=certificate(**names, guarantee=str(strong)))
 
 
 def test_large_models_have_small_pages():

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from privet.errors import PrivetError
@@ -18,9 +19,22 @@ def test_shares_are_rounded_down_exactly_and_changed_ones_count_twice():
     assert levels([0], 9)[0].units == 0
 
 
-@pytest.mark.parametrize("amount", ["x", "1.5", -1, "101%", "1/0", None])
+@pytest.mark.parametrize("amount", ["x", "1.5", 1.5, -1, "101%", "1/0", None, float("inf"), float("nan")])
 def test_amounts_that_make_no_sense_are_refused(amount):
     with pytest.raises(PrivetError, match="poison takes"):
+        levels([amount], 100)
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"),
+    [
+        ("500%", "A share is at most 100%"),
+        (1.0, "write 1 for a number of them, or '1%' for a share"),
+        (np.float64(20), "write 20 for a number of them, or '20%' for a share"),
+    ],
+)
+def test_a_refused_amount_is_told_what_to_write(amount, words):
+    with pytest.raises(PrivetError, match=words):
         levels([amount], 100)
 
 
@@ -28,6 +42,18 @@ def test_a_table_shows_the_backdoor_only_where_there_is_one():
     assert "attack success at most" in str(certificate())
     plain = tuple(CertificateRow(row.level, row.accuracy, row.by_mean, row.majority) for row in certificate().rows)
     assert "attack success" not in str(certificate(rows=plain))
+
+
+def test_what_has_no_confidence_is_called_an_estimate():
+    assert "by the mean alone (estimate)" in certificate().table()[0]
+    assert "Corollary 2 of PrivaTree on the estimated mean: an estimate without confidence" in certificate().statement
+
+
+def test_units_are_called_what_they_are():
+    persons = certificate(unit="one person, at most 2 records")
+    assert (certificate().table()[0][1], persons.table()[0][1]) == ("records", "persons")
+    assert "retrainings on 500 records," in certificate().statement
+    assert "retrainings on 500 persons," in persons.statement
 
 
 def test_json_has_every_number_and_both_warnings():
@@ -41,8 +67,18 @@ def test_json_has_every_number_and_both_warnings():
 
 
 def test_a_certificate_is_read_as_it_was_written():
-    for own in (certificate(), certificate(rows=(CertificateRow(PoisonLevel("1%", 5, ADDED), 0.7, 0.6, 0.65),))):
+    for own in (
+        certificate(),
+        certificate(advice="Do so."),
+        certificate(rows=(CertificateRow(PoisonLevel("1%", 5, ADDED), 0.7, 0.6, 0.65),)),
+    ):
         assert Certificate.from_json(own.to_json()) == own
+
+
+def test_a_certificate_from_before_there_was_advice_is_read():
+    older = json.loads(certificate().to_json())
+    del older["advice"]
+    assert Certificate.from_json(json.dumps(older)) == certificate()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": 1}'])

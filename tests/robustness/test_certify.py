@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from exact_learners import (
     KINDS,
@@ -20,8 +20,8 @@ from exact_learners import (
     neighbours,
     random_attack,
 )
-from privet import Ledger, PrivateForestClassifier, PrivateTreeClassifier, Schema
-from privet.errors import BudgetError, PrivetError
+from privet import Ledger, PrivateForestClassifier, PrivateTreeClassifier, PrivateTreeRegressor, Schema
+from privet.errors import BudgetError, BudgetWarning, PrivetError
 from privet.privacy.laws import log_exponential, log_gaussian_tail, log_geometric_tail, log_permute_and_flip
 from privet.robustness import Concentrated, Pure, certify
 from privet.robustness.attacks.backdoor import Backdoor
@@ -253,18 +253,55 @@ def test_wrong_use_is_refused_before_anything_is_trained():
         ({"poison": ["1.5"]}, "whole numbers"),
         ({"poison": ["-1%"]}, "whole numbers"),
         ({"poison": []}, "list of amounts"),
+        ({"poison": [1.0]}, "write 1 for"),
+        ({"poison": ["500%"]}, "at most 100%"),
         ({"confidence": 1.0}, "below 1"),
+        ({"confidence": "0.9"}, "below 1"),
+        ({"confidence": None}, "below 1"),
         ({"runs": 0}, "whole number"),
         ({"guarantee": Pure(Fraction(1))}, "leave guarantee out"),
+        ({"backdoor": Backdoor({0: "b"}, "yes")}, "target must be one of the classes: 'n', 'y'"),
+        ({"backdoor": Backdoor({0: "c"}, "y")}, "unlisted"),
     ):
         with pytest.raises(PrivetError, match=words):
             certify(tree, *rest, **wrong)
+    whole, numeric = Schema(SCHEMA.features, classes=[0, 1]), Schema(SCHEMA.features, target=(0, 1))
+    numbers = np.where(y == "y", 1, 0)
+    few, bad = POINTS[:0], POINTS.copy()
+    bad[3, 0] = "c"
+    for estimator, own, X_test, y_test, words in (
+        (PrivateTreeClassifier(whole, epsilon=1), numbers, POINTS, ["0", "0", "1", "1"], "y_test .* holds text, but"),
+        (PrivateTreeClassifier(whole, epsilon=1), numbers, POINTS, [0, 0, 1, 2], "does not list among its classes"),
+        (tree, y, POINTS, ["n", "n", "y", None], "y_test .* missing values"),
+        (PrivateTreeRegressor(numeric, epsilon=1), numbers, POINTS, [0, 0, 1, 1], "predicts numbers"),
+        (PrivateTreeClassifier(numeric, epsilon=1), numbers, POINTS, [0, 0, 1, 1], "give the estimator a schema"),
+        (tree, y, few, [], "0 records and y_test 0 labels: give at least one"),
+        (tree, y, POINTS, ["n", "y"], "4 records and y_test 2 labels"),
+        (tree, y, bad, ["n", "n", "y", "y"], "'s' has missing or unlisted values"),
+        (tree, y, POINTS[:, :1], ["n", "n", "y", "y"], "1 features"),
+    ):
+        with Ledger(1000) as ledger, pytest.raises(PrivetError, match=words):
+            certify(estimator, X, own, X_test, y_test, [1])
+        assert ledger.spent == 0, words
+    for learner, y_test, words in ((LogisticRegression(), [1], "1 labels"), (LinearRegression(), [1] * 4, "numbers")):
+        with pytest.raises(PrivetError, match=words):
+            certify(learner, X, numbers, POINTS, y_test, [1], guarantee=Pure(Fraction(1)))
     with pytest.raises(PrivetError, match="random_state"):
         certify(PrivateTreeClassifier(SCHEMA, epsilon=1, random_state=1), *rest)
     with pytest.raises(PrivetError, match="not inferred"):
         certify(PrivateTreeClassifier("infer", epsilon=1), *rest)
     with pytest.raises(PrivetError, match="guarantee=Pure"):
         certify(LogisticRegression(), *rest)
+
+
+def test_test_labels_of_another_type_are_the_schema_s_classes():
+    X, y = table(CLEAN)
+    tree = PrivateTreeClassifier(Schema(SCHEMA.features, classes=[0, 1]), epsilon=8)
+    right = [
+        certify(tree, X, np.where(y == "y", 1, 0), POINTS, labels, [1], runs=20, random_state=0).clean
+        for labels in ([0, 0, 1, 1], np.array([0.0, 0.0, 1.0, 1.0]), np.array([0, 0, 1, 1], dtype=object))
+    ]
+    assert right[0] == right[1] == right[2] > 0.5
 
 
 def test_a_stranger_s_learner_is_certified_on_the_caller_s_word():
@@ -294,3 +331,16 @@ def test_boosting_is_certified_by_its_rho():
     found = certify(model, X, y, POINTS, ["n", "n", "y", "y"], [1, 4], runs=60, random_state=0)
     assert "rho" in found.guarantee
     assert 0.5 < found.rows[2].accuracy < found.rows[0].accuracy < 1
+
+
+def test_a_forest_that_decides_by_a_noisy_answer_is_told_how_to_certify_more():
+    X, y = table(CLEAN)
+    rest = (X, y, POINTS, ["n", "n", "y", "y"], [1])
+    with pytest.warns(BudgetWarning, match=r"n_records=N \(--set n_records=N\).* certifies far more"):
+        weak = certify(PrivateForestClassifier(SCHEMA, epsilon=1, delta=1e-6), *rest, runs=4)
+    assert weak.guarantee.startswith("(epsilon, delta)")
+    assert "certifies far more" in weak.statement
+    for decided in ({"n_records": 40}, {"method": "boosting"}):
+        found = certify(PrivateForestClassifier(SCHEMA, epsilon=1, delta=1e-6, **decided), *rest, runs=4)
+        assert not found.guarantee.startswith("(epsilon, delta)")
+        assert "certifies far more" not in found.statement

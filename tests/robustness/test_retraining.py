@@ -1,17 +1,21 @@
 """Many fits: independent noise, the same with a seed, wherever they run."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import privet.robustness.retraining as module
 from exact_learners import KINDS, POINTS, SCHEMA
 from privet import PrivateTreeClassifier, Schema
+from privet.errors import BudgetWarning
 from privet.robustness.probe import Probe
-from privet.robustness.retraining import retrain
+from privet.robustness.retraining import models_of, retrain
 
 X = np.array([POINTS[i] for i, _ in KINDS] * 5, dtype=object)
 Y = np.array([label for _, label in KINDS] * 5)
 PROBES = [Probe(POINTS, np.array(["n", "n", "y", "y"])), Probe(POINTS[:1], np.array(["n"]))]
+COUNTS = PrivateTreeClassifier(SCHEMA, epsilon=1)  # it measures how many records there are
 TREE = PrivateTreeClassifier(SCHEMA, epsilon=1, max_depth=1)
 
 
@@ -54,3 +58,22 @@ def test_progress_is_told():
     told = []
     retrain(TREE, X, Y, PROBES[:1], runs=30, progress=lambda share, note: told.append(share))
     assert told == pytest.approx([25 / 30, 1.0])
+
+
+@pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
+def test_models_that_warn_of_their_noisy_counts_are_one_warning(monkeypatch, workers):
+    if workers:
+        monkeypatch.setattr(module, "_WORTH_WORKERS", 0.0)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        retrain(COUNTS, X, Y, PROBES[:1], runs=60, random_state=0, n_jobs=workers)
+    told = [str(own.message) for own in seen if issubclass(own.category, BudgetWarning)]
+    assert 1 <= len(told) <= 2  # a count, or noise that hides it
+    assert all("of 60 models warn: epsilon 1 is too small to learn much" in words for words in told)
+
+
+def test_models_that_are_taken_one_by_one_are_one_warning_too():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert len(list(models_of(COUNTS, X, Y, runs=30, random_state=0))) == 30
+    assert 1 <= sum(issubclass(own.category, BudgetWarning) for own in seen) <= 2

@@ -7,5 +7,5 @@ def test_a_section_has_the_table_and_both_warnings_and_escapes_names():
     assert "<script>" not in text
     assert "&lt;script&gt;" in text
     assert text.count("<tr>") == 3
-    for words in ("average over retrainings", "itself a release", "attack success at most"):
+    for words in ("average over retrainings", "itself a release", "attack success at most", "(estimate)</th>"):
         assert words in text

@@ -50,7 +50,7 @@ def guarantees(experiment: Experiment, rows: Sequence[Row], only: str) -> Iterat
         both = any(method == ONE_LABEL and own == setting for _, method, own in found)
         yield from head(f"epsilon {epsilon:g}", [
             "k", "our tree: mean accuracy", "certified, records added or removed", "certified, records changed",
-            "Corollary 2 on our mean", *([f"{ONE_LABEL}: mean accuracy; certified"] if both else []),
+            "Corollary 2 on our mean (not certified)", *([f"{ONE_LABEL}: mean accuracy; certified"] if both else []),
             "PrivaTree, printed: accuracy; guarantees",
         ])  # fmt: skip
         for name in (name for name in experiment.sets if (name, TREE, setting) in found):

@@ -133,6 +133,7 @@ def subject_of(model: Any) -> Subject:
         {name: value for name, value in model.get_params(deep=False).items() if name not in unsaid},
         str(getattr(model, "chosen_", "")),
         str(getattr(getattr(model, "provenance_", None), "note", "")),
+        model.one_currency,
     )
 
 

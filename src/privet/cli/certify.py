@@ -97,21 +97,24 @@ def certify(
     page = None if html is None else check_output(html, force, *inputs, suffixes=(".html", ".htm"))
     with working("Reading the data"):
         from privet.robustness import certify as run
+        from privet.robustness.certify import units_of
+        from privet.robustness.warned import listening
 
         X, y, X_test, y_test, known = _records(data, schema, test)
         learner = _learner(known, epsilon, delta, model, settings)
         backdoor = None if trigger is None else _backdoor(trigger, str(target), known)
     asked = [amount.strip() for amount in poison.split(",") if amount.strip()]
-    found = run(
-        learner,
-        *(X, y, X_test, y_test),
-        [*asked, *(_between(asked, len(y)) if drawing else [])],
-        backdoor=backdoor,
-        runs=runs,
-        confidence=confidence,
-        random_state=seed,
-        n_jobs=jobs,
-    )
+    with listening(warn):
+        found = run(
+            learner,
+            *(X, y, X_test, y_test),
+            [*asked, *(_between(asked, units_of(learner, X, y)) if drawing else [])],
+            backdoor=backdoor,
+            runs=runs,
+            confidence=confidence,
+            random_state=seed,
+            n_jobs=jobs,
+        )
     shown = replace(found, rows=found.rows[: 2 * len(asked)])
     if drawing is not None:
         from privet.robustness.plot import plot_certificate
@@ -222,13 +225,13 @@ def _backdoor(texts: list[str], target: str, known: Any) -> Any:
     return Backdoor(trigger, wanted)
 
 
-def _between(asked: list[str], records: int) -> list[int]:
-    """Numbers of records from none to the most that were asked about, for a smooth curve."""
+def _between(asked: list[str], units: int) -> list[int]:
+    """Numbers of records, or of persons, from none to the most that were asked about, for a smooth curve."""
     import numpy as np
 
     from privet.robustness.certificate import levels
 
-    most = max(level.units for level in levels(asked, records))
+    most = max(level.units for level in levels(asked, units))
     return np.unique(np.linspace(0, most, POINTS).astype(int)).tolist()
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import textwrap
 import traceback
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -33,6 +34,7 @@ class Group(TyperGroup):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         facts.add_options(self)
+        _describe_arguments(self)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -56,6 +58,20 @@ class Group(TyperGroup):
             if os.environ.get("PRIVET_DEBUG"):
                 raise
             raise _bug(error) from None
+
+
+def _describe_arguments(group: Any) -> None:
+    """Give the arguments of every command the words that they were declared with.
+
+    Since click 8.5 arguments have words of their own, and older versions of Typer leave these empty over theirs.
+    """
+    for command in group.commands.values():
+        if hasattr(command, "commands"):
+            _describe_arguments(command)
+        elif silent := [own for own in command.params if own.param_type_name == "argument" and not own.help]:
+            declared = get_type_hints(inspect.unwrap(command.callback), include_extras=True)
+            for own in silent:
+                own.help = next((said.help for said in get_args(declared[own.name])[1:] if said.help), None)
 
 
 def fail(message: str, code: int) -> typer.Exit:

@@ -31,6 +31,8 @@ class Subject:
     """Which of several candidates it is, where a search chose it."""
     note: str = ""
     """What those wrote who released it."""
+    one_currency: bool = True
+    """Whether all such fits spend alike, in epsilon or in rho (``PrivateEstimator.one_currency``)."""
 
     @property
     def trees(self) -> tuple[Tree, ...]:

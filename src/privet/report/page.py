@@ -10,10 +10,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -30,11 +32,13 @@ from privet.explain.words import PROMISE, TRUST, Answer, LedgerWords, answers, i
 from privet.privacy.amounts import show
 from privet.privacy.ledger import Ledger
 from privet.privacy.meaning import together
+from privet.privacy.zcdp import rho_within
 from privet.report.budget_facts import BudgetFacts
 from privet.report.model_facts import model_facts, schema_facts
 from privet.report.schema_table import schema_section
 from privet.report.score_facts import score_facts
 from privet.robustness.certificate import Certificate
+from privet.robustness.guarantee import Concentrated, Guarantee, guarantee_by
 from privet.robustness.section import section as robustness_section
 
 SCRIPTS = (
@@ -49,9 +53,12 @@ LONGEST_RULES = 200_000
 def report_page(subject: Subject, *, ledger: LedgerWords | None = None, certificate: Certificate | None = None) -> str:
     """The whole page; raises if the receipt does not add up, because the page says that it does.
 
-    ``ledger`` is what the records' ledger says; ``certificate`` is what ``privet certify`` found.
+    ``ledger`` is what the records' ledger says; ``certificate`` is what ``privet certify`` found of such models: one of
+    another estimator, guarantee or unit is refused.
     """
     subject.receipt.verify()
+    if certificate is not None:
+        _check_same_learner(certificate, subject)
     style, script = web_file("style.css"), web_script(SCRIPTS)
     parts = [
         _model(subject),
@@ -329,6 +336,37 @@ def _scores(subject: Subject) -> str:
     whose = "a test set with a receipt of its own" if found.privacy_ is not None else "records held out of the fit"
     lead = f"From one noisy table of {whose}. All intervals hold with 95% confidence, for noise and chance."
     return _section("scores", "How good it is", lead)
+
+
+def _check_same_learner(certificate: Certificate, subject: Subject) -> None:
+    """Raise for a certificate of another learner than the one that made this model."""
+    unlike = [
+        f"{name} is {theirs!r} there and {ours[0]!r} here"
+        for name, theirs, ours in (
+            ("the estimator", certificate.estimator, [subject.model]),
+            ("what is covered", certificate.unit, [subject.receipt.unit]),
+            ("the guarantee", certificate.guarantee, [str(own) for own in _guarantees(subject)]),
+        )
+        if theirs not in ours
+    ]
+    if unlike:
+        raise PrivetError(
+            f"This certificate is of another model: {'; '.join(unlike)}. Certify what this model was learned by, with "
+            "privet certify and the same --model, --epsilon, --delta and --set."
+        )
+
+
+def _guarantees(subject: Subject) -> list[Guarantee]:
+    """What holds for every fit like this one, and what does for the same epsilon and delta in another ledger.
+
+    How much rho an epsilon is hangs on whether the ledger converts at whole orders only, as joint ones do.
+    """
+    receipt = subject.receipt
+    held = guarantee_by(receipt, subject.one_currency, str(subject.params.get("variant", "sound")))
+    if not isinstance(held, Concentrated) or receipt.claimed == math.inf:
+        return [held]
+    claimed = Fraction(receipt.claimed)
+    return [held, *(Concentrated(rho_within(claimed, receipt.at_delta, whole)) for whole in (False, True))]
 
 
 def _robustness(certificate: Certificate | None) -> str:

@@ -13,10 +13,14 @@ from privet.strict_json import as_list, as_number, as_text, as_whole, loads_stri
 
 ADDED, CHANGED = "added or removed", "changed"
 
+BY_MEAN = "by the mean alone (estimate)"
+"""The one column that nothing guarantees: it follows from a mean that was estimated."""
+
 ABOUT = (
     "Guaranteed accuracy is the average over retrainings on the poisoned records, majority kept the share of test "
     "records that most of many models trained on them still label correctly. Neither says anything about one model "
-    "that was released."
+    "that was released. What is said by the mean alone is Corollary 2 of PrivaTree on the estimated mean: an estimate "
+    "without confidence, and no guarantee."
 )
 
 
@@ -54,11 +58,13 @@ class CertificateRow:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is guaranteed against poisoned records: true of all rows together with a chance of ``confidence``.
+    """What is guaranteed against poisoned records: true of all rows together with a chance of ``confidence``, but for
+    what follows by the mean alone.
 
     ``clean`` is the mean accuracy over ``runs`` retrainings on the records as they are, and ``error`` its standard
     error: an estimate. The chance is that of the retrainings, whatever the records are. ``records`` is how many units,
     records or persons, there were. ``word`` says whose promise the guarantee rests on: our receipts', or the caller's.
+    ``advice`` says how to certify more, where there is a way.
     """
 
     estimator: str
@@ -73,6 +79,7 @@ class Certificate:
     error: float
     rows: tuple[CertificateRow, ...]
     cost: str
+    advice: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         rows = [
@@ -91,6 +98,7 @@ class Certificate:
             data = loads_strict(text)
             rows = tuple(_read_row(row) for row in as_list(data["rows"]))
             said: dict[str, Any] = {name: read(data[name]) for name, read in _FIELDS.items()}
+            said["advice"] = as_text(data.get("advice", ""))  # older ones have none
         except (KeyError, TypeError, ValueError, RecursionError):
             raise PrivetError("This is not a whole certificate: privet certify --json writes one.") from None
         return cls(**said, rows=rows)
@@ -105,18 +113,24 @@ class Certificate:
         )
 
     @property
+    def units(self) -> str:
+        """What is poisoned, and what ``records`` counts: records or persons."""
+        return "persons" if self.unit.startswith("one person") else "records"
+
+    @property
     def statement(self) -> str:
         """What the numbers mean, in words."""
+        more = f" {self.advice}" if self.advice else ""
         return (
             f"{self.estimator}, {self.guarantee} for {self.unit} ({self.word}). Mean accuracy {self.clean:.4f} "
-            f"± {self.error:.4f} over {self.runs} retrainings on {self.records} units, on {self.test_records} test "
-            f"records. All guarantees hold together at confidence {self.confidence:g}. {ABOUT}"
+            f"± {self.error:.4f} over {self.runs} retrainings on {self.records} {self.units}, on {self.test_records} "
+            f"test records. All guarantees hold together at confidence {self.confidence:g}. {ABOUT}{more}"
         )
 
     def table(self) -> list[tuple[str, ...]]:
         """Titles, then rows, as text."""
         attacked = any(row.success is not None for row in self.rows)
-        titles = ("poisoned", "units", "attack", "guaranteed accuracy", "by the mean alone", "majority kept")
+        titles = ("poisoned", self.units, "attack", "guaranteed accuracy", BY_MEAN, "majority kept")
         lines = [titles + (("attack success at most",) if attacked else ())]
         for row in self.rows:
             cells = [row.level.poison, str(row.level.units), row.level.attack]
@@ -148,8 +162,8 @@ def _read_row(plain: Any) -> CertificateRow:
 def levels(poison: Iterable[Any], records: int) -> list[PoisonLevel]:
     """Each amount as units added or removed, and as units changed.
 
-    A text such as ``"0.5%"`` or a float below 1 is a share of the units that there are, rounded down; anything else is
-    a number of units.
+    A text such as ``"0.5%"`` or a float below 1 is a share of the units that there are, rounded down; a whole number is
+    one of units. A float of 1 or more might be meant as either, and is refused.
 
     >>> [(level.poison, level.units, level.distance) for level in levels(["0.5%", 7], 1000)]
     [('0.5%', 5, 5), ('0.5%', 5, 10), ('7', 7, 7), ('7', 7, 14)]
@@ -171,10 +185,18 @@ def _units(amount: Any, records: int) -> int:
         text = _name(amount)
         share = text.endswith("%")
         value = Fraction(text.removesuffix("%").strip())
-        if value < 0 or (share and value > 100) or (not share and value.denominator != 1):
+        if value < 0 or (not share and value.denominator != 1):
             raise ValueError
     except (ValueError, ZeroDivisionError):
-        raise PrivetError(
-            f"poison takes shares of the records such as '0.5%', or whole numbers of them; got {amount!r}."
-        ) from None
+        raise _refused(amount) from None
+    if share and value > 100:
+        raise _refused(amount, "A share is at most 100%.")
+    if isinstance(amount, float) and not share:
+        n = int(value)
+        raise _refused(amount, f"It might be meant either way: write {n} for a number of them, or '{n}%' for a share.")
     return int(value * records / 100) if share else int(value)
+
+
+def _refused(amount: Any, more: str = "") -> PrivetError:
+    words = f"poison takes shares of the records such as '0.5%', or whole numbers of them; got {amount!r}."
+    return PrivetError(f"{words} {more}".rstrip())

@@ -7,13 +7,16 @@ in PrivaTree, section V, and tighter (docs/robustness.md; proofs in docs/theory.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from sklearn.base import RegressorMixin
 
 from privet.algorithms.base import PrivateEstimator
-from privet.errors import PrivetError
+from privet.algorithms.parameters import is_number
+from privet.errors import BudgetWarning, PrivetError, SchemaError
 from privet.privacy.amounts import exact, show
 from privet.privacy.unit import ROW
 from privet.robustness.attacks.backdoor import Backdoor
@@ -21,12 +24,20 @@ from privet.robustness.certificate import Certificate, CertificateRow, PoisonLev
 from privet.robustness.guarantee import Guarantee, guarantee_of
 from privet.robustness.outcomes import Outcomes
 from privet.robustness.probe import Probe
-from privet.robustness.retraining import retrain
-from privet.schema import Schema
+from privet.robustness.retraining import public_schema, retrain
+from privet.schema import Numeric, Schema
+from privet.tables.files import Files, names_files
 from privet.tables.persons import read_persons
+from privet.tables.table import read_labels, read_table
 
 RUNS = 1000
 CONFIDENCE = 0.99
+
+DECIDE_BEFORE = (
+    "A noisy answer decides how this model spends its delta. So what holds of every fit is (epsilon, delta), which "
+    "certifies least. n_records=N (--set n_records=N), if the number of records is public, or method='boosting' (--set "
+    "method=boosting) decides before, and certifies far more."
+)
 
 
 def certify(
@@ -90,18 +101,20 @@ def certify(
     >>> row.level.units, found.clean > row.accuracy > row.by_mean
     (20, True)
     """
-    if not 0 < confidence < 1:
-        raise PrivetError(f"confidence is a probability below 1, such as 0.99; got {confidence!r}.")
+    if not (is_number(confidence) and 0 < confidence < 1):
+        raise PrivetError(f"confidence is a number, a probability below 1 such as 0.99; got {confidence!r}.")
     if isinstance(estimator, PrivateEstimator) == (guarantee is not None):
         raise PrivetError(
             "This estimator's receipt has its guarantee: leave guarantee out."
             if guarantee is not None
             else "This estimator has no receipt: say what it promises, such as guarantee=Pure(epsilon)."
         )
-    labels = np.asarray(y_test)
-    probes = [Probe(X_test, labels)] + ([] if backdoor is None else [backdoor.probe(X_test, labels)])
+    probes = probes_of(estimator, X_test, y_test, backdoor)
     n_units = units_of(estimator, X, y, groups)
     asked = levels(poison, n_units)
+    decided = not isinstance(estimator, PrivateEstimator) or estimator.one_currency
+    if not decided:
+        warnings.warn(DECIDE_BEFORE, BudgetWarning, stacklevel=2)  # before it takes its time
     outcomes, model = retrain(
         estimator, X, y, probes, groups, runs=runs, random_state=random_state, n_jobs=n_jobs, progress=progress
     )
@@ -113,13 +126,14 @@ def certify(
         word="by its receipt" if guarantee is None else "on the caller's word",
         unit=str(ROW) if guarantee is not None else model.privacy_.unit,
         records=n_units,
-        test_records=len(labels),
+        test_records=len(probes[0].labels),
         runs=runs,
         confidence=confidence,
         clean=outcomes[0].mean,
         error=outcomes[0].error,
         rows=tuple(row(level, holds, outcomes, alpha) for level in asked),
         cost=_cost(estimator, runs),
+        advice="" if decided else DECIDE_BEFORE,
     )
 
 
@@ -143,6 +157,59 @@ def row(level: PoisonLevel, guarantee: Guarantee, outcomes: list[Outcomes], alph
         success=1 - withstood.guaranteed(guarantee, distance, alpha),
         success_by_mean=float(guarantee.most(1 - withstood.mean, distance)),
     )
+
+
+def probes_of(estimator: Any, X_test: Any, y_test: Any, backdoor: Backdoor | None = None) -> list[Probe]:
+    """The test records with their labels, and with the trigger; raises for what no certificate can be about.
+
+    A label that no model can predict would always count as wrong, and a target that is no class as never reached.
+    """
+    if isinstance(estimator, RegressorMixin):
+        raise PrivetError("A certificate is about classes, and this estimator predicts numbers: certify a classifier.")
+    schema = public_schema(estimator) if isinstance(estimator, PrivateEstimator) else None
+    labels = np.asarray(y_test) if schema is None else _classes(schema, y_test)
+    n_rows = _checked_rows(X_test, schema)
+    if labels.shape != (n_rows,) or not n_rows:
+        raise PrivetError(
+            f"X_test has {n_rows} records and y_test {labels.size} labels: give at least one test record, and one "
+            "label for each."
+        )
+    probes = [Probe(X_test, labels)]
+    if backdoor is not None:
+        if schema is not None:
+            _check_target(backdoor.target, schema)
+        probes.append(backdoor.probe(X_test, labels))
+        _checked_rows(probes[1].X, schema)
+    return probes
+
+
+def _classes(schema: Schema, y_test: Any) -> np.ndarray:
+    """The labels as the schema writes them."""
+    if schema.classes is None:
+        raise PrivetError("A certificate is about classes: give the estimator a schema that has them.")
+    try:
+        return np.array(schema.classes)[read_labels(y_test, schema)]
+    except SchemaError as error:
+        raise PrivetError(f"y_test must have the classes of X_test: {error}.") from None
+
+
+def _check_target(target: Any, schema: Schema) -> None:
+    try:
+        read_labels([target], schema)
+    except SchemaError:
+        raise PrivetError(
+            f"The backdoor's target must be one of the classes: {', '.join(map(repr, schema.classes or ()))}."
+        ) from None
+
+
+def _checked_rows(X: Any, schema: Schema | None) -> int:
+    """How many records there are. With a schema every column is read, so that what does not fit it is refused now."""
+    if schema is None:
+        return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    table = Files(X, schema, columns=schema.columns).table() if names_files(X) else read_table(X, schema)
+    for name, feature in schema.features.items():
+        _ = table.numeric(name) if isinstance(feature, Numeric) else table.codes(name)
+    return table.n_rows
 
 
 def units_of(estimator: Any, X: Any, y: Any, groups: Any = None) -> int:

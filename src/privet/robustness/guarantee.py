@@ -18,6 +18,7 @@ import numpy as np
 
 from privet.errors import PrivetError
 from privet.privacy.amounts import Amount, checked_delta, exact, show
+from privet.privacy.receipt import Receipt
 
 SLACK = 1e-12
 """Far above the rounding of the few operations on numbers of at most one that lead to a probability here."""
@@ -156,15 +157,19 @@ def guarantee_of(model: Any) -> Guarantee:
     A receipt tells of one fit. What it says of all of them is what was set aside before the first answer; so a model
     that spent more than it claims, or that read exact values, has no guarantee here.
     """
-    receipt = model.privacy_
+    return guarantee_by(model.privacy_, model.one_currency, model.variant)
+
+
+def guarantee_by(receipt: Receipt, one_currency: bool, variant: str) -> Guarantee:
+    """The same by a receipt, and what is known of the model that it is of."""
     reasons = [reason for reason in receipt.void if not reason.startswith("random_state")]
-    if model.variant == "published" or receipt.spent > receipt.claimed:
+    if variant == "published" or receipt.spent > receipt.claimed:
         reasons.append("a published variant may cost more than it claims; take variant='sound'")
     if reasons:
         raise PrivetError(f"No certificate follows from this model's receipt: {'; '.join(reasons)}.")
-    if not model.one_currency:
-        return Approximate(receipt.claimed, receipt.delta)
-    return Concentrated(receipt.reserved) if receipt.at_delta else Pure(receipt.claimed)
+    if not one_currency:
+        return Approximate(exact(receipt.claimed), receipt.delta)
+    return Concentrated(receipt.reserved) if receipt.at_delta else Pure(exact(receipt.claimed))
 
 
 def stated(epsilon: Amount, delta: Fraction | float | None = None) -> Guarantee:

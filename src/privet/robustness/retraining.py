@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,12 +19,13 @@ from sklearn.base import clone
 from privet.algorithms.base import PrivateEstimator
 from privet.algorithms.parameters import checked_budget
 from privet.curators.memory import MemoryCurator
-from privet.errors import BudgetError, PrivetError
+from privet.errors import BudgetError, BudgetWarning, PrivetError
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import mechanisms
 from privet.progress import Progress
 from privet.robustness.outcomes import Outcomes
 from privet.robustness.probe import Probe
+from privet.robustness.warned import Warned, listening
 from privet.schema import Schema
 
 _PART = 25
@@ -56,10 +58,14 @@ def retrain(
         seeds = [int(s.generate_state(1)[0]) for s in np.random.SeedSequence(random_state).spawn(len(seeds))]
     sizes = [min(_PART, runs - start) for start in range(0, runs, _PART)]
     parts: list[tuple[list[Outcomes], Any]] = []
+    warned = Warned()
     with Progress(progress, "retraining", runs) as bar:
-        for part in _parts((estimator, X, y, groups, probes), sizes, seeds, n_jobs):
-            parts.append(part)
-            bar.advance(part[0][0].runs)
+        for outcomes, model, own in _parts((estimator, X, y, groups, probes), sizes, seeds, n_jobs):
+            parts.append((outcomes, model))
+            warned.join(own)
+            bar.advance(outcomes[0].runs)
+    for words in warned.said(runs):
+        warnings.warn(words, BudgetWarning, stacklevel=3)
     return [Outcomes.joined([outcomes[i] for outcomes, _ in parts]) for i in range(len(probes))], parts[-1][1]
 
 
@@ -68,7 +74,10 @@ def models_of(
 ) -> Iterator[Any]:
     """``runs`` models, one after the other, each charged as it is trained; the checks are those of ``retrain``."""
     _check(estimator, runs)
-    yield from _models(estimator, X, y, groups, runs, random_state)
+    warned = Warned()
+    yield from _models(estimator, X, y, groups, runs, random_state, warned)
+    for words in warned.said(runs):
+        warnings.warn(words, BudgetWarning, stacklevel=2)
 
 
 def _check(estimator: Any, runs: int) -> None:
@@ -80,7 +89,7 @@ def _check(estimator: Any, runs: int) -> None:
             "for research."
         )
     if isinstance(estimator, PrivateEstimator):
-        _public(estimator)
+        public_schema(estimator)
     ledger = Ledger.current()
     if ledger is None:
         return
@@ -96,7 +105,7 @@ def _check(estimator: Any, runs: int) -> None:
 
 def _parts(
     task: tuple[Any, Any, Any, Any, Sequence[Probe]], sizes: list[int], seeds: Sequence[int | None], n_jobs: int | None
-) -> Iterator[tuple[list[Outcomes], Any]]:
+) -> Iterator[tuple[list[Outcomes], Any, Warned]]:
     """The first part here, to see how long it takes; the others wherever they are done first."""
     from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
@@ -121,23 +130,24 @@ def _workers(n_jobs: int | None) -> int:
 
 def _some(
     estimator: Any, X: Any, y: Any, groups: Any, probes: Sequence[Probe], runs: int, seed: int | None
-) -> tuple[list[Outcomes], Any]:
-    """``runs`` models, one after the other."""
+) -> tuple[list[Outcomes], Any, Warned]:
+    """``runs`` models, one after the other: how they label the probes, the last of them, and what they warned of."""
     right = [np.zeros((runs, len(probe.labels)), dtype=bool) for probe in probes]
-    model = None
-    for i, model in enumerate(_models(estimator, X, y, groups, runs, seed)):
+    model, warned = None, Warned()
+    for i, model in enumerate(_models(estimator, X, y, groups, runs, seed, warned)):
         for own, probe in zip(right, probes):
             own[i] = probe.right(model.predict(probe.X))
-    return [Outcomes.of(own) for own in right], model
+    return [Outcomes.of(own) for own in right], model, warned
 
 
-def _public(estimator: PrivateEstimator) -> Schema:
+def public_schema(estimator: PrivateEstimator) -> Schema:
+    """An estimator's schema; raises if it was not given one."""
     if not isinstance(estimator.schema, Schema):
         raise PrivetError("A certificate rests on a public schema: give the estimator one that was not inferred.")
     return estimator.schema
 
 
-def _models(estimator: Any, X: Any, y: Any, groups: Any, runs: int, seed: int | None) -> Iterator[Any]:
+def _models(estimator: Any, X: Any, y: Any, groups: Any, runs: int, seed: int | None, warned: Warned) -> Iterator[Any]:
     if not isinstance(estimator, PrivateEstimator):
         seeds = [None] * runs if seed is None else np.random.SeedSequence(seed).generate_state(runs).tolist()
         for own in seeds:
@@ -147,10 +157,12 @@ def _models(estimator: Any, X: Any, y: Any, groups: Any, runs: int, seed: int | 
             yield model.fit(X, y)
         return
     ledger = Ledger.current() or Ledger(math.inf, delta=estimator.delta)
-    schema, noise = _public(estimator), mechanisms(seed)
+    schema, noise = public_schema(estimator), mechanisms(seed)
     curator = None
     for _ in range(runs):
         # Which records of a person count is drawn when a curator reads them, so every model needs a draw of its own.
         if curator is None or schema.person is not None:
             curator = MemoryCurator(X, y, schema, groups=groups, ledger=ledger, mechanisms=noise)
-        yield clone(estimator).fit_curator(curator)
+        with listening(warned.hear):
+            model = clone(estimator).fit_curator(curator)
+        yield model

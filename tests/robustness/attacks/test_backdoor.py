@@ -28,6 +28,12 @@ def test_only_records_of_other_classes_are_asked_about():
     assert probe.right(np.array(["no", "yes", "no"])).tolist() == [True, False, True]
 
 
+def test_a_target_that_is_longer_than_all_labels_is_asked_about_whole():
+    """Of an array of short texts NumPy makes short texts: "ye" would never be predicted, and no backdoor ever work."""
+    probe = DOOR.probe(X, np.array(["no"] * 4))
+    assert probe.right(np.array(["no", "yes", "no", "no"])).tolist() == [True, False, True, True]
+
+
 def test_nothing_to_turn_is_an_error():
     with pytest.raises(PrivetError, match="nothing to turn"):
         DOOR.poison(X, np.array(["yes"] * 4), 1, np.random.default_rng(0))

@@ -48,4 +48,4 @@ class Backdoor:
         if not len(others):
             raise PrivetError(f"Every test record has the label {self.target!r}: the backdoor has nothing to turn.")
         stamped = overwritten(rows_of(X_test, others), self.trigger)
-        return WithstoodProbe(stamped, np.full(len(others), self.target, dtype=np.asarray(y_test).dtype))
+        return WithstoodProbe(stamped, np.full(len(others), self.target))
