@@ -132,13 +132,34 @@ def first_fold(task: Task) -> Parts:
 
 
 def aggregated(experiment: Experiment, task: Task) -> Scores:
-    """Trees without privacy, on the first fold: what is certified is certain, so nothing is repeated."""
-    data, (train, test) = table(task.set), folds(task.set)[0]
-    numbers, levels, start = numbers_of(data.X), poisoned(task.set), time.perf_counter()
-    model = FiniteAggregationClassifier(**experiment.methods[task.method].options).fit(numbers[train], data.y[train])
-    accuracy, *held = map(float, model.certified_accuracy(numbers[test], data.y[test], [0, *levels.values()]))
+    """Trees without privacy: what is certified is certain, so nothing is repeated."""
+    levels, start = poisoned(task.set), time.perf_counter()
+    accuracy, *held = _of_ensemble(experiment, task, [0, *levels.values()])
     found = {f"certified {said}": own for said, own in zip(levels, held)}
     return {"accuracy": accuracy, **found, "seconds": time.perf_counter() - start}
+
+
+def _of_ensemble(experiment: Experiment, task: Task, distances: list[int]) -> list[float]:
+    """On the first fold."""
+    data, (train, test) = table(task.set), folds(task.set)[0]
+    numbers, model = numbers_of(data.X), FiniteAggregationClassifier(**experiment.methods[task.method].options)
+    model.fit(numbers[train], data.y[train])
+    return list(map(float, model.certified_accuracy(numbers[test], data.y[test], distances)))
+
+
+def by_distance(experiment: Experiment, task: Task) -> Scores:
+    """What is guaranteed against up to 1% of poison, in steps of a thousandth, and Corollary 2 on the mean."""
+    n = max(len(train) for train, _ in folds(task.set))
+    distances = [n * step // 1000 for step in range(11)]
+    if experiment.methods[task.method].kind == "aggregation":
+        held = _of_ensemble(experiment, task, distances)
+        return {f"guaranteed accuracy, k {k}": own for k, own in zip(distances, held)}
+    shares, guarantee = _retrained(experiment, task)
+    mean, epsilon = float(shares.mean()), task.value("epsilon")
+    found = {f"Corollary 2, k {k}": math.exp(-k * epsilon) * mean for k in distances}
+    if guarantee is not None:
+        found |= {f"guaranteed accuracy, k {k}": guaranteed_mean(shares, guarantee, k, ALPHA) for k in distances}
+    return {name: Measured(value, math.nan, len(shares)) for name, value in found.items()}
 
 
 def attacked(experiment: Experiment, task: Task) -> Scores:
