@@ -176,6 +176,14 @@ EXPERIMENTS = [
         run=occupancy,
         measures=("nodes", "leaves", *(f"decile {q}" for q in SHARES)),
         columns="measure",
-        figures=[Figure("diprime-occupancy.png", "decile", measure="decile", scale="linear")],
+        figures=[
+            Figure(
+                "diprime-occupancy.png",
+                "decile",
+                measure="decile",
+                scale="linear",
+                label="share of the records in a leaf",
+            )
+        ],
     ),
 ]
