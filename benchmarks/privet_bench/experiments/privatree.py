@@ -233,7 +233,7 @@ EXPERIMENTS = [
         split=Training(),
         columns="leaf_share",
         down=("quantile_share",),
-        figures=[Figure("privatree_shares.png", "leaf_share", scale="linear")],
+        figures=[Figure("privatree_shares.png", "leaf_share", scale="linear", label="training accuracy")],
         seconds=0.1,
         note="Splits get what leaves and quantiles leave over; the column None has the shares of Eq. 7 to 10. The "
         "paper's large set is not shared. All features of vote are categories, which have no quantiles.",
