@@ -45,10 +45,14 @@ REGRESSORS = {
     "the mean, not private": Method("constant", peer="plain", weaker="no privacy"),
 }  # fmt: skip
 IN_THE_PAPER = tuple(REGRESSORS)[:6]
+FIRST, SEEDS = 100, 3
+"""Splits of smaller seeds were used while defaults were chosen; at the paper's epsilon its own sets have more."""
 
 
 def of_interest(task: Task) -> bool:
     """The paper's own are of its two sets that are shared; trees with a child for each of 105 airports explode."""
+    if task.seed >= FIRST + SEEDS and (task.value("epsilon") != 10 or task.method == "Median"):
+        return False
     return task.method not in IN_THE_PAPER or (
         task.set in BINNED and (task.method != "Median" or task.value("epsilon") == 10)
     )
@@ -113,8 +117,9 @@ EXPERIMENTS = [
         sets=(*shared_data.REGRESSION_SETS, *(f"{name}:{column}" for name, column in TARGETS.items())),
         methods=REGRESSORS,
         settings=grid(epsilon=(10.0, 1.0)),
-        seeds=3,
-        first_seed=100,  # splits of smaller seeds were used while defaults were chosen
+        seeds=SEEDS,
+        extra_seeds=dict.fromkeys(BINNED, 8),
+        first_seed=FIRST,
         split=Holdout(1),
         measures=("mse",),
         points=of_interest,
