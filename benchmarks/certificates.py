@@ -6,13 +6,9 @@ all five. Guarantees are at confidence 0.99 for each set and method. Noise is se
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
-import tempfile
 import time
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 
@@ -28,9 +24,9 @@ from privet.robustness.outcomes import guaranteed_mean
 from privet.robustness.probe import Probe
 from privet.robustness.retraining import retrain
 from privet_bench.data import table
-from privet_bench.experiment import Experiment, Folds, Measured, Parts, Scores, Task
+from privet_bench.experiment import Experiment, Folds, Measured, Method, Parts, Scores, Task
 from privet_bench.fits import made
-from privet_bench.peers import environment
+from privet_bench.peers import answer
 
 SHARES = {"0.1%": Fraction(1, 1000), "0.5%": Fraction(5, 1000), "1%": Fraction(1, 100)}
 DISTANCES = (1, 2, 4, 8, 16, 32)
@@ -74,7 +70,8 @@ def poisoned(name: str) -> dict[str, int]:
 
 def certified(experiment: Experiment, task: Task) -> Scores:
     """The mean, what Corollary 2 makes of it, and, where a guarantee really holds, the certificate."""
-    shares, guarantee = _logistic(task) if experiment.methods[task.method].peer else _retrained(experiment, task)
+    method = experiment.methods[task.method]
+    shares, guarantee = _logistic(method, task) if method.peer else _retrained(experiment, task)
     mean, runs, levels = float(shares.mean()), len(shares), poisoned(task.set)
 
     def rests(value: float) -> Measured:
@@ -107,21 +104,18 @@ def _retrained(experiment: Experiment, task: Task) -> tuple[np.ndarray, object]:
     return np.concatenate(shares), None if printed else guarantee_of(model)
 
 
-def _logistic(task: Task) -> tuple[np.ndarray, None]:
+def _logistic(method: Method, task: Task) -> tuple[np.ndarray, None]:
     """In diffprivlib's environment, on categories as whole numbers."""
-    data, script = table(task.set), Path(__file__).with_name("diffprivlib_env") / "logistic.py"
-    numbers, labels = numbers_of(data.X), np.unique(data.y, return_inverse=True)[1]
-    with tempfile.TemporaryDirectory() as folder:
-        fits = []
-        for fold, (train, test) in enumerate(folds(task.set)):
-            path = Path(folder) / f"{fold}.npz"
-            np.savez(path, X_train=numbers[train], y_train=labels[train], X_test=numbers[test], y_test=labels[test])
-            fits.append({"data": str(path), "epsilon": task.value("epsilon"), "runs": FEW // FOLDS, "seed": 100 * fold})
-        said = subprocess.run(
-            [environment("diffprivlib"), script], input="\n".join(map(json.dumps, fits)),
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-    return np.array([share for line in said.stdout.splitlines() for share in json.loads(line)]), None
+    y = table(task.set).y
+    shares = [
+        (
+            answer(method.peer, method.kind, task.set, None, *part, 100 * fold + seed, task.options)["predicted"]
+            == y[part[1]]
+        ).mean()
+        for fold, part in enumerate(folds(task.set))
+        for seed in range(FEW // FOLDS)
+    ]
+    return np.array(shares), None
 
 
 def first_fold(task: Task) -> Parts:

@@ -172,7 +172,7 @@ EXPERIMENTS = [
         methods={
             "PrivaTree": PRIVATREE,
             "logistic regression": Method(
-                "diffprivlib logistic", peer="diffprivlib",
+                "scaled logistic", peer="diffprivlib",
                 weaker="broken: its columns are scaled, and their norm bounded, by what occurs",
             ),
         },
