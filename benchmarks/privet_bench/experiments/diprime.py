@@ -139,7 +139,7 @@ EXPERIMENTS = [
             for name in ("DP-ERT", "DiPriMe", "DiPriMeExp", "DiPriMeFlip", "DiPriMeFlip sound")
         },
         settings=list({canonical(own): own for panel in FIGURE_1.values() for own in panel}.values()),
-        seeds=3,
+        seeds=2,
         split=Holdout(1),
         measures=("mse",),
         down=("epsilon", "max_depth", "n_trees"),
@@ -150,6 +150,7 @@ EXPERIMENTS = [
                 measure="mse",
                 scale="log" if name == "epsilon" else "linear",
                 where=lambda task, panel=panel: task.options in panel,
+                label="mean squared error",
             )
             for name, panel in FIGURE_1.items()
         ],
