@@ -30,21 +30,20 @@ lint: $(VENV)/develop
 types: $(VENV)/develop
 	$(BIN)/mypy
 
-jointexp: $(VENV)/bench
-	$(BIN)/python benchmarks/jointexp.py
-
-# Both engines of joint computation, and training on secret shares. See docs/mpc.md.
-mpc: $(VENV)/bench
-	$(BIN)/python benchmarks/mpc.py
-	$(BIN)/python benchmarks/mpc.py --adult
-
-# Rounds, bytes and time of federated training. See docs/federated.md.
-federated: $(VENV)/bench
-	$(BIN)/python benchmarks/federated_costs.py
-
-# What hidden trees cost on Adult's shape beside MPyC. See docs/hidden.md.
-hidden: $(VENV)/bench
-	$(BIN)/python benchmarks/hidden.py
+# The measurements of one page, in a store of their own: docs/privatree.md, mpc.md, federated.md, hidden.md and claims.md.
+# diffprivlib cannot be imported beside a current scikit-learn: it has an environment of its own. It needs Python 3.10 to
+# 3.12: PRIVET_PEER_PYTHON=python3.12 make ...
+jointexp: NAMES = jointexp
+mpc: NAMES = mpc-engines mpc-adult
+federated: NAMES = federated-costs
+hidden: NAMES = hidden-costs hidden-mpyc
+audit-diffprivlib: NAMES = audit-diffprivlib
+MEASURED := jointexp mpc federated hidden audit-diffprivlib
+$(MEASURED): export PRIVET_BENCH_STORE = build/$@.parquet
+$(MEASURED): $(VENV)/bench
+	mkdir -p build
+	$(BIN)/python benchmarks/privet-bench run $(NAMES)
+	$(BIN)/python benchmarks/privet-bench table $(NAMES)
 
 # The long audit: every sound estimator, for so many minutes each; it can be stopped and taken up again. See docs/audit.md.
 MINUTES ?= 60
@@ -56,11 +55,6 @@ audit: $(VENV)/bench
 	mkdir -p build
 	$(BIN)/python benchmarks/privet-bench run audit
 	$(BIN)/python benchmarks/privet-bench table audit
-
-# diffprivlib cannot be imported beside a current scikit-learn: it has an environment of its own. It needs Python 3.10 to
-# 3.12: PRIVET_PEER_PYTHON=python3.12 make ...
-audit-diffprivlib: $(VENV)/bench
-	$(BIN)/python benchmarks/audit_diffprivlib.py
 
 # Every table and figure: the quick table, all its runs made anew (some minutes), or all that is missing in the store
 # (hours; it says how many, and can be stopped and taken up again). Peers get environments of their own.

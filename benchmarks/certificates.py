@@ -6,13 +6,9 @@ all five. Guarantees are at confidence 0.99 for each set and method. Noise is se
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
-import tempfile
 import time
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 
@@ -28,9 +24,9 @@ from privet.robustness.outcomes import guaranteed_mean
 from privet.robustness.probe import Probe
 from privet.robustness.retraining import retrain
 from privet_bench.data import table
-from privet_bench.experiment import Experiment, Folds, Measured, Parts, Scores, Task
+from privet_bench.experiment import Experiment, Folds, Measured, Method, Parts, Scores, Task
 from privet_bench.fits import made
-from privet_bench.peers import environment
+from privet_bench.peers import answer
 
 SHARES = {"0.1%": Fraction(1, 1000), "0.5%": Fraction(5, 1000), "1%": Fraction(1, 100)}
 DISTANCES = (1, 2, 4, 8, 16, 32)
@@ -74,7 +70,8 @@ def poisoned(name: str) -> dict[str, int]:
 
 def certified(experiment: Experiment, task: Task) -> Scores:
     """The mean, what Corollary 2 makes of it, and, where a guarantee really holds, the certificate."""
-    shares, guarantee = _logistic(task) if experiment.methods[task.method].peer else _retrained(experiment, task)
+    method = experiment.methods[task.method]
+    shares, guarantee = _logistic(method, task) if method.peer else _retrained(experiment, task)
     mean, runs, levels = float(shares.mean()), len(shares), poisoned(task.set)
 
     def rests(value: float) -> Measured:
@@ -107,21 +104,18 @@ def _retrained(experiment: Experiment, task: Task) -> tuple[np.ndarray, object]:
     return np.concatenate(shares), None if printed else guarantee_of(model)
 
 
-def _logistic(task: Task) -> tuple[np.ndarray, None]:
+def _logistic(method: Method, task: Task) -> tuple[np.ndarray, None]:
     """In diffprivlib's environment, on categories as whole numbers."""
-    data, script = table(task.set), Path(__file__).with_name("diffprivlib_env") / "logistic.py"
-    numbers, labels = numbers_of(data.X), np.unique(data.y, return_inverse=True)[1]
-    with tempfile.TemporaryDirectory() as folder:
-        fits = []
-        for fold, (train, test) in enumerate(folds(task.set)):
-            path = Path(folder) / f"{fold}.npz"
-            np.savez(path, X_train=numbers[train], y_train=labels[train], X_test=numbers[test], y_test=labels[test])
-            fits.append({"data": str(path), "epsilon": task.value("epsilon"), "runs": FEW // FOLDS, "seed": 100 * fold})
-        said = subprocess.run(
-            [environment("diffprivlib"), script], input="\n".join(map(json.dumps, fits)),
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-    return np.array([share for line in said.stdout.splitlines() for share in json.loads(line)]), None
+    y = table(task.set).y
+    shares = [
+        (
+            answer(method.peer, method.kind, task.set, None, *part, 100 * fold + seed, task.options)["predicted"]
+            == y[part[1]]
+        ).mean()
+        for fold, part in enumerate(folds(task.set))
+        for seed in range(FEW // FOLDS)
+    ]
+    return np.array(shares), None
 
 
 def first_fold(task: Task) -> Parts:
@@ -132,13 +126,34 @@ def first_fold(task: Task) -> Parts:
 
 
 def aggregated(experiment: Experiment, task: Task) -> Scores:
-    """Trees without privacy, on the first fold: what is certified is certain, so nothing is repeated."""
-    data, (train, test) = table(task.set), folds(task.set)[0]
-    numbers, levels, start = numbers_of(data.X), poisoned(task.set), time.perf_counter()
-    model = FiniteAggregationClassifier(**experiment.methods[task.method].options).fit(numbers[train], data.y[train])
-    accuracy, *held = map(float, model.certified_accuracy(numbers[test], data.y[test], [0, *levels.values()]))
+    """Trees without privacy: what is certified is certain, so nothing is repeated."""
+    levels, start = poisoned(task.set), time.perf_counter()
+    accuracy, *held = _of_ensemble(experiment, task, [0, *levels.values()])
     found = {f"certified {said}": own for said, own in zip(levels, held)}
     return {"accuracy": accuracy, **found, "seconds": time.perf_counter() - start}
+
+
+def _of_ensemble(experiment: Experiment, task: Task, distances: list[int]) -> list[float]:
+    """On the first fold."""
+    data, (train, test) = table(task.set), folds(task.set)[0]
+    numbers, model = numbers_of(data.X), FiniteAggregationClassifier(**experiment.methods[task.method].options)
+    model.fit(numbers[train], data.y[train])
+    return list(map(float, model.certified_accuracy(numbers[test], data.y[test], distances)))
+
+
+def by_distance(experiment: Experiment, task: Task) -> Scores:
+    """What is guaranteed against up to 1% of poison, in steps of a thousandth, and Corollary 2 on the mean."""
+    n = max(len(train) for train, _ in folds(task.set))
+    distances = [n * step // 1000 for step in range(11)]
+    if experiment.methods[task.method].kind == "aggregation":
+        held = _of_ensemble(experiment, task, distances)
+        return {f"guaranteed accuracy, k {k}": own for k, own in zip(distances, held)}
+    shares, guarantee = _retrained(experiment, task)
+    mean, epsilon = float(shares.mean()), task.value("epsilon")
+    found = {f"Corollary 2, k {k}": math.exp(-k * epsilon) * mean for k in distances}
+    if guarantee is not None:
+        found |= {f"guaranteed accuracy, k {k}": guaranteed_mean(shares, guarantee, k, ALPHA) for k in distances}
+    return {name: Measured(value, math.nan, len(shares)) for name, value in found.items()}
 
 
 def attacked(experiment: Experiment, task: Task) -> Scores:

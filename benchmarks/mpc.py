@@ -85,23 +85,20 @@ def adult(runs: int, sizes: tuple[int, ...] = (10_000, 1_000_000), delay: float 
                 assert learned.tree_.depth == 4
                 costs[rows].append((*_costs(said), learned.score(X, y)))
         learner = PrivateTreeClassifier(schema=schema, epsilon=1.0, max_depth=4)
+        print(f"| records | {' | '.join(WHAT)} |\n|{'---|' * (len(WHAT) + 1)}")
         for rows, folder in folders.items():
             parts = pd.concat([pd.read_parquet(folder / f"{owner}.parquet") for owner in OWNERS])
             learner.n_records = rows
             central = [learner.fit(parts[list(X.columns)], parts[schema.label]).score(X, y) for _ in range(10)]
-            print(f"\nAdult, {rows:,} records, depth 4, {runs} runs: means with standard errors")
-            for what, values in zip(WHAT, np.array(costs[rows]).T):
-                print(f"  {what:40} {_mean(values)}")
-            print(f"  {'accuracy of one trusted machine, 10 runs':40} {_mean(np.array(central))}")
-    for name, middle in (("means", np.mean), ("medians", np.median)) if len(sizes) == 2 else ():
-        print(f"\n{name}, {sizes[1]:,} against {sizes[0]:,} records")
-        small, large = (middle(costs[rows], axis=0) for rows in sizes)
-        for what, few, many in list(zip(WHAT, small, large))[:4]:
-            print(f"  {what:40} {few:,.2f} and {many:,.2f}: {100 * (many / few - 1):+.1f}%")
+            columns = [*np.array(costs[rows]).T, np.array(central)]
+            means = [f"{own.mean():,.4f} ± {own.std(ddof=1) / np.sqrt(len(own)):,.4f}" for own in columns]
+            print(f"| {rows:,} | {' | '.join(means)} | {np.median(columns[TIME]):,.4f} |")
 
 
 WHAT = ("rounds", "bytes sent by server 0", "its processor time, s", "its time but for waiting for owners, s",
-        "waiting for owners to count, s", "accuracy on all records")  # fmt: skip
+        "waiting for owners to count, s", "accuracy on all records", "accuracy of one trusted machine, 10 runs",
+        "median of its time but for waiting, s")  # fmt: skip
+TIME = 3
 
 
 def _costs(said: str) -> tuple[float, ...]:
@@ -109,11 +106,6 @@ def _costs(said: str) -> tuple[float, ...]:
     assert found is not None
     rounds, sent, seconds, waited, cpu = (float(number.replace(",", "")) for number in found.groups())
     return rounds, sent, cpu, seconds - waited, waited
-
-
-def _mean(values: np.ndarray) -> str:
-    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return f"{values.mean():,.4f} +- {error:,.4f}"
 
 
 def main() -> None:

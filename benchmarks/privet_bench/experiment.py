@@ -117,7 +117,7 @@ def grid(**values: Sequence[Any]) -> tuple[Setting, ...]:
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot of an experiment's means: a panel for each set, a line for each method and each setting but ``x``."""
+    """A plot of an experiment's means: panels (one for each set), a line for each method and each setting but ``x``."""
 
     file: str
     x: str
@@ -126,6 +126,12 @@ class Figure:
     scale: str = "log"
     bounds: Mapping[str, str] = field(default_factory=dict)
     """Measures that are drawn as thin lines in the method's colour, by how they begin: the style of the line."""
+    panels: Callable[[Task], Sequence[str]] = lambda task: [task.set]
+    """Where a task is drawn."""
+    label: str = ""
+    """What stands beside the vertical axis, if it is not the measure."""
+    height: float = 3.0
+    """Of a panel, in inches."""
 
 
 @dataclass(frozen=True)

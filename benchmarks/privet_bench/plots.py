@@ -40,28 +40,28 @@ def draw(store: Store, folder: Path = DOCS) -> Iterator[Path]:
 
 
 def _curves(rows: list[Row], figure: Figure, file: Path) -> Path:
-    """A panel for each set; settings that do not vary are not named; an epsilon without end is a line across."""
+    """Settings that do not vary within a panel are not named; an epsilon without end is a line across."""
     from matplotlib import pyplot
 
-    names = list(dict.fromkeys(row.set for row in rows))
-    options = [row.task.options for row in rows]
-    known = dict.fromkeys(name for own in options for name in own if name != figure.x)
+    shown = [(panel, row, row.task.options) for row in rows for panel in figure.panels(row.task)]
+    names = list(dict.fromkeys(panel for panel, *_ in shown))
+    known = dict.fromkeys(name for _, _, own in shown for name in own if name != figure.x)
     seen: dict[tuple[str, str], set[str]] = {}
-    for row, own in zip(rows, options):
+    for panel, _, own in shown:
         for name in known:
-            seen.setdefault((row.set, name), set()).add(str(own.get(name)))
+            seen.setdefault((panel, name), set()).add(str(own.get(name)))
     vary = [name for name in known if any(len(seen[of, name]) > 1 for of in names)]  # in one panel
     lines: dict[tuple[str, str, str], dict[float, list[Row]]] = {}
-    for row, own in zip(rows, options):
+    for panel, row, own in shown:
         label = ", ".join([row.method, *(f"{name.replace('_', ' ')} {own[name]}" for name in vary if name in own)])
         x = own.get(figure.x, row.measure.split()[-1] if figure.x in row.measure else math.inf)
         kind = next((name for name in figure.bounds if row.measure.startswith(name)), "")
-        lines.setdefault((row.set, label, kind), {}).setdefault(float(x), []).append(row)
+        lines.setdefault((panel, label, kind), {}).setdefault(float(x), []).append(row)
     labels = list(dict.fromkeys(label for _, label, _ in lines))
-    columns = min(len(names), 3)
+    columns = 2 if len(names) == 4 else min(len(names), 3)
     high = math.ceil(len(names) / columns)
     plot, axes = pyplot.subplots(
-        high, columns, figsize=(max(3.4 * columns, 9), 3 * high + 0.5 + 0.06 * len(labels)), squeeze=False,
+        high, columns, figsize=(max(3.4 * columns, 9), figure.height * high + 0.5 + 0.06 * len(labels)), squeeze=False,
         layout="constrained",
     )  # fmt: skip
     for axis in axes.flat[len(names) :]:
@@ -84,16 +84,27 @@ def _curves(rows: list[Row], figure: Figure, file: Path) -> Path:
         axis.set(xscale=figure.scale, xlabel=figure.x.replace("_", " "), title=name)
         ticks = sorted({x for own, points in lines.items() if own[0] == name for x in points if x < 1e9})
         if len(ticks) <= 14:
+            ticks = _apart(axis, ticks)
             axis.set_xticks(ticks, [f"{x:g}" for x in ticks], fontsize=7, rotation=45)
             axis.minorticks_off()
         axis.tick_params(axis="y", labelsize=7)
         axis.grid(alpha=0.3)
-    axes[0][0].set_ylabel(figure.measure)
+    axes[0][0].set_ylabel(figure.label or figure.measure)
     found = {label: line for axis in axes.flat for line, label in zip(*axis.get_legend_handles_labels())}
     plot.legend(found.values(), found.keys(), loc="outside lower center", ncols=3, fontsize=7)
     plot.savefig(file, dpi=90)
     pyplot.close(plot)
     return file
+
+
+def _apart(axis: Any, ticks: list[float]) -> list[float]:
+    """The last one, and those before it whose words do not overlap."""
+    kept: list[tuple[float, float]] = []
+    for x in reversed(ticks):
+        place = axis.transAxes.inverted().transform(axis.transData.transform((x, 0)))[0]
+        if not kept or kept[-1][1] - place > 0.04:
+            kept.append((x, place))
+    return [x for x, _ in reversed(kept)]
 
 
 def _against_epsilon(known: Any, measure: str, file: Path) -> Path:

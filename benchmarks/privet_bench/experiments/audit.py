@@ -1,7 +1,6 @@
-"""The long audit: every sound estimator, for so many minutes each; another seed draws other pairs of tables.
+"""The long audit: every sound estimator, for so many minutes each.
 
-Runs of one estimator are added up; a pair that came up in two of them is counted twice. A violation is an error of the
-run, which says the Python that shows it again.
+A violation is an error of the run, which says the Python that shows it again.
 """
 
 from __future__ import annotations

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import shared_data
 from privet_bench.data import TARGETS, table
-from privet_bench.experiment import Experiment, Figure, Holdout, Method, Scores, Setting, Task, grid
+from privet_bench.experiment import Experiment, Figure, Holdout, Method, Scores, Setting, Task, canonical, grid
 from privet_bench.fits import made
 from privet_bench.store import papers
 
@@ -43,10 +45,14 @@ REGRESSORS = {
     "the mean, not private": Method("constant", peer="plain", weaker="no privacy"),
 }  # fmt: skip
 IN_THE_PAPER = tuple(REGRESSORS)[:6]
+FIRST, SEEDS = 100, 3
+"""Splits of smaller seeds were used while defaults were chosen; at the paper's epsilon its own sets have more."""
 
 
 def of_interest(task: Task) -> bool:
     """The paper's own are of its two sets that are shared; trees with a child for each of 105 airports explode."""
+    if task.seed >= FIRST + SEEDS and (task.value("epsilon") != 10 or task.method == "Median"):
+        return False
     return task.method not in IN_THE_PAPER or (
         task.set in BINNED and (task.method != "Median" or task.value("epsilon") == 10)
     )
@@ -74,6 +80,17 @@ def without_noise(depth: int) -> dict[str, Method]:
     }
 
 
+def of_figure_1(epsilon: float = 10.0, max_depth: int = 8, n_trees: int = 10) -> Setting:
+    return {"epsilon": epsilon, "max_depth": max_depth, "n_trees": n_trees}
+
+
+FIGURE_1 = {
+    "max_depth": [of_figure_1(max_depth=own) for own in (2, 4, 6, 8)],
+    "n_trees": [of_figure_1(n_trees=own) for own in (1, 5, 10, 20)],
+    "epsilon": [of_figure_1(own) for own in (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)],
+}
+"""What varies in its three panels; all else is as in the paper."""
+
 SHARES = tuple(range(10, 100, 10))
 
 
@@ -100,8 +117,9 @@ EXPERIMENTS = [
         sets=(*shared_data.REGRESSION_SETS, *(f"{name}:{column}" for name, column in TARGETS.items())),
         methods=REGRESSORS,
         settings=grid(epsilon=(10.0, 1.0)),
-        seeds=3,
-        first_seed=100,  # splits of smaller seeds were used while defaults were chosen
+        seeds=SEEDS,
+        extra_seeds=dict.fromkeys(BINNED, 8),
+        first_seed=FIRST,
         split=Holdout(1),
         measures=("mse",),
         points=of_interest,
@@ -110,6 +128,35 @@ EXPERIMENTS = [
         seconds=10,
         note="Targets are divided by the width of their range. A name with a colon was held out while defaults were "
         "chosen.",
+    ),
+    Experiment(
+        name="diprime-figure-1",
+        title="DiPriMe's errors by depth, number of trees and epsilon",
+        source="DiPriMe, Figure 1",
+        sets=("appliances_energy",),
+        methods={
+            name: replace(REGRESSORS[name], by_set={})
+            for name in ("DP-ERT", "DiPriMe", "DiPriMeExp", "DiPriMeFlip", "DiPriMeFlip sound")
+        },
+        settings=list({canonical(own): own for panel in FIGURE_1.values() for own in panel}.values()),
+        seeds=2,
+        split=Holdout(1),
+        measures=("mse",),
+        down=("epsilon", "max_depth", "n_trees"),
+        figures=[
+            Figure(
+                f"diprime-{name}.png",
+                name,
+                measure="mse",
+                scale="log" if name == "epsilon" else "linear",
+                where=lambda task, panel=panel: task.options in panel,
+                label="mean squared error",
+            )
+            for name, panel in FIGURE_1.items()
+        ],
+        seconds=6,
+        note="At epsilon 10, depth 8 and ten trees but for what varies. The paper's depths go further, and trees of "
+        "depth 10 take minutes.",
     ),
     Experiment(
         name="diprime-figure-2",
@@ -135,6 +182,14 @@ EXPERIMENTS = [
         run=occupancy,
         measures=("nodes", "leaves", *(f"decile {q}" for q in SHARES)),
         columns="measure",
-        figures=[Figure("diprime-occupancy.png", "decile", measure="decile", scale="linear")],
+        figures=[
+            Figure(
+                "diprime-occupancy.png",
+                "decile",
+                measure="decile",
+                scale="linear",
+                label="share of the records in a leaf",
+            )
+        ],
     ),
 ]

@@ -33,6 +33,7 @@ CANDIDATES = {
     "PrivaTree": Method("PrivaTreeClassifier"),
 }
 SEARCHES: dict[str, Any] = {"search": None, "search with a score": 0.2}
+STOPPING = {"epsilon": 1.0, "method": "random_stopping", "trial": 0.3}
 
 
 def searched(experiment: Experiment, task: Task) -> Scores:
@@ -149,8 +150,14 @@ EXPERIMENTS = [
         sets=("adult", "bank_full", "california", "electricity", "albert", "higgs_subset", "magic", "covertype_40pct",
               "skin", "default_credit_card", "mushroom", "wall_robot"),
         methods=CANDIDATES | {name: Method("PrivateSearch") for name in SEARCHES},
-        settings=grid(epsilon=(1.0,)),
+        settings=[{"epsilon": 1.0}, STOPPING],
         seeds=5,
+        extra_seeds=dict.fromkeys(
+            ("adult", "bank_full", "california", "electricity", "albert", "higgs_subset"), 10
+        ),
+        points=lambda task: task.options != STOPPING or (
+            task.method in SEARCHES and task.set in ("bank_full", "california", "electricity") and task.seed < 2
+        ),
         run=searched,
         seconds=5,
     ),

@@ -59,9 +59,12 @@ def _by_numbers(name: str) -> list[tuple[float, str]]:
 
 
 def of_lines(pattern: str, printed: str) -> Iterator[tuple[str, float]]:
-    """``what`` and ``value`` of each line that the pattern finds."""
+    """``what`` and ``value`` of each line that the pattern finds; other groups are columns of their own."""
     for found in re.finditer(pattern, printed, re.M):
-        yield " ".join(found["what"].split()), _value(found["value"])
+        what = " ".join(found["what"].split())
+        for column, text in found.groupdict().items():
+            if column != "what":
+                yield what if column == "value" else f"{what}: {column}", _value(text)
 
 
 def _value(text: str) -> float:
@@ -70,10 +73,19 @@ def _value(text: str) -> float:
 
 SCRIPTS: dict[str, tuple[str, str, list[str], str]] = {
     "federated-costs": ("Rounds, bytes and seconds of federated training", "federated_costs.py", ["--runs", "2"], ""),
+    "federated-processes": (
+        "Federated training between processes over TLS, in seconds", "federated_costs.py",
+        ["--processes", "--runs", "3"], "",
+    ),
     "persons": ("What a promise to persons costs", "persons.py", [], ""),
     "audit-power": ("How much of the truth counted bounds show", "audit_power.py", [], ""),
     "mpc-engines": (
         "Our engine against MPyC's arrays", "mpc.py", [], r"^(?P<what>.+? MPyC takes) (?P<value>\d+) times",
+    ),
+    "mpc-adult": ("Joint training on the census data by the number of records", "mpc.py", ["--adult"], ""),
+    "mpc-adult-delay": (
+        "Joint training between servers that are far apart", "mpc.py", ["--adult", "--delay", "0.02", "--runs", "3"],
+        "",
     ),
     "jointexp": (
         "Joint quantiles on cells against the recurrence over records", "jointexp.py", [],
@@ -82,6 +94,15 @@ SCRIPTS: dict[str, tuple[str, str, list[str], str]] = {
     "hidden-costs": (
         "Rounds of hidden training on Adult's shape", "hidden.py", ["--ours", "--depths", "2,3", "--runs", "1"],
         r"^(?P<what>\w+, depth \d+): training .*?, (?P<value>[\d,]+) rounds",
+    ),
+    "hidden-delay": (
+        "Hidden training between servers that are far apart", "hidden.py", ["--delay", "0.02"],
+        r"^(?P<what>\w+, \d+ ms of delay, depth \d+): training (?P<seconds>[\d.]+) s.*?, (?P<rounds>[\d,]+) rounds"
+        r".*?; 1,000 predictions (?P<predictions>[\d.]+) s",
+    ),
+    "hidden-mpyc": (
+        "Algorithm 1 on MPyC beside hidden training", "hidden.py", [],
+        r"^(?P<what>depth \d+, MPyC \w+): (?P<seconds>[\d,]+) s.*?; (?P<times>[\d,]+) and [\d,]+ times ours",
     ),
     "audit-diffprivlib": (
         "What audits of diffprivlib's tree and forest found", "audit_diffprivlib.py", [],
@@ -96,7 +117,16 @@ SCRIPTS: dict[str, tuple[str, str, list[str], str]] = {
         ["--rows", "100000", "--turns", "1", "--spark", "--postgres", "own"],
         r"^(?P<what>\w+): (?P<value>[\d.]+) s",
     ),
+    **{
+        f"databases-{rows}m": (
+            f"One tree from {rows},000,000 records in files and DuckDB", "databases.py", ["--rows", f"{rows}000000"],
+            r"^(?P<what>\w+): (?P<seconds>[\d.]+) s .*, (?P<megabytes>[\d,]+) MB",
+        )
+        for rows in (5, 20, 50)
+    },
     "scale": ("Records in files beside records in memory", "scale.py", ["--rows", "1000000", "5000000"], ""),
+    "scale-50m": ("50,000,000 records in files", "scale.py", ["--rows", "50000000"], ""),
+    "witnesses": ("The numbers of docs/theory.md", "witnesses.py", [], ""),
 }  # fmt: skip
 """By name: what it is, the script with its options, and the pattern of its lines (empty: tables)."""
 

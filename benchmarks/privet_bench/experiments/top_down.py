@@ -21,8 +21,7 @@ def setting(epsilon: float, budget: str = "decay", leaf_share: float = 0.5, data
 
 
 FIGURES = (
-    [setting(e, b, s) for e in (1.0, 8.0) for b in ("decay", "uniform") for s in LEAF_SHARES
-     if b == "decay" or s == 0.5],
+    [setting(e, b, s) for e in (1.0, 8.0) for b in ("decay", "uniform") for s in LEAF_SHARES],
     [setting(e) for e in (*EPSILONS, NOT_PRIVATE)],
     [setting(e, data_share=s) for s in (0.01, 0.1) for e in (0.5, 8.0, NOT_PRIVATE)],
 )  # fmt: skip

@@ -1,17 +1,17 @@
 """Takes the pictures of docs/report.md and docs/playground.md: models of the census data, in Debian's Chromium.
 
-    python benchmarks/screenshots.py
+    python tests/screenshots.py
 
 The noise is drawn anew each time, so the pictures differ a little.
 """
 
-import sys
 import tempfile
 import threading
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from browser import FLAGS
 from privet import PrivateForestClassifier, PrivateTreeClassifier
 from privet.algorithms.explained import subject_of
 from privet.datasets import load_adult
@@ -20,9 +20,6 @@ from privet.report.page import report_page
 from privet.report.playground import Playground
 
 DOCS = Path(__file__).parents[1] / "docs"
-sys.path.insert(0, str(DOCS.parent / "tests"))
-from browser import FLAGS  # noqa: E402
-
 DESK = {"width": 1120, "height": 760}
 
 
