@@ -20,7 +20,7 @@ from privet import Numeric, Schema
 from privet_bench import data, fits, page, runner
 from privet_bench.experiment import Experiment, Folds, Holdout, Measured, Method, Task, canonical, grid
 from privet_bench.experiments.peers import OURS
-from privet_bench.experiments.scripts import of_tables
+from privet_bench.experiments.scripts import SCRIPTS, of_lines, of_tables
 from privet_bench.registry import EXPERIMENTS
 from privet_bench.store import Mean, Row, Store, mean, rows_of
 from privet_bench.summary import place, ranks
@@ -187,6 +187,28 @@ def test_rows_of_a_printed_table_are_told_apart_by_their_first_cells():
 """
     found = {"parties 3, lost 0: seconds": Measured(1.5, 0.1, 1), "parties 3, lost 1: seconds": 2000.0, "a x: b": 7.0}
     assert dict(of_tables(printed)) == found
+
+
+def test_groups_of_a_printed_line_are_columns():
+    pattern = SCRIPTS["databases-5m"][-1]
+    line = "files: 8.30 s for 5,000,000 x 28 (fits: 8.30 9.00), 1,512 MB"
+    assert dict(of_lines(pattern, line)) == {"files: seconds": 8.3, "files: megabytes": 1512.0}
+    assert dict(of_lines(SCRIPTS["databases"][-1], line)) == {"files": 8.3}
+
+
+def test_a_target_that_is_missed_is_marked():
+    kept = [rows(value, method="peers", measure=f"{name} (target 0.5)") for name, value in (("a", 0.4), ("b", 0.6))]
+    text = "\n".join(tables(EXPERIMENTS["speed"], kept))
+    assert "| a | 0.400 | 0.5 | yes |" in text
+    assert "| b | 0.600 | 0.5 | **no** |" in text
+
+
+def test_a_backdoor_is_drawn_beside_those_of_its_set_and_epsilon():
+    panels = EXPERIMENTS["robustness-backdoor"].figures[0].panels
+    where = {name: panels(Task("", "adult", name, "{}", 0)) for name in EXPERIMENTS["robustness-backdoor"].methods}
+    assert where["PrivateTree, 0.01"] == ["adult, epsilon 0.01"]
+    assert where["PrivateTree, 0.1, leaves of 4% or more"] == ["adult, epsilon 0.1"]
+    assert where["tree without privacy"] == ["adult, epsilon 0.1", "adult, epsilon 0.01"]
 
 
 NAPS = """
