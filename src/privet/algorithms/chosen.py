@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privet.errors import PrivetError
+from privet.strict_json import is_text
 
 _MOST, _LONGEST = 1000, 10_000
 _NONE = "This model file does not say which candidates there were, and which was chosen."
@@ -22,7 +23,7 @@ class Chosen:
     winner: int
 
     def __post_init__(self) -> None:
-        texts = all(isinstance(own, str) and len(own) <= _LONGEST for own in self.candidates)
+        texts = all(is_text(own) and len(own) <= _LONGEST for own in self.candidates)
         if not texts or not 1 <= len(self.candidates) <= _MOST or type(self.winner) is not int:
             raise PrivetError(_NONE)
         if not 0 <= self.winner < len(self.candidates):
