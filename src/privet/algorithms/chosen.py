@@ -16,7 +16,7 @@ _NONE = "This model file does not say which candidates there were, and which was
 class Chosen:
     """``candidates`` as they were given, in their order; ``winner`` is the number of the one that was chosen.
 
-    The receipt's digest is of the model alone: like a note, this is the word of whoever wrote the file.
+    The receipt's digest covers this with the model.
     """
 
     candidates: tuple[str, ...]
