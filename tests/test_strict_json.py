@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet.strict_json import as_list, as_number, as_text, as_whole, loads_strict, object_of
+from privet.strict_json import as_list, as_number, as_text, as_whole, loads_strict, object_of, only
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -39,7 +39,7 @@ def test_what_is_no_finite_number_is_refused(text):
 @pytest.mark.parametrize(
     ("read", "good", "bad"),
     [
-        (as_text, ["", "a"], [1, None, ["a"]]),
+        (as_text, ["", "a", "\U0001f333"], [1, None, ["a"], "\ud800", "a\udfff"]),
         (as_list, [[], [1]], [(), "ab", {}, None]),
         (as_whole, [0, -3, 2**63 - 1], [True, 1.0, "1", 2**63, -(2**63), None]),
         (as_number, [0, 1.5, -2], [True, "1", math.inf, math.nan, None]),
@@ -50,3 +50,10 @@ def test_a_value_of_another_kind_is_refused(read, good, bad):
     for value in bad:
         with pytest.raises(TypeError, match="expected"):
             read(value)
+
+
+def test_a_key_that_nothing_reads_is_refused():
+    only({"a": 1}, ("a", "b"))
+    for data in ({"a": 1, "c": 2}, None, ["a"], "a"):
+        with pytest.raises(TypeError, match="known keys"):
+            only(data, ("a", "b"))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Iterable
 from typing import Any, NoReturn
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def loads_strict(text: str | bytes) -> Any:
@@ -55,9 +59,21 @@ def _finite(text: str) -> float:
 
 
 def as_text(value: Any) -> str:
-    if not isinstance(value, str):
+    """Text that can be written."""
+    if not is_text(value):
         raise TypeError("text expected")
-    return value
+    return str(value)
+
+
+def is_text(value: Any) -> bool:
+    """Whether this is text without halves of surrogate pairs, which JSON can name, and nobody can write."""
+    return isinstance(value, str) and not _HALF.search(value)
+
+
+def only(data: dict[str, Any], known: Iterable[str]) -> None:
+    """Refuse keys that nothing reads: a digest of what was read would not cover what they say."""
+    if not isinstance(data, dict) or not set(data) <= set(known):
+        raise TypeError("an object with known keys expected")
 
 
 def as_list(value: Any) -> list[Any]:

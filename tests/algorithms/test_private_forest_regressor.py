@@ -9,6 +9,7 @@ import pytest
 import privet
 from exact_transcripts import loss, transcripts
 from privet import Ledger, MemoryCurator, Numeric, PrivateForestRegressor, PrivetError, ReceiptError, Schema
+from privet.algorithms.verification import stated_of
 from privet.explain.coverage import check
 from privet.tree.additive import Additive
 
@@ -126,7 +127,7 @@ def test_a_calibration_without_its_answers_is_refused():
     }
     for events in kept.values():
         with pytest.raises(ReceiptError, match="start and the calibration"):
-            check(model.forest_, replace(model.privacy_, events=tuple(events)))
+            check(model.forest_, replace(model.privacy_, events=tuple(events)), stated_of(model))
 
 
 def test_no_transcript_is_more_than_epsilon_apart(monkeypatch):

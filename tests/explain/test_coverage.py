@@ -24,6 +24,7 @@ from privet import (
 )
 from privet.algorithms.model_file import from_dict, to_dict
 from privet.algorithms.registry import MODELS, model_class, parameters
+from privet.algorithms.verification import stated_of
 from privet.errors import ReceiptError
 from privet.explain.coverage import check, digest
 from privet.privacy.event import add_up, add_up_slack
@@ -129,7 +130,7 @@ def test_a_model_whose_events_were_deleted_is_refused(name, params):
         kept = (event for event in whole.events if not f"{event.scope}/".startswith(f"{scope}/"))
         without = replace(with_events(whole, kept), released=sealed)
         with pytest.raises(ReceiptError, match="paid for"):
-            check(released, without, drawn=True)
+            check(released, without, replace(stated_of(model), drawn=True))
     assert whole.at_delta or without.verify()  # by itself: the last of them stands for all
 
 
@@ -310,7 +311,7 @@ def test_a_strangers_scope_takes_no_more_room_than_its_letters():
     deep = replace(label, scope="/fit0:0" + "/split0:0" * 5_000)
     tracemalloc.start()
     try:
-        check(model.tree_, replace(model.privacy_, events=(*model.privacy_.events, deep)))
+        check(model.tree_, replace(model.privacy_, events=(*model.privacy_.events, deep)), stated_of(model))
         assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
     finally:
         tracemalloc.stop()
@@ -322,7 +323,7 @@ def test_a_strangers_part_is_a_number_of_ours(part):
     nodes = list(model.tree_.nodes)
     nodes[1] = replace(nodes[1], scope=f"/fit0:0/split0:{part}")
     with pytest.raises(ReceiptError, match="not its part"):
-        check(Tree(CLASSES, tuple(nodes)), model.privacy_)
+        check(Tree(CLASSES, tuple(nodes)), model.privacy_, stated_of(model))
 
 
 def test_a_model_that_states_another_epsilon_than_its_receipt_is_refused():
@@ -347,6 +348,7 @@ def test_scores_of_secret_runs_are_of_records_that_were_held_out():
         replace(own, scope=f"{learned}/copy0:0" if own.scope == scores else own.scope) for own in model.privacy_.events
     ]
     flattered = replace(model.evaluation_, scope=f"{learned}/copy0:0").to_dict()
-    receipt = replace(with_events(model.privacy_, moved), released=digest(model.tree_, flattered))
-    with pytest.raises(ReceiptError, match="flatter"):
-        check(model.tree_, receipt, scored=flattered)
+    released = digest(model.tree_, flattered, model.chosen_.to_dict())
+    receipt = replace(with_events(model.privacy_, moved), released=released)
+    with pytest.raises(ReceiptError, match="nothing else is asked"):
+        check(model.tree_, receipt, stated_of(model), flattered)

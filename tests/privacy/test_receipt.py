@@ -322,7 +322,7 @@ def test_an_amount_that_is_no_fraction_is_refused(field, value):
 
 
 @pytest.mark.parametrize(
-    "value", [-1.0, -0.5, math.nan, math.inf, -math.inf, "1.0", "infinity", True, None, [], 10**400]
+    "value", [-1.0, -0.5, math.nan, math.inf, -math.inf, "1.0", "infinity", True, None, [], 10**400, 2.0**53, 1e308]
 )
 def test_a_scale_that_is_no_number_of_a_noise_is_refused(value):
     data = HONEST.to_dict()
@@ -460,3 +460,45 @@ def test_a_key_that_is_there_twice_is_refused(key):
     text = HONEST.to_json().replace(f'"{key}":', f'"{key}": 0, "{key}":', 1)
     with pytest.raises(ReceiptError, match="JSON"):
         Receipt.from_json(text)
+
+
+# -- what is read can be shown, and nothing is read over -----------------------------------------------------------
+
+
+def test_more_noise_than_can_be_drawn_is_refused():
+    """Of a scale of 1e308 nobody can tell the variance, which a page about the receipt needs."""
+    with pytest.raises(ReceiptError, match="no sense"):
+        tampered(0, scale=1e308).verify()
+
+
+@pytest.mark.parametrize("lemma", ["", "Gini", "tally(00)", "tally(1", "quantile(1/2/3)", "tally(-1)"])
+def test_a_lemma_of_another_form_is_refused_before_anybody_shows_it(lemma):
+    data = HONEST.to_dict()
+    data["events"][0]["lemma"] = lemma
+    with pytest.raises(ReceiptError, match="wrong form"):
+        Receipt.from_dict(data)
+
+
+@pytest.mark.parametrize("weight", [0, -1, 65, 10**400, 12.0, True, "12"])
+def test_a_weight_that_no_person_has_is_refused(weight):
+    with pytest.raises(ReceiptError, match="wrong form"):
+        Receipt.from_dict(of_persons(12).to_dict() | {"weight": weight})
+
+
+@pytest.mark.parametrize("field", ["trust", "shortfall", "unit"])
+def test_text_that_nobody_can_write_is_refused(field):
+    with pytest.raises(ReceiptError, match="wrong form"):
+        Receipt.from_json(json.dumps(HONEST.to_dict() | {field: "a\ud800"}))
+    data = HONEST.to_dict()
+    data["events"][0]["question"] = "\udc00"
+    with pytest.raises(ReceiptError, match="wrong form"):
+        Receipt.from_json(json.dumps(data))
+
+
+def test_a_key_that_nothing_reads_is_refused_in_a_receipt_and_its_events():
+    with pytest.raises(ReceiptError, match="wrong form"):
+        Receipt.from_dict(HONEST.to_dict() | {"guarantee": "epsilon 0"})
+    data = HONEST.to_dict()
+    data["events"][0]["waived"] = True
+    with pytest.raises(ReceiptError, match="wrong form"):
+        Receipt.from_dict(data)

@@ -145,6 +145,10 @@ def test_an_ensemble_survives_json():
         lambda d: d["rounds"][0].update(output=0),
         lambda d: d["rounds"][0].update(paid=-1),
         lambda d: d["rounds"][0].update(scope=None),
+        lambda d: d["rounds"][0].update(free=True),
+        lambda d: d["rounds"][1].update(parts={"town": [0, 1, 2**62]}),  # as many parts would not fit in memory
+        lambda d: d.update(calibration=None),
+        lambda d: d.update(more=1),
     ],
 )
 def test_what_does_not_fit_is_refused(spoil):
@@ -188,6 +192,7 @@ def test_a_target_survives_as_json():
         {"values": []},
         {"values": [0, 0, 2**40]},
         {"scope": None},
+        {"more": 1},
         {"cuts": list(range(256)), "values": [0] * 257},
     ],
 )

@@ -42,7 +42,10 @@ def test_a_forest_that_is_written_and_read_is_the_same():
     assert Forest.from_dict(FOREST.to_dict(), SCHEMA) == FOREST
 
 
-@pytest.mark.parametrize("data", [None, [], "trees", {}, {"trees": None}, {"trees": []}, {"trees": {"0": {}}}])
+@pytest.mark.parametrize(
+    "data",
+    [None, [], "trees", {}, {"trees": None}, {"trees": []}, {"trees": {"0": {}}}, FOREST.to_dict() | {"more": 1}],
+)
 def test_what_has_no_trees_is_refused(data):
     with pytest.raises(SchemaError, match="no list of trees"):
         Forest.from_dict(data, SCHEMA)

@@ -291,6 +291,11 @@ FORGED = {
     "counts as text": {"nodes": [{"counts": "123"}]},
     "an inner node with a label": {"nodes": [inner(label=0), {"label": 0}, {"label": 1}]},
     "an inner node with counts": {"nodes": [inner(counts=[1, 2, 3]), {"label": 0}, {"label": 1}]},
+    "a leaf with a key that nothing reads": {"nodes": [{"label": 0, "records": 17}]},
+    "an inner node with one": {"nodes": [inner(records=17), {"label": 0}, {"label": 1}]},
+    "a leaf with half a rule": {"nodes": [{"label": 0, "cuts": [17]}]},
+    "a weight of no value": {"nodes": [{"label": 0, "weight": 17}]},
+    "a key beside the nodes": {"nodes": [{"label": 0}], "records": 17},
 }
 
 

@@ -19,14 +19,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from privet.algorithms.explained import Explained
 from privet.algorithms.given_schema import resolved_schema
-from privet.algorithms.held_out import NEEDS, By, Holdout, check_evaluation, evaluate_on, scored_by_fit
+from privet.algorithms.held_out import NEEDS, By, Holdout, evaluate_on, scored_by_fit
 from privet.algorithms.parameters import check_choice, check_misplaced, check_parameters, checked_budget
 from privet.algorithms.prediction import fast_leaves
 from privet.algorithms.receipts import receipt_of
+from privet.algorithms.verification import check_whole_model
 from privet.curators.base import Curator
 from privet.curators.desk import Desk
-from privet.errors import BudgetError, BudgetWarning, PrivetError, ReceiptError, SchemaError
-from privet.explain.coverage import check, sealed
+from privet.errors import BudgetError, BudgetWarning, PrivetError, SchemaError
+from privet.explain.coverage import sealed
 from privet.privacy.amounts import Amount, checked_delta
 from privet.privacy.ledger import Ledger
 from privet.privacy.meaning import as_float, too_few, warn_about
@@ -68,6 +69,7 @@ class PrivateEstimator(Explained, BaseEstimator):
     _shortfall = ""
     _draws_rules = False  # whether rules are drawn without asking anything
     _released = "tree_"  # the attribute that holds what was grown: "tree_" or "forest_"
+    _chosen: ClassVar[dict[str, Any] | None] = None  # of a search: what it chose among
 
     @property
     def one_currency(self) -> bool:
@@ -247,7 +249,7 @@ class PrivateEstimator(Explained, BaseEstimator):
                     "frontier.finish() has one tree for each root, so finish()[0] or Forest(schema, finish())."
                 )
             scored = held_out.score(desk, scoring, tree, budget, hint) if held_out and scoring else None
-            self.privacy_ = sealed(self._receipt(desk, budget), tree, scored_by_fit(scored))
+            self.privacy_ = sealed(self._receipt(desk, budget), tree, scored_by_fit(scored), self._chosen)
             released = self.privacy_.released
         finally:
             desk.close()
@@ -341,13 +343,7 @@ class PrivateEstimator(Explained, BaseEstimator):
     def verify(self) -> bool:
         """True if the receipt adds up and pays for all that was released; raises ReceiptError otherwise."""
         check_is_fitted(self, self._released)
-        self.privacy_.verify()
-        if self.privacy_.claimed not in (checked_budget(self.epsilon), math.inf):
-            raise ReceiptError("This receipt is of a fit with another epsilon than the model says.")
-        drawn = self._draws_rules or getattr(self, "structure", None) == "random"
-        check(getattr(self, self._released), self.privacy_, drawn=drawn, scored=scored_by_fit(self.evaluation_))
-        if self.evaluation_ is not None:
-            check_evaluation(getattr(self, self._released), self.evaluation_)
+        check_whole_model(self)
         return True
 
     def evaluate(

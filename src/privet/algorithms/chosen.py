@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privet.errors import PrivetError
+from privet.strict_json import is_text
 
 _MOST, _LONGEST = 1000, 10_000
 _NONE = "This model file does not say which candidates there were, and which was chosen."
@@ -15,14 +16,14 @@ _NONE = "This model file does not say which candidates there were, and which was
 class Chosen:
     """``candidates`` as they were given, in their order; ``winner`` is the number of the one that was chosen.
 
-    The receipt's digest is of the model alone: like a note, this is the word of whoever wrote the file.
+    The receipt's digest covers this with the model.
     """
 
     candidates: tuple[str, ...]
     winner: int
 
     def __post_init__(self) -> None:
-        texts = all(isinstance(own, str) and len(own) <= _LONGEST for own in self.candidates)
+        texts = all(is_text(own) and len(own) <= _LONGEST for own in self.candidates)
         if not texts or not 1 <= len(self.candidates) <= _MOST or type(self.winner) is not int:
             raise PrivetError(_NONE)
         if not 0 <= self.winner < len(self.candidates):

@@ -18,7 +18,7 @@ from privet.errors import PrivetError, SchemaError
 from privet.evaluate.evaluation import Evaluation
 from privet.privacy.receipt import Receipt
 from privet.schema import Schema
-from privet.strict_json import loads_strict
+from privet.strict_json import loads_strict, only
 from privet.tree.additive import Additive
 from privet.tree.forest import Forest
 from privet.tree.splitting_class import SplittingClass
@@ -27,6 +27,7 @@ from privet.tree.tree import Tree
 FORMAT = "privet-model-1"
 LARGEST_FILE = 256 * 2**20
 
+_KEYS = ("format", "model", "params", "schema", "tree", "forest", "receipt", "evaluation", "chosen", "provenance")
 _PARAMS = str | int | float | bool | SplittingClass | None
 
 
@@ -65,22 +66,28 @@ def _can_be_saved(name: str, value: Any) -> bool:
     return name in ("schema", "random_state", "progress") or value is None or isinstance(value, str) or number
 
 
+def _is_param(value: Any) -> bool:
+    """Whether this may be a parameter in a file: a whole number is one that 64 bits hold."""
+    return isinstance(value, _PARAMS) and not (isinstance(value, int) and abs(value) >= 2**63)
+
+
 def from_dict(data: Any) -> Any:
     """The model that ``to_dict`` described, checked: a malformed one is an error, whatever it says."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise PrivetError(f"This is not a model of Privet: its format is not {FORMAT!r}.")
     try:
+        only(data, _KEYS)
         name, params = data["model"], dict(data["params"])
         schema, receipt = data["schema"], data["receipt"]
     except (KeyError, TypeError, ValueError):
-        raise PrivetError("This model file is not whole: a part is missing.") from None
+        raise PrivetError("This model file is not whole: a part is missing, or one more is there.") from None
     if not isinstance(name, str) or name not in MODELS:
         raise PrivetError(f"This version of Privet has no model called {name!r}.")
     cls = model_class(name)
     known = set(cls._get_param_names()) - {"schema"}
     if isinstance(params.get("splitting_class"), dict):
         params["splitting_class"] = SplittingClass.from_dict(params["splitting_class"])
-    if not set(params) <= known or not all(isinstance(v, _PARAMS) for v in params.values()):
+    if not set(params) <= known or not all(map(_is_param, params.values())):
         raise PrivetError("This model file has parameters that its class does not know.")
     model = cls(**params)
     model.random_state = None

@@ -226,8 +226,12 @@ class PrivateSearch(PrivateEstimator):
         winner.schema_, winner.privacy_, winner.evaluation_ = self.schema_, self.privacy_, self.evaluation_
         setattr(winner, winner._released, getattr(self, self._released))
         winner._set_fitted()
-        winner.chosen_ = Chosen(tuple(map(_as_given, self.candidates)), self.best_index_)
+        self.chosen_ = winner.chosen_ = Chosen.read(self._chosen)
         self.best_estimator_ = winner
+
+    @property
+    def _chosen(self) -> dict[str, Any]:  # type: ignore[override]
+        return Chosen(tuple(map(_as_given, self.candidates)), self.best_index_).to_dict()
 
     # -- what the winner says -----------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from privet.errors import PrivetError
+from privet.strict_json import is_text
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _LONGEST = 10_000
@@ -28,7 +29,7 @@ class Provenance:
 
     def __post_init__(self) -> None:
         texts = (self.date, self.version, self.note)
-        if not all(isinstance(text, str) and len(text) <= _LONGEST for text in texts) or not _DATE.fullmatch(self.date):
+        if not all(is_text(text) and len(text) <= _LONGEST for text in texts) or not _DATE.fullmatch(self.date):
             raise PrivetError(
                 f"A model's provenance is a date, a version and a note of at most {_LONGEST:,} characters."
             )

@@ -369,6 +369,7 @@ def verify(model: Model, strict: Strict = False) -> None:
         say_promise,
     )
     from privet.errors import ReceiptError
+    from privet.explain.coverage import not_looked_into
     from privet.privacy.amounts import show as amount
 
     tree = read(model)  # whatever its receipt says: that is checked here, answer by answer
@@ -386,6 +387,7 @@ def verify(model: Model, strict: Strict = False) -> None:
         answers=n,
         privacy=receipt_facts(receipt),
     )
+    say(not_looked_into(receipt), not_looked_into=not_looked_into(receipt))
     if receipt.spent != receipt.claimed:
         say(f"{amount(receipt.spent)} was spent, {amount(receipt.claimed)} claimed.")
     say_paid_scores(tree.evaluation_)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,8 @@ from privet.errors import PrivetError
 from privet.evaluate.intervals import Estimate, Z, area_under_curve, mean_area, positive_mean, quantile, ratio
 from privet.evaluate.scorers import LEAST_CHANCE, Groups, Reading
 from privet.privacy.receipt import Receipt
-from privet.strict_json import as_list, as_number, as_text, as_whole
+from privet.privacy.unit import MOST_WEIGHT
+from privet.strict_json import as_list, as_number, as_text, as_whole, only
 
 QUANTILES = (0.5, 0.9)
 
@@ -26,6 +27,12 @@ SHARE = "accuracy"
 
 TOO_WIDE = 0.4
 """An interval of an accuracy that is wider says nothing, and neither does its middle."""
+
+MOST_VARIANCE = 2.0**128
+"""No noise that can be drawn has more, whatever the number of those who add some."""
+
+WIDEST = 4 * -math.log(LEAST_CHANCE)
+"""The log-odds of all chances between a millionth and one less a millionth are this far apart; no bin is wider."""
 
 CLEAR_GAIN = 0.03
 """What a model must be better by than always saying the commonest class to be clearly better."""
@@ -342,6 +349,7 @@ class Evaluation:
     def from_dict(cls, data: Any) -> Evaluation:
         """Read an evaluation: whole, or an error."""
         try:
+            only(data, _KEYS)
             classes = None if data["classes"] is None else tuple(as_list(data["classes"]))
             n_groups, n_bins, width = (max(as_whole(n), 0) for n in as_list(data["shape"]))
             counts, predicts = (_numbers(data[name], as_whole) for name in ("counts", "predicts"))
@@ -373,14 +381,21 @@ class Evaluation:
         said = 0 if self.classes is None else n_bins
         if len(self.marks) != marks or not len(self.predicts) == len(self.widths) == said:
             raise ValueError("every bin says something")
-        if not np.isfinite([*self.marks, *self.widths]).all() or not 0 <= self.variance < math.inf or self.weight < 1:
+        if not np.isfinite(self.marks).all() or not 0 <= self.variance <= MOST_VARIANCE:
             raise ValueError("finite numbers expected")
+        if not 1 <= self.weight <= MOST_WEIGHT:
+            raise ValueError("a person's weight expected")
         if self.classes is None and not (len(self.marks) >= 4 and (np.diff(self.marks) > 0).all()):
             raise ValueError("cuts must increase")
         if self.classes is not None and not ((self.predicts >= 0) & (self.predicts < width)).all():
             raise ValueError("a bin stands for a class")
-        if self.classes is not None and not ((self.marks >= 0) & (self.marks <= 1) & (self.widths >= 0)).all():
+        if self.classes is not None and not ((self.marks >= 0) & (self.marks <= 1)).all():
             raise ValueError("a bin says a chance")
+        if not ((self.widths >= 0) & (self.widths <= WIDEST)).all():
+            raise ValueError("a bin is wider than log-odds are")
+
+
+_KEYS = {"shape", *(own.name for own in fields(Evaluation) if own.name != "privacy_"), "receipt"}
 
 
 def _numbers(plain: Any, read: Callable[[Any], Any]) -> np.ndarray:

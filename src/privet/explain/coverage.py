@@ -1,8 +1,10 @@
 """Does a model fit its receipt? Every rule, label, count, value and step must be covered by a paid answer.
 
 Each node of a released tree names the scope that paid for it, and each round of a boosted ensemble the answer that did.
-``check`` looks them up among the receipt's events, and compares the digest that the receipt holds with the model. What
-this cannot see: a trainer that lies consistently, in the model, its digest and its events alike.
+``check`` looks them up among the receipt's events, and compares the digest that the receipt holds with the model, and
+the model with what its class and parameters say of it. What this cannot see: a trainer that lies consistently, in the
+model, its digest and its events alike. Of the secret runs of a search the receipt has one event: what they asked, and
+where, is looked for nowhere.
 """
 
 from __future__ import annotations
@@ -13,11 +15,11 @@ import re
 import sys
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from privet.errors import ReceiptError
-from privet.privacy.event import Event
+from privet.privacy.event import SAMPLE, Event
 from privet.privacy.lemmas import Lemma
 from privet.privacy.receipt import Receipt
 from privet.privacy.unit import Unit
@@ -35,9 +37,15 @@ PAYS_FOR = {
     "quantile of the target": {START},
     "peek": {SPLIT, LABEL, COUNTS, VALUE},
 }
-PAYS_FOR_ALL = "random_stopping"
-"""This mechanism releases a whole model. What its run asked is in no receipt, and where it asked is no scope of it."""
 """What an answer to a question decides about a node of its scope."""
+
+PAYS_FOR_ALL = "random_stopping"
+"""This mechanism releases a whole model: what its runs asked is in no receipt."""
+
+SECRET_RUNS = (
+    "The model is the best of a secret number of runs, which the receipt pays for as one. Which answers its rules and "
+    "numbers are made of, and what each cost, was not looked into: no file has them."
+)
 
 TALLY_PAYS_FOR = {
     "tally": {SPLIT, LABEL, COUNTS},
@@ -50,48 +58,73 @@ TALLY_PAYS_FOR = {
 ROUNDED = 1 - 1e-9
 """A variance is a float, and another machine's last digit may differ."""
 
+OPENED = {"copies": "copy", "parts": "parts", "samples": SAMPLE}
+"""The questions by which a forest opens the nodes that its trees begin at, and their names in a path."""
+
+_SPLITS = re.compile(r"(/split\d+:\d+)*$")
 _STEPS = re.compile(r"/split(\d+):(\d+)((?:/split\d+:\d+)*)")
 
 
-def digest(released: Tree | Forest | Additive, scored: dict[str, Any] | None = None) -> str:
+@dataclass(frozen=True)
+class Stated:
+    """What a file says of a model beside the model itself: by its class, its parameters, and what it was chosen among.
+
+    ``drawn``: whether rules may be drawn without asking. ``opens``: which of ``OPENED`` a fit asks for. ``chosen``: the
+    candidates of a search, and which of them this is.
+    """
+
+    drawn: bool = False
+    opens: frozenset[str] = frozenset()
+    max_depth: int | None = None
+    n_trees: int | None = None
+    chosen: dict[str, Any] | None = None
+
+
+def digest(
+    released: Tree | Forest | Additive, scored: dict[str, Any] | None = None, chosen: dict[str, Any] | None = None
+) -> str:
     """A hash of a released model and its schema, in hexadecimal: what the receipt holds, and parties sign.
 
-    ``scored`` is the table of its scores, where the same receipt paid for one.
+    ``scored`` is the table of its scores, where the same receipt paid for one; ``chosen`` is as in ``Stated``.
     """
     plain = {"released": released.to_dict(), "schema": released.schema.to_dict()}
     plain |= {} if scored is None else {"evaluation": scored}
+    plain |= {} if chosen is None else {"chosen": chosen}
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def sealed(receipt: Receipt, released: Any, scored: dict[str, Any] | None = None) -> Receipt:
+def sealed(
+    receipt: Receipt, released: Any, scored: dict[str, Any] | None = None, chosen: dict[str, Any] | None = None
+) -> Receipt:
     """The receipt with the model's digest. Of a hidden model there is none: whoever guesses a tree could compare."""
     if not isinstance(released, Tree | Forest | Additive):
         return receipt
-    return replace(receipt, released=digest(released, scored))
+    return replace(receipt, released=digest(released, scored, chosen))
 
 
-def check(released: Any, receipt: Receipt, *, drawn: bool = False, scored: dict[str, Any] | None = None) -> None:
+def check(released: Any, receipt: Receipt, stated: Stated, scored: dict[str, Any] | None = None) -> None:
     """Raise ReceiptError unless the receipt's answers cover all that the model says, and its digest is the model's.
 
-    ``drawn``: whether the model is of a kind whose rules may be drawn without asking. A hidden model cannot be looked
-    into; each server vouches for its own shares.
+    The model must also be what is ``stated`` of it. A hidden model cannot be looked into; each server vouches for its
+    own shares.
     """
     check_hidden(released.schema, receipt, scored)
     if not isinstance(released, Tree | Forest | Additive):
         return
-    paid = _Paid(receipt.events)
+    paid = _Paid(receipt.events, searched=stated.chosen is not None)
     if isinstance(released, Additive):
         _check_rounds(released, paid)
     else:
-        trees = [released] if isinstance(released, Tree) else released.trees
-        if len({tree.nodes[0].scope for tree in trees}) < len(trees):
-            raise ReceiptError("Two trees of this forest name the same answers: each was paid for by its own.")
-        for tree in trees:
-            _check_tree(tree, paid, drawn)
-    check_scores(scored, receipt, released)
+        _check_trees((released,) if isinstance(released, Tree) else released.trees, paid, stated)
+    if stated.chosen is not None and receipt.released == digest(released, scored):
+        raise ReceiptError(
+            "The receipt's digest says nothing of what this model was chosen among: an earlier version wrote the file, "
+            "or somebody added it. Take 'chosen' out of the file."
+        )
+    check_scores(scored, receipt, released, stated.chosen)
     if scored is not None:
-        _check_held_out(paid.learned_at or _scopes(released), scored["scope"])
+        _check_held_out(_scopes(released), scored["scope"])
 
 
 def check_hidden(schema: Schema, receipt: Receipt, scored: dict[str, Any] | None) -> None:
@@ -114,10 +147,15 @@ def _check_paid(scored: dict[str, Any] | None, receipt: Receipt, schema: Schema)
         raise ReceiptError("The model's scores are of other classes than its schema's.")
 
 
-def check_scores(scored: dict[str, Any] | None, receipt: Receipt, released: Tree | Forest | Additive) -> None:
+def check_scores(
+    scored: dict[str, Any] | None,
+    receipt: Receipt,
+    released: Tree | Forest | Additive,
+    chosen: dict[str, Any] | None = None,
+) -> None:
     """Raise ReceiptError unless one of the answers is the table of scores, if there is one, and the digest is right."""
     _check_paid(scored, receipt, released.schema)
-    if receipt.released != digest(released, scored):
+    if receipt.released != digest(released, scored, chosen):
         raise ReceiptError("This receipt is of another model: the digest that it holds is not this one's.")
 
 
@@ -142,25 +180,48 @@ def _are_apart(one: str, other: str) -> bool:
     return False
 
 
-class _Paid:
-    """What was paid for, scope by scope."""
+def _secret_runs(events: tuple[Event, ...], searched: bool) -> str | None:
+    """Where the secret runs of a search were paid for, if there are any: they are all that the records taught."""
+    runs = [event for event in events if event.mechanism == PAYS_FOR_ALL]
+    if not runs:
+        return None
+    if not searched:
+        raise ReceiptError("Only a search pays for secret runs, and this file does not say what it chose among.")
+    if any(event is not runs[0] and not _are_apart(event.scope, runs[0].scope) for event in events):
+        raise ReceiptError("Beside the secret runs of a search nothing else is asked of the records that they had.")
+    return runs[0].scope
 
-    def __init__(self, events: tuple[Event, ...]) -> None:
+
+def not_looked_into(receipt: Receipt) -> str:
+    """What ``check`` leaves open of a model with this receipt; nothing of most."""
+    return SECRET_RUNS if any(event.mechanism == PAYS_FOR_ALL for event in receipt.events) else ""
+
+
+def _is_inside(scope: str, outer: str) -> bool:
+    """Whether a scope is the other one, or below it."""
+    return f"{scope}/".startswith(f"{outer}/")
+
+
+class _Paid:
+    """What was paid for, scope by scope. Inside the scope of ``secret`` runs nobody knows what: it may be anything."""
+
+    def __init__(self, events: tuple[Event, ...], searched: bool) -> None:
+        self.secret = _secret_runs(events, searched)
         self._at: dict[str, Counter[str]] = {}
         for event in events:
             self._at.setdefault(event.scope, Counter()).update(_pays_for(event))
         # A slash behind each scope: then those at and below it are next to each other.
-        self.learned_at = {event.scope for event in events if event.mechanism == PAYS_FOR_ALL}
-        self.all_at_once = bool(self.learned_at)
         self._labelled = sorted(f"{scope}/" for scope, paid in self._at.items() if paid[LABEL])
 
     def times(self, what: str, scope: str) -> int:
-        return sys.maxsize if self.all_at_once else self._at.get(scope, Counter())[what]
+        if self.secret is not None:
+            return sys.maxsize if _is_inside(scope, self.secret) else 0
+        return self._at.get(scope, Counter())[what]
 
     def label(self, scope: str) -> bool:
         """Whether a label was chosen at this scope or below it: leaves that say the same are one."""
-        if self.all_at_once:
-            return True
+        if self.secret is not None:
+            return _is_inside(scope, self.secret)
         place = bisect_left(self._labelled, f"{scope}/")
         return bool(scope) and place < len(self._labelled) and self._labelled[place].startswith(f"{scope}/")
 
@@ -169,6 +230,41 @@ def _pays_for(event: Event) -> set[str]:
     if event.question == "tally":
         return TALLY_PAYS_FOR.get(Lemma.parse(event.lemma).name.removeprefix("euclidean_"), set())
     return PAYS_FOR.get(event.question, set())
+
+
+def _check_trees(trees: tuple[Tree, ...], paid: _Paid, stated: Stated) -> None:
+    if len({tree.nodes[0].scope for tree in trees}) < len(trees):
+        raise ReceiptError("Two trees of this forest name the same answers: each was paid for by its own.")
+    for tree in trees:
+        _check_tree(tree, paid, stated.drawn)
+    if stated.n_trees is not None and len(trees) > stated.n_trees:
+        raise ReceiptError(f"The model has {len(trees)} trees, and its n_trees is {stated.n_trees}.")
+    if stated.max_depth is not None and any(tree.depth > stated.max_depth for tree in trees):
+        raise ReceiptError(f"The model is deeper than its max_depth, which is {stated.max_depth}.")
+    _check_begun({_begun(tree.nodes[0].scope, len(trees), stated.opens) for tree in trees})
+
+
+def _begun(scope: str, n_trees: int, opens: frozenset[str]) -> str:
+    """The scope that a tree's own one was opened in, if it was opened as the model's class says; else its own.
+
+    A tree whose first splits part nothing begins below its own scope.
+    """
+    own = _SPLITS.sub("", scope)
+    above, _, step = own.rpartition("/")
+    kind, _, number = step.partition(":")
+    kind = kind.rstrip("0123456789")
+    if kind not in {OPENED[how] for how in opens} or (kind == SAMPLE and number != str(n_trees)):
+        return own
+    return above
+
+
+def _check_begun(scopes: set[str]) -> None:
+    """Raise ReceiptError unless all of a model begins in one scope: costs add up there, unless its class says else."""
+    if len(scopes) > 1 or any(f"/{SAMPLE}" in scope for scope in scopes):
+        raise ReceiptError(
+            "Parts of this model are said to be of different records, or of a sample, which costs less. Models of its "
+            "class, with its parameters, are not learned so."
+        )
 
 
 def _check_tree(tree: Tree, paid: _Paid, drawn: bool) -> None:
@@ -223,6 +319,7 @@ def _check_rounds(boosted: Additive, paid: _Paid) -> None:
         if own.paid >= min(paid.times(STEP, own.scope), paid.times(SPLIT, own.scope)):
             raise ReceiptError(f"No answer at {own.scope or 'any scope'} paid for a round of boosting.")
     lifted = boosted.calibration
+    _check_begun({own.scope for own in boosted.rounds} | (set() if lifted is None else {lifted.scope}))
     if lifted is None:
         return
     last = max((own.paid for own in boosted.rounds if own.scope == lifted.scope), default=-1)

@@ -23,6 +23,9 @@ SELECTIONS = ("permute_and_flip", "exponential", "report_noisy_max")
 # Mechanisms with an epsilon; of shares, the honest parties' alone have the law of the whole.
 PURE = (*SELECTIONS, "geometric", "geometric_shares", "random_stopping")
 MECHANISMS = (*PURE, "gaussian", "skellam_shares", "peek")
+# Up to here noise fits in 64-bit integers, together with exact scores and public priors: it exceeds 2^62 with
+# a chance of exp(-1024), and a prior's logarithm, at least -709, stays below 2^62 in the scores' units.
+MAX_SCALE = 2.0**52
 # A scope's path names, step by step, how its records were taken: groups of these kinds hold disjoint records.
 PARALLEL = ("split", "parts")
 # The records of ``sample3:10`` are each there with chance 1/10, independently: what is spent on them counts for less.

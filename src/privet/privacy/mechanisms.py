@@ -17,16 +17,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from privet.errors import BudgetError, LeakError
-from privet.privacy.event import SELECTIONS
+from privet.privacy.event import MAX_SCALE, SELECTIONS
 from privet.privacy.laws import log_gaussian
 from privet.privacy.noise_shares import geometric_shares, skellam_shares
 from privet.privacy.repeatable_noise import TiedBytes
 from privet.privacy.samplers import draw_parts, joint_quantiles, one_sided_geometric, survivors
 from privet.privacy.scores import JointQuantiles
-
-# Up to here noise fits in 64-bit integers, together with exact scores and public priors: it exceeds 2^62 with
-# a chance of exp(-1024), and a prior's logarithm, at least -709, stays below 2^62 in the scores' units.
-MAX_SCALE = 2.0**52
 
 
 @lru_cache(maxsize=1024)

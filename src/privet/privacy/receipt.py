@@ -23,12 +23,12 @@ from typing import Any
 from privet.errors import ReceiptError
 from privet.privacy.amounts import Amount, show
 from privet.privacy.dp_events import dp_events, non_private
-from privet.privacy.event import MECHANISMS, SAMPLE, SELECTIONS, Event, add_up, add_up_slack, converted
+from privet.privacy.event import MAX_SCALE, MECHANISMS, SAMPLE, SELECTIONS, Event, add_up, add_up_slack, converted
 from privet.privacy.event_text import event_lines
 from privet.privacy.lemmas import Lemma
 from privet.privacy.sensitivity import EUCLIDEAN, SUMS, proven
-from privet.privacy.unit import ROW, cap_of
-from privet.strict_json import as_list, as_number, as_text, loads_strict
+from privet.privacy.unit import MOST_WEIGHT, ROW, cap_of
+from privet.strict_json import as_list, as_number, as_text, loads_strict, only
 
 FORMAT = "privet-receipt-3"
 _FORMAT_OF_ROWS = "privet-receipt-2"  # before there were persons
@@ -106,7 +106,7 @@ class Receipt:
             where = f"Event {i} ({event.question})"
             if event.mechanism not in MECHANISMS:
                 raise ReceiptError(f"{where} names the unknown mechanism {event.mechanism!r}.")
-            if not 0 <= event.scale < math.inf or not event.charged >= 0:
+            if not 0 <= event.scale <= MAX_SCALE or not event.charged >= 0:
                 raise ReceiptError(f"{where} has a noise scale or a charge that makes no sense.")
             smallest = proven(event.lemma) * self.weight
             if event.mechanism not in _MECHANISMS.get(Lemma.parse(event.lemma).name, SELECTIONS):
@@ -163,8 +163,9 @@ class Receipt:
                 data = data | {"format": FORMAT, "unit": str(ROW), "weight": 1}
             if data["format"] != FORMAT:
                 raise ReceiptError(f"This is not a {FORMAT} receipt.")
+            only(data, ("format", "epsilon", "void", "events", *_FIELDS))
             void = tuple(as_text(reason) for reason in as_list(data["void"]))
-            events = tuple(Event(**_read(_EVENT_FIELDS, event)) for event in as_list(data["events"]))
+            events = tuple(_event(event) for event in as_list(data["events"]))
             receipt = cls(void=void, events=events, **_read(_FIELDS, data))
             epsilon = _amount(data["epsilon"])
         except ReceiptError:
@@ -207,14 +208,18 @@ def _plain(value: object) -> object:
 
 
 def _scale(value: object) -> float:
-    if not as_number(value) >= 0:
+    if not 0 <= as_number(value) <= MAX_SCALE:
         raise ValueError("noise scale expected")
     return as_number(value)
 
 
-def _count(value: object) -> int:
-    if type(value) is not int or value < 1:
-        raise ValueError("whole number expected")
+def _lemma(value: object) -> str:
+    return str(Lemma.parse(as_text(value)))
+
+
+def _weight(value: object) -> int:
+    if type(value) is not int or not 1 <= value <= MOST_WEIGHT:
+        raise ValueError("a person's weight expected")
     return value
 
 
@@ -230,6 +235,11 @@ def _amount(value: object) -> Amount:
     return math.inf if value == "infinity" else _fraction(value)
 
 
+def _event(data: Any) -> Event:
+    only(data, _EVENT_FIELDS)
+    return Event(**_read(_EVENT_FIELDS, data))
+
+
 def _read(fields: Mapping[str, Callable[[object], Any]], data: Mapping[str, object]) -> dict[str, Any]:
     return {name: read(data[name]) for name, read in fields.items()}
 
@@ -237,11 +247,12 @@ def _read(fields: Mapping[str, Callable[[object], Any]], data: Mapping[str, obje
 _FIELDS: dict[str, Callable[[object], Any]] = {
     **dict.fromkeys(("claimed", "spent"), _amount),
     **dict.fromkeys(("delta", "at_delta", "reserved"), _fraction),
-    "weight": _count,
+    "weight": _weight,
     **dict.fromkeys(("unit", "neighbours", "trust", "shortfall", "released"), as_text),
 }
 _EVENT_FIELDS: dict[str, Callable[[object], Any]] = {
-    **dict.fromkeys(("scope", "question", "mechanism", "lemma", "drawn"), as_text),
+    **dict.fromkeys(("scope", "question", "mechanism", "drawn"), as_text),
+    "lemma": _lemma,
     **dict.fromkeys(("sensitivity", "delta"), _fraction),
     "scale": _scale,
     "charged": _amount,

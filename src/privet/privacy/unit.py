@@ -18,6 +18,8 @@ from privet.values import exact_int, exact_str, final
 LEAST_WEIGHT = 12
 """With a weight of 12 a person's 1, 2, 3, 4, 6 or 12 records count exactly the same."""
 
+MOST_WEIGHT = max(LEAST_WEIGHT, MOST_RECORDS_PER_PERSON)
+
 _PERSON = re.compile(r"one person, at most ([1-9][0-9]?) records?")
 
 

@@ -22,7 +22,7 @@ from privet.privacy.gradients import linked_chances
 from privet.questions.grid import Grid
 from privet.questions.split import MOST_CHILDREN, MOST_FACTORS, Table, factors_of
 from privet.schema import Categorical, Numeric, Schema
-from privet.strict_json import as_list, as_whole
+from privet.strict_json import as_list, as_text, as_whole, only
 
 LARGEST_VALUE = 2**40
 """No value of a round in a file is larger, so that sums of them fit in 64 bits."""
@@ -89,15 +89,14 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, data: Any) -> Calibration:
+        only(data, ("start", "cuts", "values", "scope"))
         cuts, values = (tuple(as_whole(own) for own in as_list(data[name])) for name in ("cuts", "values"))
         start = as_whole(data["start"])
         if not all(one < other for one, other in pairwise(cuts)) or len(values) != len(cuts) + 1:
             raise ValueError("a calibration has a value for each level, and levels increase")
         if not all(abs(value) < LARGEST_VALUE for value in (start, *cuts, *values)) or len(cuts) >= MOST_CHILDREN:
             raise ValueError("too large a value")
-        if not isinstance(data["scope"], str):
-            raise ValueError("a calibration names the answers that paid for it")
-        return cls(start, cuts, values, data["scope"])
+        return cls(start, cuts, values, as_text(data["scope"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,6 +286,7 @@ class Additive:
     def from_dict(cls, data: Any, schema: Schema) -> Additive:
         """Read an ensemble. Whatever the data say, the result fits the schema, or it is an error."""
         try:
+            only(data, ("cuts", "rounds") if schema.target is None else ("cuts", "rounds", "calibration"))
             features = schema.features.values()
             cuts = tuple(_read_cuts(own, f) for own, f in zip(as_list(data["cuts"]), features, strict=True))
             if len(as_list(data["rounds"])) > MOST_ROUNDS:
@@ -342,6 +342,7 @@ def _read_cuts(plain: Any, feature: Numeric | Categorical) -> tuple[float, ...] 
 
 
 def _read_round(plain: Any, cuts: tuple[tuple[float, ...] | None, ...], schema: Schema) -> Round:
+    only(plain, ("parts", "values", "hessians", "output", "scope", "paid"))
     if type(plain["parts"]) is not dict or not 1 <= len(plain["parts"]) <= MOST_FACTORS:
         raise ValueError("a round is of one feature or a few")
     features = {schema.names.index(name): part for name, part in plain["parts"].items()}
@@ -355,9 +356,9 @@ def _read_round(plain: Any, cuts: tuple[tuple[float, ...] | None, ...], schema: 
     output, n_classes = as_whole(plain["output"]), len(schema.classes or (0,))
     if not (output == 1 if n_classes == 2 else 0 <= output < n_classes):
         raise ValueError("an output is the number of a class")
-    if not isinstance(plain["scope"], str) or not as_whole(plain["paid"]) >= 0:
+    if not as_whole(plain["paid"]) >= 0:
         raise ValueError("a round names the answer that paid for it")
-    return Round(factors, values, hessians, output, plain["scope"], plain["paid"])
+    return Round(factors, values, hessians, output, as_text(plain["scope"]), plain["paid"])
 
 
 def _read_part(plain: Any, feature: int, cuts: tuple[tuple[float, ...] | None, ...], schema: Schema) -> bytes:
@@ -366,7 +367,8 @@ def _read_part(plain: Any, feature: int, cuts: tuple[tuple[float, ...] | None, .
     parts = np.array([as_whole(own) for own in as_list(plain)], dtype=np.int64)
     if cuts[feature] is None:
         part = parts
-        fits = len(part) == n_cells and sorted(set(parts.tolist())) == list(range(int(parts.max(initial=-1)) + 1))
+        kinds = set(parts.tolist())
+        fits = len(part) == n_cells and kinds == set(range(len(kinds)))
     else:
         part = np.cumsum(np.isin(np.arange(n_cells), parts))
         fits = bool((np.diff(parts) > 0).all()) and all(0 < start < n_cells for start in parts.tolist())

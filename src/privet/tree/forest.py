@@ -10,6 +10,7 @@ import numpy as np
 
 from privet.errors import SchemaError
 from privet.schema import Schema
+from privet.strict_json import as_list, only
 from privet.tree.tree import Tree, TreeNode
 
 MOST_TREES = 100_000
@@ -46,7 +47,11 @@ class Forest:
     @classmethod
     def from_dict(cls, data: Any, schema: Schema) -> Forest:
         """Read a forest: well-formed trees over the schema, or an error."""
-        trees = data.get("trees") if isinstance(data, dict) else None
-        if not isinstance(trees, list) or not 0 < len(trees) <= MOST_TREES:
-            raise SchemaError("This is not a whole forest: it has no list of trees.")
+        try:
+            only(data, ("trees",))
+            trees = as_list(data["trees"])
+            if not 0 < len(trees) <= MOST_TREES:
+                raise ValueError("too many trees, or none")
+        except (KeyError, TypeError, ValueError):
+            raise SchemaError("This is not a whole forest: it has no list of trees, or something else.") from None
         return cls(schema, tuple(Tree.from_dict(tree, schema) for tree in trees))

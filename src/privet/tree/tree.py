@@ -18,7 +18,7 @@ from privet.errors import SchemaError
 from privet.questions.grid import Grid
 from privet.questions.split import Split
 from privet.schema import Categorical, Schema
-from privet.strict_json import as_list, as_number, as_text, as_whole
+from privet.strict_json import as_list, as_number, as_text, as_whole, only
 
 DEEPEST = 1000
 """No tree in a file may be deeper: a chain of nodes would take quadratic time and space to print."""
@@ -241,6 +241,7 @@ class Tree:
     def from_dict(cls, data: Any, schema: Schema) -> Tree:
         """Read a tree. Whatever the data say, the result is a well-formed tree over the schema, or an error."""
         try:
+            only(data, ("nodes",))
             plain = as_list(data["nodes"])
             nodes = tuple(_read_node(node, i, len(plain), schema) for i, node in enumerate(plain))
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
@@ -316,9 +317,12 @@ def _in_order(nodes: list[TreeNode], below: list[list[int]]) -> tuple[TreeNode, 
     )
 
 
+_INNER = ("feature", "cuts", "part", "children", "scope", "asked")
+_LEAF = ("label", "counts", "value", "weight", "scope")
+
+
 def _read_node(plain: Any, i: int, n_nodes: int, schema: Schema) -> TreeNode:
-    if not isinstance(plain, dict):
-        raise TypeError("table expected")
+    only(plain, _INNER if "feature" in plain else _LEAF)
     node = TreeNode(**_read_leaf(plain, schema), scope=as_text(plain.get("scope", "")))
     if "feature" in plain:
         node = replace(node, **_read_rule(plain, i, n_nodes, schema), asked=plain.get("asked", True))
@@ -360,6 +364,8 @@ def _read_leaf(plain: dict[str, Any], schema: Schema) -> dict[str, Any]:
         said["counts"] = tuple(as_whole(count) for count in as_list(plain["counts"]))
         if len(said["counts"]) != n_classes:
             raise ValueError("one count for each class")
+    if ("value" in plain) != ("weight" in plain):
+        raise ValueError("a value has a weight, and nothing else has one")
     if plain.get("value") is not None:
         said["value"], said["weight"] = as_number(plain["value"]), as_number(plain["weight"])
         if schema.target is None or said["weight"] < 0:
