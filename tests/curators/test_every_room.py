@@ -122,6 +122,15 @@ def test_a_table_of_one_record_or_none_is_answered_as_any_other(room, n, person)
         assert fitted(room, MODELS[name], schema, table) == fitted("memory", MODELS[name], schema, table)
 
 
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_curator_can_do_what_the_room_can_that_it_opens(room):
+    X, _, _ = records(10)
+    curator = hold(room, X, ["no"] * 10, Schema(FEATURES, classes=["no", "yes"], label="out"))(ledger=Ledger(1))
+    desk = curator.open()
+    assert curator.capabilities == desk.capabilities
+    desk.close()
+
+
 @pytest.mark.parametrize("room", FEWER_QUESTIONS)
 def test_no_transcript_is_more_than_epsilon_apart(room):
     model = PrivateTreeClassifier(epsilon=1.0, max_depth=1, n_records=10**6)
