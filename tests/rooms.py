@@ -59,7 +59,7 @@ def _full_disk(X, y, schema, groups):
     make = _files(X, y, schema, groups)
 
     def make_on_full_disk(**options):
-        with patch.object(Scratch, "array", no_space):
+        with patch.object(Scratch, "array", side_effect=DiskFullError("no space")):
             return make(**options)
 
     return make_on_full_disk

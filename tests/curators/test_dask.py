@@ -74,6 +74,16 @@ def test_workers_read_parquet_files(tmp_path):
         DaskCurator(tmp_path / "t.csv", SCHEMA, dask_client())
 
 
+@pytest.mark.filterwarnings("ignore:epsilon 2 is too small")
+@pytest.mark.parametrize("schema", [SCHEMA, PERSONS], ids=["rows", "persons"])
+def test_parquet_files_without_a_record_are_answered_as_any_other(schema, tmp_path):
+    data = frame(0)
+    data.to_parquet(tmp_path / "t.parquet")
+    curator = DaskCurator(str(tmp_path), schema, dask_client(), mechanisms=mechanisms(3), ledger=Ledger(10))
+    held = MemoryCurator(data, data["out"], schema, mechanisms=mechanisms(3), ledger=Ledger(10))
+    assert text_of(curator) == text_of(held)
+
+
 def test_what_is_wrong_is_said_before_anything_is_spent_and_quotes_nothing():
     ledger = Ledger(1)
     data = frame(100)

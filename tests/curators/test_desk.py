@@ -12,6 +12,7 @@ import pytest
 
 from exact_counts import histograms
 from privet import BudgetError, CapabilityError, Categorical, LeakError, Ledger, MemoryCurator, Numeric, Schema
+from privet.curators import prices
 from privet.curators.desk import QUESTIONS, STRUCTURE, Desk, capabilities_of
 from privet.curators.federated import FederatedRoom
 from privet.curators.hidden import HiddenRoom
@@ -27,6 +28,7 @@ from privet.privacy.scores import MEDIAN, CorrectCount, Gini, Mixed, RootGini, S
 from privet.questions.candidates import Candidates
 from privet.questions.curtain import Node
 from privet.questions.grid import Grid, public_grid
+from privet.questions.levels import Levels
 from privet.questions.split import Split, each_cell
 from privet.questions.tally import Step, Tally
 from privet.tree.public_splits import public_splits
@@ -260,6 +262,18 @@ def test_more_sums_than_memory_holds_are_refused_before_they_are_charged():
     with pytest.raises(LeakError, match="would not fit in memory"):
         desk.owner_sum(dict.fromkeys(nodes, tables), "least_impurity", Fraction(1))
     assert desk.ledger.spent == 0
+
+
+def test_levels_are_as_many_sums_as_they_have_parts(monkeypatch):
+    monkeypatch.setattr(prices, "MOST_CANDIDATES", 5000)
+    desk = MemoryCurator([[0.5]], [3.0], Schema({"x": Numeric(0, 1)}, target=(0, 10))).open()
+    desk.grid(public_grid(desk.schema))
+    levels = Tally(measure="residual", levels=Levels(range(255)))
+    nodes = desk.copies(desk.root(), 7)  # of 256 * 3 sums each
+    with pytest.raises(LeakError, match="would not fit in memory"):
+        desk.tally(dict.fromkeys(nodes, levels), Fraction(1))
+    assert desk.ledger.spent == 0
+    desk.tally(dict.fromkeys(nodes[1:], levels), Fraction(1))
 
 
 def test_a_level_is_charged_whole_or_not_at_all():

@@ -107,6 +107,30 @@ def test_the_same_seed_gives_the_same_model(room, name, person):
     assert fitted(room, model, Schema(FEATURES, **kind), table, **options) == expected
 
 
+@pytest.mark.filterwarnings("ignore:epsilon 1 is too small")
+@pytest.mark.parametrize("person", [False, True], ids=["rows", "persons"])
+@pytest.mark.parametrize("n", [0, 1])
+@pytest.mark.parametrize("room", OTHERS)
+def test_a_table_of_one_record_or_none_is_answered_as_any_other(room, n, person):
+    X, numbers, who = (own[:n] for own in records())
+    whom = {"person": "who", "records_per_person": 3} if person else {}
+    for name in ("tree", "regression"):
+        kind = {"target": (0, 50)} if name == "regression" else {"classes": ["no", "yes"]}
+        schema = Schema(FEATURES, label="out", **kind, **whom)
+        y = numbers if name == "regression" else np.where(numbers > 25, "yes", "no")
+        table = X, y, who if person else None
+        assert fitted(room, MODELS[name], schema, table) == fitted("memory", MODELS[name], schema, table)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_curator_can_do_what_the_room_can_that_it_opens(room):
+    X, _, _ = records(10)
+    curator = hold(room, X, ["no"] * 10, Schema(FEATURES, classes=["no", "yes"], label="out"))(ledger=Ledger(1))
+    desk = curator.open()
+    assert curator.capabilities == desk.capabilities
+    desk.close()
+
+
 @pytest.mark.parametrize("room", FEWER_QUESTIONS)
 def test_no_transcript_is_more_than_epsilon_apart(room):
     model = PrivateTreeClassifier(epsilon=1.0, max_depth=1, n_records=10**6)

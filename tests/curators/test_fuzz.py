@@ -32,6 +32,7 @@ from privet.questions.codec import (
     tally_words,
 )
 from privet.questions.grid import Grid, public_grid
+from privet.questions.levels import Levels
 from privet.questions.products import Products
 from privet.questions.scorer import Branches, Scorer, Summand
 from privet.questions.split import Product, Split
@@ -92,6 +93,7 @@ def messages_of(schema):
     asked = [
         {"do": "tally", "asked": tally_words([(0, Tally(tables, measure=kind))]), **paid},
         {"do": "tally", "asked": tally_words([(0, Tally((product,), measure="gradient", output=1))]), **paid},
+        {"do": "tally", "asked": tally_words([(0, Tally(measure="residual", levels=Levels((-3, 5))))]), **paid},
         {
             "do": "choose_each",
             "asked": [[0, candidates_words(Candidates(several, n_classes), "products")]],

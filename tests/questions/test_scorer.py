@@ -41,6 +41,15 @@ def test_terms_products_and_trees_add_up():
     assert scorer.gains.tolist() == [[1, 0], [0, 1], [0, 1]]
 
 
+def test_steps_are_one_for_each_term_and_for_each_level_of_each_tree():
+    term, leaf = Summand(BY_S, one([1, 2])), one([0, 0])
+    leaves = Branches((), [-1, -1], [0, 0], [0, 1], leaf)
+    for terms, trees, steps in (([term] * 3, None, 3), ([], leaves, 2), ([term], stump(), 3)):
+        assert Scorer(grid(TWO), terms, trees, "score", [0.0]).n_steps == steps
+    deep = {"split": [0, 0, -1, -1, -1], "first": [1, 3, 0, 0, 0], "values": one(range(5))}
+    assert Scorer(grid(TWO), [], stump(**deep), "score", [0.0]).n_steps == 3
+
+
 def test_what_is_at_a_cut_is_below_it():
     scorer = Scorer(grid(TWO), [Summand(HALF, one([0, 1]))], None, "score", [0.0], turn=1)
     assert scorer.places(CELLS, np.zeros(4, dtype=int)).tolist() == [0, 0, 2, 2]

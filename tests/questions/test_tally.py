@@ -15,6 +15,13 @@ def test_a_tally_asks_for_class_counts_of_the_node_itself_by_default():
     assert Tally() == Tally(tables=(), by_class=True, measure="records", output=0)
 
 
+def test_a_tally_is_asked_by_its_tables_or_by_its_levels():
+    levels = Levels((1, 2))
+    assert Tally().parted_by == ()
+    assert Tally((HALVES,)).parted_by == (HALVES,)
+    assert [own.n_children for own in Tally(measure="residual", levels=levels).parted_by] == [3]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -53,6 +53,18 @@ def test_what_is_not_there_is_said(folder, where, message, tmp_path):
         find_files(folder / where)
 
 
+def test_files_without_a_record_are_one_stretch_of_none(tmp_path):
+    """So whoever adds up what stretches come to has numbers to add, of the right shape."""
+    for name in ("0.parquet", "1.parquet"):
+        pq.write_table(table(0), tmp_path / name)
+    files = Files(tmp_path, SCHEMA)
+    (stretch,) = files.stretches
+    assert (stretch.n, files.n, files.size) == (0, 0, 0)
+    (batch,) = files.batches(stretch, ["out", "a"])
+    assert (batch.column_names, len(batch), len(files.some()), len(files.column("a"))) == (["out", "a"], 0, 0, 0)
+    assert len(FilePart(files, stretch).read(["a"])) == 0
+
+
 def test_a_file_that_is_given_twice_is_refused_under_any_name(folder):
     os.link(folder / "1.parquet", folder / "other.parquet")
     for twice in ([folder, folder / "2.pq"], [folder / "1.parquet", folder / "other.parquet"]):

@@ -217,7 +217,8 @@ class PrivateSearch(PrivateEstimator):
             raise CapabilityError(
                 "method='random_stopping' learns a secret number of times. Where these records are, others would see "
                 "how often: in a database's log, on a cluster's dashboard, or on their own machine. Take "
-                "method='trials', or learn from a table or from files on one machine (MemoryCurator, FileCurator)."
+                "method='trials', or learn from a table, or from files, on one machine whose disk has space for a copy "
+                "(MemoryCurator, FileCurator)."
             )
         super()._fit(curator, budget, held_out)
         winner = self._winner

@@ -59,7 +59,7 @@ def predictions(
 
 def _batches(records: Files, ids: Files | None) -> Iterator[tuple[Path, float, pa.Table, pa.Table | None]]:
     """The records with their ids, each batch with its file and how many bytes it was there, about."""
-    for i, stretch in enumerate(records.stretches):
+    for i, stretch in enumerate(records.stretches if records.n else ()):
         own = None if ids is None else pa.concat_tables(ids.batches(ids.stretches[i], threads=True))
         start = 0
         for table in records.batches(stretch, threads=True):

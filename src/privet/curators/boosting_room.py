@@ -57,7 +57,7 @@ class BoostingRoom(CountingRoom):
     def _gradient_tables(self, held: Any, tally: Tally) -> np.ndarray:
         # Every record is in one part of a table that has one.
         everything = Split(0, bytes(self._cells().features[0].n_cells))
-        tables = tally.tables or (everything if tally.levels is None else tally.levels,)
+        tables = tally.parted_by or (everything,)
         return self.gradients_and_hessians(held, tally.clamp if tally.measure == "residual" else tally.output, tables)
 
     def _gradient_scores(self, held: Any, options: Candidates, score: GradientNorm | ResidualNorm) -> np.ndarray:

@@ -244,7 +244,7 @@ class Desk:
         asked = self._nodes.paid(tallies, Tally, budget)
         for tally in {(id(t.tables), t.measure, t.output): t for t in (each.word for each in asked)}.values():
             self._may_tally(tally, [each for each in asked if each.word.tables is tally.tables])
-        prices.check_memory_of_sums([each.word.tables for each in asked], self.schema)
+        prices.check_memory_of_sums([each.word.parted_by for each in asked], self.schema)
         events = [self._summed(own, "tally", MEASURES[own.word.measure], len(own.word.tables) or 1) for own in asked]
         first, answers = not self.events, self._answer(asked, events, self._room.tally)
         self.told_size = prices.only_number(answers, self.unit) if first else self.told_size

@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from privet.curators.desk import Desk
+from privet.curators.desk import Desk, capabilities_of
 from privet.curators.file_records import FileRecords, Whose
 from privet.curators.memory import MemoryCurator, MemoryRoom
 from privet.curators.partitions import PartitionedRoom
@@ -66,6 +66,7 @@ class FileCurator(MemoryCurator):
             self.records = FileRecords(files, scratch, whose, progress)
         except DiskFullError:
             self._again = ReadAgain(files, whose, progress)
+            self.capabilities = capabilities_of(PartitionedRoom)
 
     def open(self) -> Desk:
         if self._again is None:

@@ -8,7 +8,7 @@ siblings; the largest sibling is its parent's histogram less the others'. All su
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -55,7 +55,7 @@ class MemoryCurator(Curator):
     trust = "The machine that trained the model saw all records, and no other machine had to."
     scoring_trust = "The machine that scored the model saw all records that score it, and no other machine had to."
     records: HeldRecords
-    _noises: Mapping[str, str] | None = None
+    _kind: type[MemoryRoom] | None = None
     _part_bytes: Callable[[int], bytes] | None = None
 
     def __init__(
@@ -67,15 +67,15 @@ class MemoryCurator(Curator):
         groups: Any = None,
         ledger: Ledger | None = None,
         mechanisms: Mechanisms | None = None,
-        noises: Mapping[str, str] | None = None,
+        kind: type[MemoryRoom] | None = None,
         part_bytes: Callable[[int], bytes] | None = None,
     ) -> None:
-        """``groups``: the persons' ids, of a schema with a person, if they are no column of ``X``. ``noises``: other
-        noise than a trusted curator's, by currency. ``part_bytes``: what ``parts`` draws from, if not the operating
-        system: a secret stream, of whoever must draw the same again."""
-        self._begin(schema, ledger, mechanisms, MemoryRoom)
+        """``groups``: the persons' ids, of a schema with a person, if they are no column of ``X``. ``kind``: of
+        room, if not a trusted curator's. ``part_bytes``: what ``parts`` draws from, if not the operating system: a
+        secret stream, of whoever must draw the same again."""
+        self._begin(schema, ledger, mechanisms, kind or MemoryRoom)
         self.records = Records(X, y, schema, groups, self._mechanisms.generator, part_bytes)
-        self._noises, self._part_bytes = noises, part_bytes
+        self._kind, self._part_bytes = kind, part_bytes
 
     def open(self) -> Desk:
         return self._desk(self.room())
@@ -86,9 +86,7 @@ class MemoryCurator(Curator):
 
     def room(self) -> MemoryRoom:
         """These records, counted for one fit: exact numbers, for those behind the curtain."""
-        room = MemoryRoom(self.records, self._mechanisms, self._part_bytes)
-        room.noises = self._noises or room.noises
-        return room
+        return (self._kind or MemoryRoom)(self.records, self._mechanisms, self._part_bytes)
 
 
 @dataclass(eq=False)

@@ -40,6 +40,7 @@ from privet.privacy.zcdp import ratio_for
 from privet.questions.candidates import MOST_CANDIDATES, Candidates
 from privet.questions.curtain import Node
 from privet.questions.grid import Grid
+from privet.questions.levels import Levels
 from privet.questions.products import Products
 from privet.questions.scorer import Scorer
 from privet.questions.split import Table
@@ -132,7 +133,7 @@ def check_memory_of_choices(asked: Sequence[Candidates]) -> None:
         )
 
 
-def check_memory_of_sums(asked: Sequence[tuple[Table, ...]], schema: Schema) -> None:
+def check_memory_of_sums(asked: Sequence[tuple[Table | Levels, ...]], schema: Schema) -> None:
     """Raise LeakError for more sums at once than memory holds: few words ask many nodes for all tables."""
     parts = {id(tables): sum(table.n_children for table in tables) or 1 for tables in asked}
     if sum(parts[id(tables)] for tables in asked) * len(schema.classes or range(3)) > MOST_CANDIDATES:

@@ -55,7 +55,8 @@ class Branches(Word):
     """Trees, one after another: node i asks ``splits[split[i]]`` and goes on at ``first[i]`` + part; -1 is a leaf.
 
     ``roots`` are where the trees begin. Every node is reached in one way from one root, parents come before their
-    children, and no path is longer than ``DEEPEST``. A leaf gives ``values``, one for each output.
+    children, and no path is longer than ``DEEPEST``; the longest has ``n_levels`` nodes. A leaf gives ``values``, one
+    for each output.
     """
 
     splits: tuple[Split, ...]
@@ -63,6 +64,7 @@ class Branches(Word):
     first: np.ndarray
     roots: np.ndarray
     values: np.ndarray
+    n_levels: int = field(repr=False)
 
     def __init__(
         self, splits: Iterable[Split], split: np.ndarray, first: np.ndarray, roots: np.ndarray, values: np.ndarray
@@ -85,13 +87,14 @@ class Branches(Word):
         width = np.array([own.n_children for own in self.splits] or [0], dtype=np.int64)
         level, reached = self.roots, 0
         seen = np.zeros(n, dtype=bool)
-        for _ in range(DEEPEST + 1):
+        for n_levels in range(1, DEEPEST + 2):
             if not ((level >= 0) & (level < n)).all() or len(np.unique(level)) < len(level) or seen[level].any():
                 raise LeakError("Every node of a tree is reached in one way.")
             seen[level] = True
             reached += len(level)
             inner = level[self.split[level] >= 0]
             if not len(inner):
+                put(self, n_levels=n_levels)
                 break
             counts = width[self.split[inner]]
             if not (self.first[inner] > inner).all() or reached + counts.sum() > n:
@@ -209,6 +212,11 @@ class Scorer(Word):
     def shape(self) -> tuple[int, int, int]:
         """Groups, bins and classes of the table; a target has one class."""
         return 1 if self.by is None else self.by.n_children, self.n_bins, len(self.grid.schema.classes or (0,))
+
+    @property
+    def n_steps(self) -> int:
+        """In how many steps a record gets its score, at most: one for each term, and for each level of each tree."""
+        return len(self.terms) + (0 if self.branches is None else len(self.branches.roots) * self.branches.n_levels)
 
     # -- what it says of records, given their cells -------------------------------------------------------------------
 

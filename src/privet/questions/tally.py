@@ -62,6 +62,11 @@ class Tally(Word):
         put(self, output=whole(output, 0, 2**16, "A class"), clamp=whole(clamp, 1, LARGEST_CLAMP, "A clamp"))
         put(self, levels=levels)
 
+    @property
+    def parted_by(self) -> tuple[Table | Levels, ...]:
+        """What it is asked by: tables, or levels; nothing where it asks for the node's own."""
+        return self.tables if self.levels is None else (self.levels,)
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class Step(Word):

@@ -100,6 +100,7 @@ class Files:
         self.n = 0
         for file in self.files:
             self._cut(file)
+        self.stretches = self.stretches or [Stretch(self.files[0], (), 0, 0, 0)]  # so that nobody adds up nothing
 
     @property
     def size(self) -> int:
@@ -117,6 +118,9 @@ class Files:
 
         names, file = list(self.columns if columns is None else columns), stretch.file
         self._check_state(file)
+        if not stretch.n:
+            yield self.empty().select(names)
+            return
         opened = attempt(_parquet, file, self._dictionaries(file.metadata.schema.to_arrow_schema()))
         options = {"row_groups": list(stretch.groups), "columns": names, "use_threads": threads}
         batches = opened and opened.iter_batches(batch_size=max(1024, BATCH // len(names)), **options)
@@ -148,7 +152,7 @@ class Files:
     def some(self) -> Any:
         """Records from a few places, as one Arrow table: for a look at what they are like."""
         step = max(1, len(self.stretches) // SOME)
-        return one_table([next(self.batches(stretch)) for stretch in self.stretches[::step]] or [self.empty()])
+        return one_table([next(self.batches(stretch)) for stretch in self.stretches[::step]])
 
     def empty(self) -> Any:
         """The first file's columns, without records."""

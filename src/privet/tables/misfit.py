@@ -74,7 +74,7 @@ def check_files(where: Any, schema: Schema) -> list[Misfit]:
             for batch in files.batches(stretch):
                 check_data(*_with_label(batch, schema), schema)
                 some.append(batch.take(np.arange(0, len(batch), step)))
-    X, y = _with_label(one_table(some or [files.empty()]), schema)
+    X, y = _with_label(one_table(some), schema)
     return check_before_predicting(X, schema, y)
 
 

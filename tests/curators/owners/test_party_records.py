@@ -8,11 +8,22 @@ import numpy as np
 import pytest
 
 from privet import BudgetError, Categorical, LeakError, Ledger, Numeric, Schema
-from privet.curators.owners.party_records import LEAST, MOST_LISTS, PartyRecords
+from privet.curators.owners import party_records
+from privet.curators.owners.party_records import LEAST, MOST_LISTS, MOST_SCALE, MOST_STEPS, PartyRecords
 from privet.privacy.repeatable_noise import TiedBytes
+from privet.privacy.sensitivity import SUMS
 from privet.questions.candidates import Candidates
-from privet.questions.codec import candidates_words, choice_of, grid_words, splits_words, tables_words, tally_words
+from privet.questions.codec import (
+    candidates_words,
+    choice_of,
+    grid_words,
+    scorer_words,
+    splits_words,
+    tables_words,
+    tally_words,
+)
 from privet.questions.grid import public_grid
+from privet.questions.scorer import Branches, Scorer
 from privet.questions.split import Split
 from privet.questions.tally import Tally
 from privet.tree.public_splits import public_splits
@@ -154,6 +165,61 @@ def test_a_budget_too_small_to_be_of_use_is_refused():
     tell(own, "root", node=0)
     with pytest.raises(BudgetError, match="so small"):
         own.answer(asked(budget=str(LEAST["epsilon"] / 2)))
+
+
+def by_levels(n):
+    """What a residual tally by 256 levels says, of nodes 1 to n."""
+    cuts = list(range(255))
+    return {"tables": [[]], "asked": [[i, 0, True, "residual", 0, 1, cuts] for i in range(1, n + 1)]}
+
+
+def test_noise_that_takes_long_to_draw_is_refused_though_the_budget_is_none_of_the_least():
+    """A number costs more time, the larger its noise is: sums of residuals have a large sensitivity."""
+    for of in (None, 3):
+        own = party(schema=TARGET, y=[1.0, 2.0, 3.0, 9.0, 10.0], of=of)
+        tell(own, "root", node=1)
+        sensitivity = SUMS["residual_tally"](1)
+        question = {"do": "tally", "asked": by_levels(1), "currencies": ["epsilon"]}
+        for budget in (LEAST["epsilon"], sensitivity / Fraction(MOST_SCALE) / 2):
+            with pytest.raises(BudgetError, match="so small"):
+                own.answer({**question, "budgets": [str(budget)]})
+        assert own.ledger.spent == 0
+        own.tie(b"the first question")
+        own.answer({**question, "budgets": [str(2 * sensitivity / Fraction(MOST_SCALE))]})
+
+
+def test_each_level_is_two_numbers_of_an_answer(monkeypatch):
+    monkeypatch.setattr(party_records, "MOST_SUMS", 1024)
+    own = party(schema=TARGET, y=[1.0, 2.0, 3.0, 9.0, 10.0])
+    tell(own, "root", node=0)
+    tell(own, "copies", node=0, children=[1, 2, 3])
+    three, two = (
+        {"do": "tally", "asked": by_levels(n), "budgets": ["1"] * n, "currencies": ["epsilon"] * n} for n in (3, 2)
+    )
+    with pytest.raises(LeakError, match="at most 1,024 numbers"):
+        own.answer(three)
+    assert own.ledger.spent == 0
+    assert len(own.answer(two)[1]) == 1024
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_question_takes_so_many_steps_for_a_record_and_no_more(n):
+    """However many scorers it is asked with, and whatever number of records a party has."""
+    own, steps = party(), MOST_STEPS // n
+    for node in range(n):
+        tell(own, "root", node=node)
+
+    def question(trees):
+        roots = np.arange(trees)
+        leaves = Branches((), np.full(trees, -1), roots * 0, roots, np.ones((trees, 1), dtype=int))
+        words = scorer_words(Scorer(GRID, [], leaves, "score", [0.0]))
+        asked = [[node, words] for node in range(n)]
+        return {"do": "evaluate", "asked": asked, "budgets": ["1"] * n, "currencies": ["epsilon"] * n}
+
+    with pytest.raises(LeakError, match=f"at most {MOST_STEPS:,} steps"):
+        own.answer(question(steps + 1))
+    assert own.ledger.spent == 0
+    own.answer(question(steps))
 
 
 def test_a_party_without_a_delta_answers_no_run_with_one():

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from privet.curators.memory import MemoryCurator
+from privet.curators.memory import MemoryCurator, MemoryRoom
 from privet.curators.owners.records_at_owner import RecordsAtOwner
 from privet.errors import BudgetError, LeakError
+from privet.privacy.event import Event
 from privet.privacy.ledger import Ledger
 from privet.privacy.mechanisms import party_mechanisms
 from privet.privacy.repeatable_noise import TiedBytes
@@ -40,6 +41,7 @@ from privet.questions.codec import (
     verb_of,
 )
 from privet.questions.curtain import Node
+from privet.questions.levels import Levels
 from privet.questions.multiway import Multiway
 from privet.questions.products import Products
 from privet.questions.split import Table
@@ -58,13 +60,43 @@ SHARES = MappingProxyType({"epsilon": "geometric_shares", "rho": "skellam_shares
 
 
 LEAST = MappingProxyType({"epsilon": Fraction(1, 2**32), "rho": Fraction(1, 2**64)})
-"""Smaller budgets are refused: nobody has so many records, and noise of larger scales takes a long time to draw."""
+"""Smaller budgets are refused: nobody has so many records."""
+
+TOO_SMALL = "This share of the budget is so small that its noise hides whatever could be counted."
+
+MOST_SCALE = 2.0**36
+"""Sums with more noise are refused: a share takes the longer to draw, the larger it is. Measured for three parties:
+0.003 ms at 2^26, 0.04 at 2^32, 0.4 at 2^36, 1 at 2^40 and 5 at 2^52. Fits that learn something stay below: a histogram
+tree of ten features, for persons with twenty records each, has a scale of 2^34 at an epsilon of 0.01; and noise of this
+scale hides the targets of a million records.
+"""
 
 MOST_SUMS = 2**22
-"""So many numbers of one answer: each has noise that takes a twentieth of a millisecond to draw."""
+"""So many numbers of one answer: half an hour's noise at ``MOST_SCALE``, and seconds' where there is much to learn."""
+
+MOST_STEPS = 2**14
+"""In so many steps one question takes a record to its scores: a forest of a thousand trees of depth 15, or as many
+terms as a scorer may have. A million records take five minutes at most; without a bound a budget of next to nothing
+would pay for a day's work.
+"""
 
 MOST_LISTS = 64
 """So many lists of splits are kept at a time; an algorithm has one or a few."""
+
+
+class PartyRoom(MemoryRoom):
+    """Counts a party's records, each party with the whole noise."""
+
+    def priced_sum(self, event: Event, asked: Any) -> Event:
+        if event.scale > MOST_SCALE:
+            raise BudgetError(TOO_SMALL)
+        return super().priced_sum(event, asked)
+
+
+class SharingRoom(PartyRoom):
+    """The same, each party with a share of the noise."""
+
+    noises = SHARES
 
 
 class PartyRecords(RecordsAtOwner):
@@ -92,7 +124,7 @@ class PartyRecords(RecordsAtOwner):
             schema,
             ledger=ledger,
             mechanisms=party_mechanisms(of, seed, tied),
-            noises=None if of is None else SHARES,
+            kind=PartyRoom if of is None else SharingRoom,
             part_bytes=parts,
         )
         super().__init__(curator.open())
@@ -139,7 +171,7 @@ class PartyRecords(RecordsAtOwner):
 
     def _tally(self, asked: Words, budgets: Words, currencies: Words) -> tuple[Words, np.ndarray]:
         tallies = tallies_of(asked)
-        self._check_size(tally.tables for tally in tallies.values())
+        self._check_size(tally.parted_by for tally in tallies.values())
         return None, _flat(self.desk.tally(self._by_node(tallies), self._paid(tallies, budgets, currencies)).values())
 
     def _evaluate(self, asked: Words, budgets: Words, currencies: Words) -> tuple[Words, np.ndarray]:
@@ -149,6 +181,10 @@ class PartyRecords(RecordsAtOwner):
             raise LeakError("A question names each node once.")
         if sum(math.prod(scorer.shape) for scorer in scorers.values()) > MOST_SUMS:
             raise LeakError(f"A party answers with at most {MOST_SUMS:,} numbers at once.")
+        if sum(scorer.n_steps for scorer in scorers.values()) > MOST_STEPS:
+            raise LeakError(
+                f"A party scores each record in at most {MOST_STEPS:,} steps at once. Ask about fewer trees."
+            )
         paid = self._paid(scorers, budgets, currencies)
         return None, _flat(self.desk.evaluate(self._by_node(scorers), paid).values())
 
@@ -170,7 +206,7 @@ class PartyRecords(RecordsAtOwner):
         chosen = self.desk.choose(self._by_node(options), score_of(score), paid, mechanism=mechanism)
         return [choice_words(choice) for choice in chosen.values()], np.empty(0, dtype=np.int64)
 
-    def _check_size(self, asked: Iterable[tuple[Table, ...]]) -> None:
+    def _check_size(self, asked: Iterable[tuple[Table | Levels, ...]]) -> None:
         """Refuse a question whose shares of noise would keep this party busy for long."""
         cells = sum(sum(table.n_children for table in tables) or 1 for tables in asked)
         if cells * len(self.schema.classes or range(2)) > MOST_SUMS:
@@ -186,7 +222,7 @@ class PartyRecords(RecordsAtOwner):
         if own != entries(currencies) or len(amounts) != len(nodes) or not nodes:
             raise LeakError("This question takes nodes for those of another currency than they were opened with here.")
         if any(amount < LEAST[currency] for amount, currency in zip(amounts, own)):
-            raise BudgetError("This share of the budget is so small that its noise hides whatever could be counted.")
+            raise BudgetError(TOO_SMALL)
         return dict(zip(nodes, amounts))
 
     def currency(self, asked: Words) -> str:
