@@ -12,7 +12,16 @@ from scipy.stats import chi2
 pytest.importorskip("cryptography")
 
 from consortium.federated.owners import GRID, NO_NOISE, SCHEMA, TABLES, table, tables, together
-from privet import Categorical, HistogramTreeClassifier, Ledger, MemoryCurator, Numeric, Schema, TopDownClassifier
+from privet import (
+    Categorical,
+    HistogramTreeClassifier,
+    HistogramTreeRegressor,
+    Ledger,
+    MemoryCurator,
+    Numeric,
+    Schema,
+    TopDownClassifier,
+)
 from privet.consortium.federated.allowance import Allowance
 from privet.consortium.federated.channel import Overheard, in_process
 from privet.consortium.federated.curator import federated_curator
@@ -70,6 +79,21 @@ def test_sums_without_noise_are_those_of_all_records(terms):
     for ours, central in zip(*both(program, **terms)):
         assert ours.dtype == np.int64
         np.testing.assert_array_equal(ours, central)
+
+
+@pytest.mark.parametrize("sizes", [(0, 40, 40), (0, 0, 1), (0, 0, 0)])
+@pytest.mark.parametrize("terms", [{"tolerated_colluders": 0}, {"noise": "own"}])
+@pytest.mark.filterwarnings("ignore:epsilon 1 is too small")
+def test_owners_without_a_record_are_asked_as_any_other(terms, sizes):
+    owners = [table(n, seed) for seed, n in enumerate(sizes)]
+    for model in (HistogramTreeClassifier(epsilon=1.0), TopDownClassifier(epsilon=1.0, split="local_rnm")):
+        model.fit_curator(asking(owners, ledger=Ledger(1), **terms), holdout=0.3, by="colour")
+        assert model.verify()
+    targets = Schema(SCHEMA.features, target=(0, 1))
+    numbers = [(X, X[:, 2].astype(float)) for X, _ in owners]
+    model = HistogramTreeRegressor(epsilon=1.0)
+    model.fit_curator(asking(numbers, targets, ledger=Ledger(1), **terms), holdout=0.3)
+    assert model.verify()
 
 
 def test_sums_over_owners_add_up_what_each_has_alone():

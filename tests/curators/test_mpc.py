@@ -128,7 +128,7 @@ def everything(desk):
     return [answer.tolist() for answer in answers], chosen
 
 
-@pytest.mark.parametrize("sizes", [(300,), (100, 150, 50), (0, 80)])
+@pytest.mark.parametrize("sizes", [(300,), (100, 150, 50), (0, 80), (0, 0)])
 def test_for_the_same_coins_all_answers_are_those_of_the_memory_curator(sizes):
     tables = [table(n, seed) for seed, n in enumerate(sizes)]
     expected = in_memory(everything, tables, seed=3)
