@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import re
+import time
 
 import numpy as np
 import pytest
@@ -280,6 +281,25 @@ def test_samples_are_as_rare_as_there_are_trees():
     assert model.verify()
     with pytest.raises(ReceiptError, match="of a sample"):
         written_again(model, r"/sample(\d):3", r"/sample\1:1000000000").verify()
+
+
+def test_labels_of_leaves_are_not_said_to_be_of_samples_of_them():
+    plain = plain_of(fitted("HistogramTreeClassifier", leaves="labels", max_depth=1, epsilon=50))
+    assert from_dict(plain).verify()
+    for event in plain["receipt"]["events"]:
+        event["scope"] += "/sample0:1000000000" if event["question"] == "choose a label" else ""
+    with pytest.raises(ReceiptError, match="paid for the label"):
+        resealed(plain).verify()
+
+
+@pytest.mark.parametrize("scope", ["split0:0", "split0:0/split0:0", "/", "//", "/split0:0" * 300_000 + "/copy0:0"])
+def test_a_strangers_scope_is_refused_in_no_more_time_than_its_letters_take(scope):
+    plain = plain_of(fitted("PrivateTreeClassifier"))
+    plain["tree"]["nodes"] = [{"label": 0, "scope": scope}]
+    began = time.monotonic()
+    with pytest.raises(ReceiptError, match="paid for"):
+        resealed(plain).verify()
+    assert time.monotonic() - began < 10
 
 
 def test_what_is_stated_follows_from_class_and_parameters():

@@ -186,6 +186,8 @@ def test_files_keep_everything(evaluation):
         {"better": True},
         {"groups": []},
         {"classes": ["n"]},
+        {"classes": ["n", "n"]},
+        {"classes": ["n", []]},
         {"by": 3},
         {"receipt": {}},
     ],

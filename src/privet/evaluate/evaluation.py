@@ -389,6 +389,8 @@ class Evaluation:
             raise ValueError("cuts must increase")
         if self.classes is not None and not ((self.predicts >= 0) & (self.predicts < width)).all():
             raise ValueError("a bin stands for a class")
+        if len(set(self.classes or ())) < len(self.classes or ()):
+            raise ValueError("classes differ")
         if self.classes is not None and not ((self.marks >= 0) & (self.marks <= 1)).all():
             raise ValueError("a bin says a chance")
         if not ((self.widths >= 0) & (self.widths <= WIDEST)).all():

@@ -61,7 +61,6 @@ ROUNDED = 1 - 1e-9
 OPENED = {"copies": "copy", "parts": "parts", "samples": SAMPLE}
 """The questions by which a forest opens the nodes that its trees begin at, and their names in a path."""
 
-_SPLITS = re.compile(r"(/split\d+:\d+)*$")
 _STEPS = re.compile(r"/split(\d+):(\d+)((?:/split\d+:\d+)*)")
 
 
@@ -202,6 +201,18 @@ def _is_inside(scope: str, outer: str) -> bool:
     return f"{scope}/".startswith(f"{outer}/")
 
 
+def _kind(step: str) -> str:
+    return step.partition(":")[0].rstrip("0123456789")
+
+
+def _before_splits(scope: str) -> str:
+    """A scope without the splits that it ends with."""
+    steps = scope.split("/")
+    while steps and _kind(steps[-1]) == "split":
+        steps.pop()
+    return "/".join(steps)
+
+
 class _Paid:
     """What was paid for, scope by scope. Inside the scope of ``secret`` runs nobody knows what: it may be anything."""
 
@@ -210,8 +221,10 @@ class _Paid:
         self._at: dict[str, Counter[str]] = {}
         for event in events:
             self._at.setdefault(event.scope, Counter()).update(_pays_for(event))
-        # A slash behind each scope: then those at and below it are next to each other.
-        self._labelled = sorted(f"{scope}/" for scope, paid in self._at.items() if paid[LABEL])
+        # A slash behind each scope: then those at and below it are next to each other, all by splits alone.
+        self._labelled: dict[str, list[str]] = {}
+        for scope in sorted(f"{scope}/" for scope, paid in self._at.items() if paid[LABEL]):
+            self._labelled.setdefault(_before_splits(scope[:-1]), []).append(scope)
 
     def times(self, what: str, scope: str) -> int:
         if self.secret is not None:
@@ -222,8 +235,9 @@ class _Paid:
         """Whether a label was chosen at this scope or below it: leaves that say the same are one."""
         if self.secret is not None:
             return _is_inside(scope, self.secret)
-        place = bisect_left(self._labelled, f"{scope}/")
-        return bool(scope) and place < len(self._labelled) and self._labelled[place].startswith(f"{scope}/")
+        labelled = self._labelled.get(_before_splits(scope), [])
+        place = bisect_left(labelled, f"{scope}/")
+        return bool(scope) and place < len(labelled) and labelled[place].startswith(f"{scope}/")
 
 
 def _pays_for(event: Event) -> set[str]:
@@ -249,10 +263,9 @@ def _begun(scope: str, n_trees: int, opens: frozenset[str]) -> str:
 
     A tree whose first splits part nothing begins below its own scope.
     """
-    own = _SPLITS.sub("", scope)
+    own = _before_splits(scope)
     above, _, step = own.rpartition("/")
-    kind, _, number = step.partition(":")
-    kind = kind.rstrip("0123456789")
+    kind, number = _kind(step), step.partition(":")[2]
     if kind not in {OPENED[how] for how in opens} or (kind == SAMPLE and number != str(n_trees)):
         return own
     return above
