@@ -7,6 +7,7 @@ turns, so that a busy machine slows all of them. Each part has a process of its 
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import numpy as np
 from privet_bench.experiment import Experiment, Method, Scores, Task
 from privet_bench.store import Row
 from privet_bench.tables import head, provenance, row
+from privet_bench.tables import measured as by_measure
 
 ROWS, FEATURES = 1_000_000, 28
 
@@ -283,10 +285,12 @@ def say(part: str) -> None:
 
 def with_targets(experiment: Experiment, rows: Sequence[Row], only: str) -> Iterator[str]:
     yield from head("what", ["ratio", "target", "met"])
-    for own in sorted(rows, key=lambda own: list(PARTS).index(own.method)):
-        what, _, target = own.measure.rstrip(")").partition(" (target ")
+    means = {method: own for (_, method, _), own in by_measure(rows).items()}
+    for measure, own in (item for part in PARTS if part in means for item in means[part].items()):
+        what, _, target = measure.rstrip(")").partition(" (target ")
         met = "" if not target else "yes" if own.value <= float(target) else "**no**"
-        yield row(what, [f"{own.value:.3f}", target, met])
+        error = "" if math.isnan(own.error) else f" ± {own.error:.3f}"
+        yield row(what, [f"{own.value:.3f}{error}", target, met])
     yield "\n" + provenance(experiment, rows, only)
 
 
@@ -298,7 +302,7 @@ EXPERIMENTS = [
         sets=("1,000,000 x 28",),
         methods={name: Method(name) for name in PARTS},
         settings=({},),
-        seeds=1,
+        seeds=3,
         run=measured,
         layout=with_targets,
         alone=True,
